@@ -19,10 +19,7 @@ setup(
         nthreads=WORKERS,
         compiler_directives={
             "language_level": "3",
-            "boundscheck": False,
-            "wraparound": False,
             "cdivision": True,
-            "initializedcheck": False,
             "embedsignature": True,
         },
     ),

@@ -1,0 +1,22 @@
+"""Psi(w): what a weight costs. One family of closed forms from 001 section 2 a file."""
+
+from streamlearn.penalties.geometries import KL, Entropy, LpSquared
+from streamlearn.penalties.norms import L1, L2, Berhu, ElasticNet, Zero
+from streamlearn.penalties.penalty import Penalty
+from streamlearn.penalties.sets import Ball, L1Ball, LInfinity, Simplex
+
+__all__ = [
+    "KL",
+    "L1",
+    "L2",
+    "Ball",
+    "Berhu",
+    "ElasticNet",
+    "Entropy",
+    "L1Ball",
+    "LInfinity",
+    "LpSquared",
+    "Penalty",
+    "Simplex",
+    "Zero",
+]

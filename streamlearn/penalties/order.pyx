@@ -1,0 +1,207 @@
+"""Numbers kept in order with the sums of the largest: what thresholds over all slots need.
+
+A treap over slots, keyed by (key, slot). Each node knows the count, sum and sum of squares of its
+subtree, so that "at which level c is the sum of (key - c) over the larger keys equal to r" takes
+O(log n), as does a change of one key. The shape depends on the keys alone (a slot's priority is a
+hash of its number), so a tree rebuilt after loading answers bit for bit like the one saved.
+"""
+
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+DEF NONE = -1
+
+
+cdef inline unsigned long long priority(Py_ssize_t j) noexcept nogil:
+    cdef unsigned long long z = <unsigned long long>j + 0x9E3779B97F4A7C15ULL
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL
+    return z ^ (z >> 31)
+
+
+cdef void* room(void* block, size_t size) except NULL:
+    block = realloc(block, size)
+    if block == NULL:
+        raise MemoryError
+    return block
+
+
+cdef class Order:
+    def __cinit__(self):
+        self.root = NONE
+        self.capacity = 0
+
+    def __dealloc__(self):
+        free(self.left)
+        free(self.right)
+        free(self.count)
+        free(self.key)
+        free(self.total)
+        free(self.square)
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + 48 * self.capacity
+
+    cdef int reserve(self, Py_ssize_t n) except -1:
+        """Room for slots 0..n-1."""
+        if n <= self.capacity:
+            return 0
+        self.left = <Py_ssize_t*>room(self.left, n * sizeof(Py_ssize_t))
+        self.right = <Py_ssize_t*>room(self.right, n * sizeof(Py_ssize_t))
+        self.count = <Py_ssize_t*>room(self.count, n * sizeof(Py_ssize_t))
+        self.key = <double*>room(self.key, n * sizeof(double))
+        self.total = <double*>room(self.total, n * sizeof(double))
+        self.square = <double*>room(self.square, n * sizeof(double))
+        memset(self.count + self.capacity, 0, (n - self.capacity) * sizeof(Py_ssize_t))
+        self.capacity = n
+        return 0
+
+    cdef void clear(self) noexcept nogil:
+        self.root = NONE
+        if self.capacity > 0:
+            memset(self.count, 0, self.capacity * sizeof(Py_ssize_t))
+
+    cdef bint before(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        return self.key[i] < self.key[j] or (self.key[i] == self.key[j] and i < j)
+
+    cdef void refresh(self, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t l = self.left[j], r = self.right[j]
+        cdef double k = self.key[j]
+        self.count[j] = 1
+        self.total[j] = k
+        self.square[j] = k * k
+        if l != NONE:
+            self.count[j] += self.count[l]
+            self.total[j] += self.total[l]
+            self.square[j] += self.square[l]
+        if r != NONE:
+            self.count[j] += self.count[r]
+            self.total[j] += self.total[r]
+            self.square[j] += self.square[r]
+
+    cdef void split(self, Py_ssize_t t, Py_ssize_t j, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
+        """Into what comes before slot j's key and what comes after."""
+        if t == NONE:
+            low[0] = NONE
+            high[0] = NONE
+        elif self.before(t, j):
+            self.split(self.right[t], j, &self.right[t], high)
+            low[0] = t
+            self.refresh(t)
+        else:
+            self.split(self.left[t], j, low, &self.left[t])
+            high[0] = t
+            self.refresh(t)
+
+    cdef Py_ssize_t merge(self, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+        if low == NONE:
+            return high
+        if high == NONE:
+            return low
+        if priority(low) > priority(high):
+            self.right[low] = self.merge(self.right[low], high)
+            self.refresh(low)
+            return low
+        self.left[high] = self.merge(low, self.left[high])
+        self.refresh(high)
+        return high
+
+    cdef Py_ssize_t put(self, Py_ssize_t t, Py_ssize_t j) noexcept nogil:
+        if t == NONE or priority(j) > priority(t):
+            self.split(t, j, &self.left[j], &self.right[j])
+            self.refresh(j)
+            return j
+        if self.before(j, t):
+            self.left[t] = self.put(self.left[t], j)
+        else:
+            self.right[t] = self.put(self.right[t], j)
+        self.refresh(t)
+        return t
+
+    cdef Py_ssize_t take(self, Py_ssize_t t, Py_ssize_t j) noexcept nogil:
+        if t == j:
+            return self.merge(self.left[t], self.right[t])
+        if self.before(j, t):
+            self.left[t] = self.take(self.left[t], j)
+        else:
+            self.right[t] = self.take(self.right[t], j)
+        self.refresh(t)
+        return t
+
+    cdef void insert(self, Py_ssize_t j, double key) noexcept nogil:
+        self.key[j] = key
+        self.left[j] = NONE
+        self.right[j] = NONE
+        self.count[j] = 1
+        self.root = self.put(self.root, j)
+
+    cdef void remove(self, Py_ssize_t j) noexcept nogil:
+        """Forget slot j, if it is there."""
+        if self.count[j] == 0:
+            return
+        self.root = self.take(self.root, j)
+        self.count[j] = 0
+
+    cdef double level(self, double target, double base, Py_ssize_t zeros) noexcept nogil:
+        """The c with sum max(0, key - c) = target, over the keys and `zeros` keys equal to `base`.
+
+        From the largest key downwards: with the m largest of sum S, c = (S - target) / m, and m
+        is right when the next key is not above c.
+        """
+        cdef Py_ssize_t t = self.root, m = 0, right, taken
+        cdef double s = 0.0, c = base, k, above
+        cdef bint counted = zeros == 0
+        while t != NONE:
+            right = self.right[t]
+            k = self.key[t]
+            taken = m + (self.count[right] if right != NONE else 0)
+            above = s + (self.total[right] if right != NONE else 0.0)
+            # the keys above this one, and the zeros if they lie above it
+            if not counted and base > k:
+                taken += zeros
+                above += zeros * base
+            # is this key above the level?
+            if above - taken * k < target:
+                m += 1 + (self.count[right] if right != NONE else 0)
+                s += k + (self.total[right] if right != NONE else 0.0)
+                t = self.left[t]
+            else:
+                t = right
+        if not counted and (m == 0 or s - m * base < target):
+            m += zeros
+            s += zeros * base
+        if m == 0:
+            return base
+        c = (s - target) / m
+        return c
+
+    cdef double soft_total(self, double threshold) noexcept nogil:
+        """sum max(0, key - threshold)."""
+        cdef Py_ssize_t t = self.root, r
+        cdef double s = 0.0
+        while t != NONE:
+            r = self.right[t]
+            if self.key[t] > threshold:
+                s += self.key[t] - threshold
+                if r != NONE:
+                    s += self.total[r] - self.count[r] * threshold
+                t = self.left[t]
+            else:
+                t = r
+        return s
+
+    cdef double soft_square(self, double threshold) noexcept nogil:
+        """sum max(0, key - threshold)^2."""
+        cdef Py_ssize_t t = self.root, r
+        cdef double s = 0.0, k
+        while t != NONE:
+            r = self.right[t]
+            k = self.key[t] - threshold
+            if k > 0.0:
+                s += k * k
+                if r != NONE:
+                    s += self.square[r] - threshold * (2.0 * self.total[r] - self.count[r] * threshold)
+                t = self.left[t]
+            else:
+                t = r
+        return s if s > 0.0 else 0.0

@@ -1,0 +1,61 @@
+from streamlearn.penalties.order cimport Order
+from streamlearn.spec cimport Spec
+
+# What of the dual vector a penalty wants kept up to date.
+cdef enum Watch:
+    NOTHING    # its formula needs no more than the slot's own number
+    NORM       # |s|_2
+    POWER      # sum |s|^q
+    ORDER      # |s| (or -s) in order
+    EVERYTHING # a pass over all slots per event
+
+# How a slot's sum of gradients s becomes its weight:
+# w = scale * soft(s, threshold), or bend(shape, s, j) where a penalty needs another form.
+ctypedef double (*Bend)(const Shape* shape, double s, Py_ssize_t j) noexcept nogil
+
+cdef struct Shape:
+    double threshold
+    double scale
+    Bend bend
+    double p
+    double q
+    const double* table
+    Py_ssize_t size
+
+
+cdef inline double read(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
+    if shape.bend != NULL:
+        return shape.bend(shape, s, j)
+    if s > shape.threshold:
+        return shape.scale * (s - shape.threshold)
+    if s < -shape.threshold:
+        return shape.scale * (s + shape.threshold)
+    return 0.0
+
+
+cdef class DualVector:
+    """The sums of gradients s_0 .. s_{n-1} of a rule, and what its penalty wants to know of them."""
+    cdef double* cells
+    cdef int width
+    cdef Py_ssize_t n
+    cdef Watch watch
+    cdef bint signed_order
+    cdef double q
+    cdef double sum, peak, unit
+    cdef double changes
+    cdef Order order
+    cdef void change(self, Py_ssize_t j, double old, double new) noexcept nogil
+    cdef void refresh(self) noexcept nogil
+    cdef int grow(self, double* cells, Py_ssize_t old, Py_ssize_t n, Py_ssize_t capacity) except -1
+    cdef int rebuild(self) except -1
+
+
+cdef class Penalty(Spec):
+    cdef readonly double l1, l2, radius
+    cdef Watch watches(self, double rho)
+    cdef void shape(
+        self, double a, double b, double rho, DualVector s, Shape* shape
+    ) noexcept nogil
+    cdef double coordinate(self, double s, double a, double b) noexcept nogil
+    cdef double repeat(self, double w, double step, double k) noexcept nogil
+    cdef double repeat_sum(self, double w, double step, double k) noexcept nogil

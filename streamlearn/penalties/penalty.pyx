@@ -1,0 +1,229 @@
+"""The penalty Psi(w), and the three ways in which a rule meets it.
+
+- Dual rules (001) minimise <s, w> + a Psi(w) + b h(w), with s the sum of all gradients: `shape`
+  turns (a, b) and what is known of s into the few scalars from which any slot's weight is read.
+- Rules with a step of their own for every slot ask slot by slot: `coordinate` is that minimiser
+  for one slot, `repeat` the prox applied k times to a slot that no event has touched.
+- Primal rules with one step for all read the strengths `l1`, `l2` and `radius` themselves.
+
+`value` and `prox` are the mathematics as users and the hindsight solvers know it.
+"""
+
+from libc.math cimport ceil, exp, expm1, fabs, fmax, fmin, log1p, pow, sqrt
+
+from streamlearn.penalties.order cimport Order
+from streamlearn.spec cimport Spec
+
+import numpy as np
+
+INFINITY = float("inf")
+
+
+cdef class DualVector:
+    def __cinit__(self):
+        self.watch = NOTHING
+        self.q = 2.0
+
+    cdef void change(self, Py_ssize_t j, double old, double new) noexcept nogil:
+        """Slot j went from `old` to `new`. Sums drift, so they are taken anew from time to time."""
+        if self.watch == NORM:
+            self.sum += new * new - old * old
+        elif self.watch == POWER:
+            if fabs(new) > 2.0 * self.unit:
+                self.refresh()
+                return
+            self.sum += pow(fabs(new) / self.unit, self.q) - pow(fabs(old) / self.unit, self.q)
+        elif self.watch == ORDER:
+            self.order.remove(j)
+            if self.signed_order:
+                self.order.insert(j, -new)
+            elif new != 0.0:
+                self.order.insert(j, fabs(new))
+            return
+        else:
+            return
+        self.changes += 1.0
+        self.peak = fmax(self.peak, self.sum)
+        if self.changes > 64.0 + 4.0 * self.n or self.sum < 1e-3 * self.peak:
+            self.refresh()
+
+    cdef void refresh(self) noexcept nogil:
+        """Take the sum anew; `unit`, the largest |s|, keeps its powers from overflowing."""
+        cdef Py_ssize_t j
+        cdef double x
+        self.sum = 0.0
+        self.unit = 0.0
+        for j in range(self.n):
+            self.unit = fmax(self.unit, fabs(self.cells[j * self.width]))
+        for j in range(self.n):
+            x = fabs(self.cells[j * self.width])
+            if self.watch == NORM:
+                self.sum += x * x
+            elif x > 0.0:
+                self.sum += pow(x / self.unit, self.q)
+        self.peak = self.sum
+        self.changes = 0.0
+
+    cdef int grow(self, double* cells, Py_ssize_t old, Py_ssize_t n, Py_ssize_t capacity) except -1:
+        cdef Py_ssize_t j
+        self.cells = cells
+        self.n = n
+        if self.watch == ORDER:
+            self.order.reserve(capacity)
+            if self.signed_order:
+                for j in range(old, n):
+                    self.order.insert(j, -cells[j * self.width])
+        return 0
+
+    cdef int rebuild(self) except -1:
+        """From the slots alone, as after loading."""
+        cdef Py_ssize_t j
+        cdef double x
+        if self.watch == ORDER:
+            self.order.clear()
+            for j in range(self.n):
+                x = self.cells[j * self.width]
+                if self.signed_order:
+                    self.order.insert(j, -x)
+                elif x != 0.0:
+                    self.order.insert(j, fabs(x))
+        return 0
+
+
+cdef class Penalty(Spec):
+    """Psi(w): a convex function that says which weights are dear.
+
+    `l1` and `l2` are the strengths of its l1 and squared l2 parts, `radius` that of its 2-norm
+    ball. `modulus` is its strong convexity, `dual_norm` the q of the norm |.|_q in which
+    gradients are measured beside it.
+    """
+
+    # Psi is l1 |w|_1 + l2/2 |w|^2 on the ball of `radius`, so a lazy primal rule can use it
+    simple = False
+    # Psi is a sum over slots, so a rule with a step per slot can use it
+    coordinatewise = False
+    # brings its own auxiliary function h (001 Algorithm 1) instead of |w|^2 / 2
+    own_geometry = False
+    # w is a distribution over the slots
+    on_simplex = False
+    dual_norm = 2.0
+    # `shape` yields a threshold that never falls and a scale: the weights of a slot left alone
+    # can be summed over time in closed form
+    summable = False
+
+    def __cinit__(self):
+        self.radius = INFINITY
+
+    @property
+    def modulus(self):
+        """The strong convexity of Psi (001, assumption before (11))."""
+        return self.l2
+
+    @property
+    def norm_limit(self):
+        """The largest 2-norm of a w that Psi allows, infinity if there is none."""
+        return self.radius
+
+    def value(self, w):
+        """Psi(w); infinite outside its domain."""
+        raise NotImplementedError
+
+    def prox(self, v, step=1.0):
+        """argmin_w  step Psi(w) + |w - v|^2 / 2."""
+        raise NotImplementedError
+
+    def auxiliary(self, w):
+        """h(w) of 001 Algorithm 1, without the rho term: |w|^2 / 2 unless Psi brings its own."""
+        w = np.asarray(w, dtype=float)
+        return 0.5 * float(w @ w)
+
+    cdef Watch watches(self, double rho):
+        if self.radius < INFINITY:
+            return ORDER if rho > 0.0 else NORM
+        return NOTHING
+
+    cdef void shape(
+        self, double a, double b, double rho, DualVector s, Shape* shape
+    ) noexcept nogil:
+        """Scalars of argmin <s, w> + a Psi(w) + b (|w|^2 / 2 + rho |w|_1)."""
+        cdef double norm, denominator = a * self.l2 + b
+        shape.bend = NULL
+        shape.threshold = a * self.l1 + b * rho
+        shape.scale = -1.0 / denominator if denominator > 0.0 else 0.0
+        if s.watch == NORM or s.watch == ORDER:
+            # a ball only shortens the vector
+            norm = sqrt(s.sum if s.watch == NORM else s.order.soft_square(shape.threshold))
+            if -shape.scale * norm > self.radius:
+                shape.scale = -self.radius / norm
+
+    cdef double coordinate(self, double s, double a, double b) noexcept nogil:
+        """argmin  s w + a Psi_j(w) + b w^2 / 2 for one slot."""
+        cdef double excess = fabs(s) - a * self.l1
+        if excess <= 0.0:
+            return 0.0
+        excess /= a * self.l2 + b
+        return -excess if s > 0.0 else excess
+
+    cdef double repeat(self, double w, double step, double k) noexcept nogil:
+        """prox_{step Psi_j} applied k times to w: |w| c^k - step l1 (c + .. + c^k)."""
+        cdef double m = fabs(w), d, c = 1.0
+        if self.l2 > 0.0:
+            d = log1p(step * self.l2)
+            c = exp(-k * d)
+            # the geometric sum c^1 + .. + c^k = (1 - c^k) / (step l2)
+            m = m * c + expm1(-k * d) * (self.l1 / self.l2)
+        else:
+            m -= k * step * self.l1
+        if m <= 0.0:
+            return 0.0
+        return m if w > 0.0 else -m
+
+    cdef double repeat_sum(self, double w, double step, double k) noexcept nogil:
+        """repeat(w, 1) + .. + repeat(w, k)."""
+        cdef double m = fabs(w), total, d, steps = k, ratio
+        if w == 0.0 or step == 0.0:
+            return k * w
+        if self.l2 > 0.0:
+            d = log1p(step * self.l2)
+            ratio = self.l1 / self.l2
+            if self.l1 > 0.0:
+                # (m + ratio) c^i > ratio holds for the first `steps` of them
+                steps = fmin(k, ceil(log1p(m / ratio) / d) - 1.0)
+            total = -(m + ratio) * expm1(-steps * d) / (step * self.l2) - steps * ratio
+        elif self.l1 > 0.0:
+            steps = fmin(k, ceil(m / (step * self.l1)) - 1.0)
+            total = steps * (m - 0.5 * (steps + 1.0) * step * self.l1)
+        else:
+            total = k * m
+        return total if w > 0.0 else -total
+
+    def repeated(self, w, step, k):
+        """The prox applied k times to one weight (coordinate-wise penalties)."""
+        return self.repeat(w, step, k)
+
+    def minimiser(self, s, a, b, rho=0.0):
+        """argmin_w <s, w> + a Psi(w) + b h(w), the step of 001 Algorithm 1, as an array.
+
+        >>> from streamlearn.penalties import L1
+        >>> L1(0.5).minimiser([3.0, -0.2], a=1.0, b=1.0)
+        array([-2.5,  0. ])
+        """
+        array = np.array(s, dtype=float)
+        cdef Shape shape
+        cdef DualVector vector = DualVector()
+        cdef double* cells = <double*><size_t>array.ctypes.data
+        cdef Py_ssize_t j, n = len(array)
+        vector.width = 1
+        self.attach(vector, rho)
+        vector.grow(cells, 0, n, n)
+        vector.rebuild()
+        if vector.watch == NORM or vector.watch == POWER:
+            vector.refresh()
+        self.shape(a, b, rho, vector, &shape)
+        return np.array([read(&shape, cells[j], j) for j in range(n)])
+
+    def attach(self, DualVector s, rho):
+        """Tell a dual vector what this penalty watches."""
+        s.watch = self.watches(rho)
+        if s.watch == ORDER:
+            s.order = Order()

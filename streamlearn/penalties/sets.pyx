@@ -1,0 +1,177 @@
+"""Hard constraints, where Psi is 0 inside a convex set and infinite outside (001 section 2.1), and
+the l-infinity norm, whose prox is what a projection on the l1 ball leaves over."""
+
+from libc.math cimport INFINITY, fabs
+
+from streamlearn.penalties.penalty cimport DualVector, ORDER, Penalty, Shape, Watch
+
+from streamlearn.penalties.norms import soft
+from streamlearn.spec import number
+
+import numpy as np
+
+# a projection is inside its set only up to rounding
+SLACK = 1e-9
+
+
+cdef class Ball(Penalty):
+    """|w|_2 <= radius."""
+
+    _names = ("radius",)
+    simple = True
+    summable = True
+
+    def __init__(self, radius):
+        self.radius = number("Ball", "radius", radius, above=0.0)
+
+    def value(self, w):
+        return 0.0 if float(np.linalg.norm(w)) <= self.radius * (1.0 + SLACK) else INFINITY
+
+    def prox(self, v, step=1.0):
+        v = np.asarray(v, dtype=float)
+        return v * min(1.0, self.radius / max(float(np.linalg.norm(v)), 1e-300))
+
+
+cdef class L1Ball(Penalty):
+    """|w|_1 <= radius: hard l1-regularization.
+
+    The threshold depends on all slots, kept in order: O(d log n) an event.
+    """
+
+    _names = ("radius",)
+    cdef readonly double size
+
+    def __init__(self, radius):
+        self.size = number("L1Ball", "radius", radius, above=0.0)
+
+    @property
+    def radius(self):
+        return self.size
+
+    @property
+    def norm_limit(self):
+        return self.size
+
+    def value(self, w):
+        return 0.0 if float(np.abs(w).sum()) <= self.size * (1.0 + SLACK) else INFINITY
+
+    def prox(self, v, step=1.0):
+        return soft(v, l1_level(v, self.size))
+
+    cdef Watch watches(self, double rho):
+        return ORDER
+
+    cdef void shape(
+        self, double a, double b, double rho, DualVector s, Shape* shape
+    ) noexcept nogil:
+        shape.bend = NULL
+        shape.threshold = b * rho
+        shape.scale = -1.0 / b if b > 0.0 else 0.0
+        if s.order.soft_total(shape.threshold) > b * self.size:
+            shape.threshold = s.order.level(b * self.size, 0.0, 0)
+
+
+cdef double clipped(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
+    cdef double m = fabs(s) - shape.threshold
+    if m <= 0.0:
+        return 0.0
+    if m > shape.p:
+        m = shape.p
+    return m * shape.scale if s > 0.0 else -m * shape.scale
+
+
+cdef class LInfinity(Penalty):
+    """Psi(w) = strength max_j |w_j|: the largest weights are equal.
+
+    Where they are cut depends on all slots, kept in order: O(d log n) an event.
+    """
+
+    _names = ("strength",)
+    cdef readonly double strength
+
+    def __init__(self, strength):
+        self.strength = number("LInfinity", "strength", strength, low=0.0)
+
+    def value(self, w):
+        w = np.asarray(w, dtype=float)
+        return self.strength * float(np.abs(w).max(initial=0.0))
+
+    def prox(self, v, step=1.0):
+        if step * self.strength == 0.0:
+            return np.array(v, dtype=float)
+        limit = l1_level(v, step * self.strength)
+        return np.clip(np.asarray(v, dtype=float), -limit, limit)
+
+    cdef Watch watches(self, double rho):
+        return ORDER
+
+    cdef void shape(
+        self, double a, double b, double rho, DualVector s, Shape* shape
+    ) noexcept nogil:
+        cdef double excess = a * self.strength
+        shape.bend = clipped
+        shape.threshold = b * rho
+        shape.scale = -1.0 / b if b > 0.0 else 0.0
+        if excess <= 0.0:
+            shape.p = INFINITY
+        elif s.order.soft_total(shape.threshold) <= excess:
+            shape.p = 0.0
+        else:
+            shape.p = s.order.level(excess, 0.0, 0) - shape.threshold
+
+
+cdef double one_sided(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
+    cdef double w = -s * shape.scale - shape.threshold
+    return w if w > 0.0 else 0.0
+
+
+cdef class Simplex(Penalty):
+    """w_j >= 0 and sum w_j = 1, over the slots known when an event is scored.
+
+    The projection depends on all slots, kept in order: O(d log n) an event.
+    """
+
+    on_simplex = True
+
+    @property
+    def norm_limit(self):
+        return 1.0
+
+    def value(self, w):
+        w = np.asarray(w, dtype=float)
+        inside = abs(float(w.sum()) - 1.0) <= SLACK and bool((w >= 0.0).all())
+        return 0.0 if inside else INFINITY
+
+    def prox(self, v, step=1.0):
+        v = np.asarray(v, dtype=float)
+        u = np.sort(v)[::-1]
+        levels = (np.cumsum(u) - 1.0) / np.arange(1, len(u) + 1)
+        return np.maximum(v - levels[np.nonzero(u > levels)[0][-1]], 0.0)
+
+    cdef Watch watches(self, double rho):
+        return ORDER
+
+    def attach(self, DualVector s, rho):
+        s.signed_order = True
+        Penalty.attach(self, s, rho)
+
+    cdef void shape(
+        self, double a, double b, double rho, DualVector s, Shape* shape
+    ) noexcept nogil:
+        shape.bend = one_sided
+        if b > 0.0:
+            shape.scale = 1.0 / b
+            shape.threshold = s.order.level(b, 0.0, 0) / b
+        else:
+            # no event yet: the minimiser of h, which is uniform
+            shape.scale = 0.0
+            shape.threshold = -1.0 / s.n if s.n > 0 else 0.0
+
+
+def l1_level(v, radius):
+    """The threshold that projects v on the l1 ball; 0 inside it."""
+    u = np.sort(np.abs(np.asarray(v, dtype=float)))[::-1]
+    if u.sum() <= radius:
+        return 0.0
+    levels = (np.cumsum(u) - radius) / np.arange(1, len(u) + 1)
+    return float(levels[np.nonzero(u > levels)[0][-1]])
