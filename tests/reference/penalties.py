@@ -265,7 +265,7 @@ class LpSquared(Penalty):
         # |w_i| + c N^(2-p) |w_i|^(p-1) = |v_i| for N = |w|_p: bisect w for given N, then N
         def weights(length: float) -> Vector:
             low, high = np.zeros_like(size), size
-            for _ in range(200):
+            for _ in range(100):
                 middle = 0.5 * (low + high)
                 over = middle + c * length ** (2.0 - p) * middle ** (p - 1.0) > size
                 low, high = np.where(over, low, middle), np.where(over, middle, high)
