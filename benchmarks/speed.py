@@ -307,7 +307,7 @@ def grown(side: str) -> tuple[int, int]:
 def _grown(learner: "Learner", size: Callable[[Learner], int]) -> tuple[int, int]:
     before = resident()
     for first in range(0, 2**BITS, FEATURES):
-        event: "Event" = {f"field{k}": f"name{first + k}" for k in range(FEATURES)}
+        event: Event = {f"field{k}": f"name{first + k}" for k in range(FEATURES)}
         learner.learn_one(event, first % 3 == 0)
     return resident() - before, size(learner)
 
