@@ -1,0 +1,1 @@
+"""Streamlearn beside its peers: `python -m benchmarks.speed`, `python -m benchmarks.default`."""

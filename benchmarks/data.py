@@ -1,0 +1,92 @@
+"""The public data sets of the default's benchmark, in the order and the size it is stated for."""
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows: TypeAlias = sparse.csr_array[np.float64]
+    Labels: TypeAlias = NDArray[np.float64]
+
+ROWS = 100_000
+REPOSITORY = Path(__file__).resolve().parent.parent
+HOME = REPOSITORY.parent / "shared" / "data"
+CACHE = Path(tempfile.gettempdir()) / "streamlearn-benchmarks"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A svmlight file, and whether its rows are shuffled before the first of them are taken."""
+
+    name: str
+    file: str
+    shuffled: bool = False
+
+
+CLASSIFICATION = (
+    Source("a9a", "a9a.svm.gz"),
+    Source("ijcnn1", "ijcnn1.svm.gz"),
+    Source("covtype.scale01", "covtype.binary.scale01.svm.gz", shuffled=True),
+    Source("connect-4", "connect-4.binary.svm.gz", shuffled=True),
+    Source("rcv1v2_ccat", "rcv1v2_ccat.svm.gz"),
+    Source("phishing", "phishing.svm.gz"),
+    Source("sms_spam", "sms_spam.svm.gz"),
+    Source("spambase", "spambase.svm.gz", shuffled=True),
+    Source("openbandit", "openbandit_click60k_h18.svm.gz"),
+    Source("elec2", "elec2.svm.gz"),
+)
+REGRESSION = (
+    Source("bike", "bike_sharing_hour.reg.svm.gz"),
+    Source("houses", "houses_cadata.reg.svm.gz", shuffled=True),
+    Source("abalone", "abalone.reg.svm.gz", shuffled=True),
+)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows and their labels; the labels of two classes are -1 and 1."""
+
+    name: str
+    rows: "Rows"
+    labels: "Labels"
+
+
+def load(source: Source, directory: Path) -> Examples:
+    """Read a set, shuffle it if it is told to, keep its first rows."""
+    rows, labels = _read(directory / source.file)
+    if source.shuffled:
+        order = np.random.default_rng(0).permutation(len(labels))
+        rows, labels = rows[order], labels[order]
+    return Examples(source.name, rows[:ROWS], labels[:ROWS])
+
+
+def _read(path: Path) -> tuple["Rows", "Labels"]:
+    """Parse a svmlight file; the second time, fetch its arrays from the cache."""
+    stat = path.stat()
+    key = hashlib.sha256(f"{path}{stat.st_size}{stat.st_mtime_ns}".encode()).hexdigest()[:16]
+    kept = CACHE / f"{path.name}-{key}.npz"
+    if not kept.exists():
+        rows, labels = load_svmlight_file(str(path), zero_based=False)
+        CACHE.mkdir(parents=True, exist_ok=True)
+        partial = kept.with_suffix(".partial.npz")
+        np.savez(
+            partial,
+            data=rows.data,
+            indices=rows.indices,
+            indptr=rows.indptr,
+            shape=rows.shape,
+            labels=labels,
+        )
+        partial.replace(kept)
+    with np.load(kept) as arrays:
+        parts = (arrays["data"], arrays["indices"].astype(np.int32), arrays["indptr"])
+        height, width = arrays["shape"]
+        return sparse.csr_array(parts, shape=(height, width)), arrays["labels"]

@@ -1,0 +1,102 @@
+"""The other sides of the comparison, each as small as its own documentation would write it."""
+
+import importlib
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+
+import numpy as np
+from river import compose, linear_model, optim, preprocessing
+from sklearn.linear_model import SGDClassifier
+
+if TYPE_CHECKING:
+    from river.base import Classifier
+
+    from benchmarks.data import Labels, Rows
+
+Event: TypeAlias = dict[Hashable, float | str]
+
+
+class Workspace(Protocol):
+    """The part of `vowpalwabbit.Workspace` that is used; the package ships no types."""
+
+    def get_sum_loss(self) -> float:
+        """Return the sum of the losses, each before its row was learnt."""
+
+    def get_weighted_examples(self) -> float:
+        """Return the number of rows."""
+
+    def finish(self) -> None:
+        """Close the files."""
+
+
+def learn_events(learner: "Classifier", events: Sequence[Event], labels: Sequence[bool]) -> None:
+    """Let a river-compatible learner see every event once."""
+    learn = learner.learn_one
+    for event, label in zip(events, labels, strict=True):
+        learn(event, label)
+
+
+def river_sgd() -> "Classifier":
+    """River's logistic regression as it comes: gradient descent, step 0.01."""
+    return linear_model.LogisticRegression()
+
+
+def river_l1() -> "Classifier":
+    """River's cumulative l1 penalty."""
+    return linear_model.LogisticRegression(l1=1e-4)
+
+
+def river_ftrl() -> "Classifier":
+    """River's FTRL-Proximal."""
+    return linear_model.LogisticRegression(optim.FTRLProximal(l1=1e-4))
+
+
+def river_hashed(bits: int) -> "Classifier":
+    """River's hashing of strings before its logistic regression."""
+    hasher = preprocessing.FeatureHasher(n_features=2**bits)
+    return cast("Classifier", compose.Pipeline(hasher, river_sgd()))
+
+
+def sklearn_l1() -> SGDClassifier:
+    """scikit-learn's truncated gradient for logistic loss."""
+    return SGDClassifier(loss="log_loss", penalty="l1", alpha=1e-4)
+
+
+def sklearn_pegasos() -> SGDClassifier:
+    """scikit-learn's support vector machine with the same penalty as Pegasos."""
+    return SGDClassifier(loss="hinge", penalty="l2", alpha=1e-4)
+
+
+def partial_fit(learner: SGDClassifier, rows: "Rows", labels: "Labels") -> None:
+    """One pass over the rows."""
+    learner.partial_fit(rows, labels, classes=np.unique(labels))
+
+
+OPTIMISERS = {"default": "", "ftrl": "--ftrl", "coin": "--coin", "freegrad": "--freegrad"}
+
+
+def write_vw(rows: "Rows", labels: "Labels", path: Path) -> None:
+    """Write Vowpal Wabbit's text; a column's number is its name, so that none collide."""
+    with path.open("w", encoding="ascii") as file:
+        file.writelines(_vw_lines(rows, labels))
+
+
+def _vw_lines(rows: "Rows", labels: "Labels") -> Iterator[str]:
+    pairs = zip(rows.indices.tolist(), rows.data.tolist(), strict=True)
+    features = [f"{column}:{value:.9g}" for column, value in pairs]
+    ends = rows.indptr.tolist()
+    for row, label in enumerate(labels.tolist()):
+        yield f"{label:.9g} | {' '.join(features[ends[row] : ends[row + 1]])}\n"
+
+
+def vowpal_wabbit(
+    path: Path, options: str = "", *, loss: str = "logistic", bits: int = 22
+) -> float:
+    """Read and learn a file in one pass; the average loss, each row's before it was learnt."""
+    module = importlib.import_module("vowpalwabbit")
+    command = f"-d {path} --quiet -b {bits} --loss_function {loss} {options}"
+    workspace = cast("Workspace", module.Workspace(command))
+    average = workspace.get_sum_loss() / workspace.get_weighted_examples()
+    workspace.finish()
+    return average

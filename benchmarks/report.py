@@ -1,0 +1,54 @@
+"""Markdown tables, and timings taken in turn so that no side has the machine to itself."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Run = Callable[[], object]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table that can be pasted into a README."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The seconds of one side, one number a round."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The typical round."""
+        return statistics.median(self.seconds)
+
+    def per_event(self, events: int) -> str:
+        """Microseconds an event: the median, and the fastest and slowest round."""
+        low, middle, high = (
+            1e6 * second / events for second in (min(self.seconds), self.median, max(self.seconds))
+        )
+        return f"{middle:.3f} ({low:.3f} to {high:.3f})"
+
+    def ratio(self, other: "Timing") -> tuple[float, float, float]:
+        """How much longer the other side took in the same round: median, least, most."""
+        ratios = [b / a for a, b in zip(self.seconds, other.seconds, strict=True)]
+        return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def alternate(sides: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, Timing]:
+    """Time every side once a round; a side is prepared, outside the clock, for each of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, prepare in sides.items():
+            run = prepare()
+            gc.collect()
+            gc.disable()
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+            gc.enable()
+    return {name: Timing(tuple(taken)) for name, taken in seconds.items()}

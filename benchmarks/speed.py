@@ -1,0 +1,358 @@
+"""Speed and memory beside river, scikit-learn and Vowpal Wabbit, in one process and in turn.
+
+python -m benchmarks.speed [--events N] [--rounds N] [--peers]
+"""
+
+import argparse
+import multiprocessing
+import os
+import pickle
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+import streamlearn as sl
+from benchmarks import peers
+from benchmarks.report import Run, Timing, alternate, table
+
+if TYPE_CHECKING:
+    from river.base import Classifier
+    from sklearn.linear_model import SGDClassifier
+
+    from benchmarks.data import Labels, Rows
+    from benchmarks.peers import Event
+
+Prepare: TypeAlias = Callable[[], Run]
+Learner = TypeVar("Learner", bound="Classifier")
+
+FEATURES = 20
+NAMES = 5_000
+BITS = 20
+DIMENSIONS = (10_000, 100_000, 1_000_000, 10_000_000)
+OURS = "streamlearn"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The same events as dicts, as rows, as strings and as Vowpal Wabbit's text."""
+
+    rows: "Rows"
+    signs: "Labels"
+    events: "Sequence[Event]"
+    strings: "Sequence[Event]"
+    labels: Sequence[bool]
+    text: Path
+
+
+def make_rows(events: int, columns: int, seed: int = 0) -> tuple["Rows", "Labels"]:
+    """Rows of distinct columns with normal values, and the noisy labels of a linear target."""
+    rng = np.random.default_rng(seed)
+    width = columns // FEATURES
+    slots = rng.integers(width, size=(events, FEATURES)) + width * np.arange(FEATURES)
+    values = rng.standard_normal((events, FEATURES))
+    scores = (values * rng.standard_normal(columns)[slots]).sum(axis=1)
+    signs = np.where(scores + rng.logistic(size=events) > 0, 1.0, -1.0)
+    starts = np.arange(events + 1, dtype=np.int32) * FEATURES
+    parts = (values.ravel(), slots.astype(np.int32).ravel(), starts)
+    return sparse.csr_array(parts, shape=(events, columns)), signs
+
+
+def make_workload(events: int, directory: Path) -> Workload:
+    """Every form of the events, made before the clock starts."""
+    rows, signs = make_rows(events, NAMES)
+    names = [f"name{column}" for column in range(NAMES)]
+    slots = rows.indices.reshape(events, FEATURES).tolist()
+    values = rows.data.reshape(events, FEATURES).tolist()
+    text = directory / "rows.txt"
+    peers.write_vw(rows, signs, text)
+    return Workload(
+        rows=rows,
+        signs=signs,
+        events=[
+            {names[slot]: value for slot, value in zip(*pair, strict=True)}
+            for pair in zip(slots, values, strict=True)
+        ],
+        strings=[{f"field{k}": names[slot] for k, slot in enumerate(row)} for row in slots],
+        labels=(signs > 0).tolist(),
+        text=text,
+    )
+
+
+def dual_averaging() -> "sl.LinearClassifier":
+    """Our l1 dual averaging, exact names."""
+    return sl.DualAveragingClassifier(l1=1e-4)
+
+
+def hashed() -> "sl.LinearClassifier":
+    """The same on hashed names."""
+    return sl.DualAveragingClassifier(l1=1e-4, features=sl.Hashing(bits=BITS))
+
+
+def pegasos() -> "sl.LinearClassifier":
+    """Our support vector machine."""
+    return sl.PegasosClassifier(l2=1e-4)
+
+
+def default() -> "sl.LinearClassifier":
+    """Our default, a mixture of three rules."""
+    return sl.LinearClassifier()
+
+
+def iterate(events: "Sequence[Event]") -> None:
+    """What no reader of dicts can save: visit every value."""
+    for event in events:
+        deque(event.values(), maxlen=0)
+
+
+def look_up(events: "Sequence[Event]", slots: Mapping[Hashable, int]) -> None:
+    """Visit every name and find its slot in a dict."""
+    find = slots.__getitem__
+    for event in events:
+        deque(map(find, event), maxlen=0)
+
+
+def read_arrays(rows: "Rows") -> None:
+    """What no reader of rows can save: visit every index and value."""
+    rows.indices.sum()
+    rows.data.sum()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One of our paths, its peers with the ratio each is held to, and what bounds it."""
+
+    path: str
+    ours: Prepare
+    peers: Mapping[str, tuple[Prepare, float]]
+    limits: Mapping[str, Prepare]
+
+
+class Paths:
+    """The ways to bring the workload to a learner, which is made outside the clock."""
+
+    def __init__(self, work: Workload) -> None:
+        self.work = work
+
+    def events(self, make: "Callable[[], Classifier]") -> Prepare:
+        """`learn_one` on dicts of numbers."""
+        return lambda: partial(peers.learn_events, make(), self.work.events, self.work.labels)
+
+    def strings(self, make: "Callable[[], Classifier]") -> Prepare:
+        """`learn_one` on dicts of strings."""
+        return lambda: partial(peers.learn_events, make(), self.work.strings, self.work.labels)
+
+    def rows(self, make: "Callable[[], sl.LinearClassifier]") -> Prepare:
+        """`learn_rows`."""
+        return lambda: partial(make().learn_rows, self.work.rows, self.work.signs)
+
+    def sklearn(self, make: "Callable[[], SGDClassifier]") -> Prepare:
+        """`partial_fit` of all rows at once."""
+        return lambda: partial(peers.partial_fit, make(), self.work.rows, self.work.signs)
+
+    def text(self) -> Run:
+        """Vowpal Wabbit from start to end."""
+        return partial(peers.vowpal_wabbit, self.work.text, bits=18)
+
+
+def comparisons(work: Workload) -> Iterator[Comparison]:
+    """Every row of the table of speeds."""
+    by = Paths(work)
+    slots: dict[Hashable, int] = {f"name{column}": column for column in range(NAMES)}
+    yield Comparison(
+        "`learn_one`, dicts, l1 dual averaging",
+        by.events(dual_averaging),
+        {
+            "river LogisticRegression SGD": (by.events(peers.river_sgd), 4),
+            "river LogisticRegression l1": (by.events(peers.river_l1), 10),
+            "river LogisticRegression FTRLProximal": (by.events(peers.river_ftrl), 18),
+        },
+        {
+            "iterate the dicts": lambda: partial(iterate, work.events),
+            "iterate and find the slots": lambda: partial(look_up, work.events, slots),
+        },
+    )
+    yield Comparison(
+        "`learn_rows`, CSR, l1 dual averaging",
+        by.rows(dual_averaging),
+        {"sklearn SGDClassifier l1, partial_fit": (by.sklearn(peers.sklearn_l1), 6)},
+        {
+            "sum the arrays": lambda: partial(read_arrays, work.rows),
+            "scipy's `X @ w`": lambda: partial(work.rows.dot, np.ones(NAMES)),
+        },
+    )
+    yield Comparison(
+        "`learn_rows`, CSR, Pegasos",
+        by.rows(pegasos),
+        {"sklearn SGDClassifier hinge l2, partial_fit": (by.sklearn(peers.sklearn_pegasos), 2)},
+        {},
+    )
+    yield Comparison(
+        "`learn_one`, dicts, the default",
+        by.events(default),
+        {"river LogisticRegression SGD": (by.events(peers.river_sgd), 2.5)},
+        {},
+    )
+    yield Comparison(
+        "`learn_rows`, CSR, the default",
+        by.rows(default),
+        {"Vowpal Wabbit, its own text file": (by.text, 2)},
+        {},
+    )
+    yield Comparison(
+        f"`learn_one`, hashed strings, 2^{BITS} slots",
+        by.strings(hashed),
+        {
+            "river FeatureHasher, LogisticRegression": (
+                by.strings(lambda: peers.river_hashed(BITS)),
+                10,
+            )
+        },
+        {},
+    )
+
+
+def speeds(work: Workload, *, rounds: int, ours: bool) -> Iterator[list[str]]:
+    """Time each comparison; one line for each peer and each limit."""
+    events = len(work.labels)
+    for comparison in comparisons(work):
+        sides = {name: prepare for name, (prepare, _) in comparison.peers.items()}
+        mine = {OURS: comparison.ours} if ours else {}
+        timings = alternate({**mine, **sides, **comparison.limits}, rounds)
+        for name in [*sides, *comparison.limits]:
+            least = comparison.peers[name][1] if name in sides else None
+            label = name if name in sides else f"limit: {name}"
+            yield _line(comparison.path, label, timings.get(OURS), timings[name], events, least)
+
+
+def _line(
+    path: str, name: str, mine: Timing | None, other: Timing, events: int, least: float | None
+) -> list[str]:
+    """One line of the table; a side that did not run is left blank."""
+    asked = "" if least is None else f"{least:g}x"
+    if mine is None:
+        return [path, "", name, other.per_event(events), "", asked]
+    middle, low, high = mine.ratio(other)
+    ratio = f"{middle:.2f}x ({low:.2f} to {high:.2f})"
+    return [path, mine.per_event(events), name, other.per_event(events), ratio, asked]
+
+
+def dimensions(events: int, rounds: int) -> Iterator[list[str]]:
+    """The second pass over events of ever more names: all of them in use, or few of a large table.
+
+    The work is the same; names spread over a table larger than the caches cost their misses.
+    """
+    few, signs = make_rows(events, DIMENSIONS[0])
+    for columns in DIMENSIONS:
+        spread, labels = make_rows(events, columns)
+        parts = (few.data, few.indices, few.indptr)
+        sides = {
+            "few": partial(_second_pass, sparse.csr_array(parts, shape=(events, columns)), signs),
+            "spread": partial(_second_pass, spread, labels),
+        }
+        timings = alternate(sides, rounds)
+        yield [f"{columns:,}", *(timings[side].per_event(events) for side in sides)]
+
+
+def _second_pass(rows: "Rows", labels: "Labels") -> Run:
+    learner = dual_averaging()
+    learner.learn_rows(rows, labels)
+    return partial(learner.learn_rows, rows, labels)
+
+
+def threads(work: Workload, rounds: int) -> str:
+    """Two learners, one after the other and on two threads: how much faster."""
+
+    def in_turn() -> Run:
+        pair = [dual_averaging(), dual_averaging()]
+        return lambda: [each.learn_rows(work.rows, work.signs) for each in pair]
+
+    def together() -> Run:
+        pair = [dual_averaging(), dual_averaging()]
+        workers = [
+            threading.Thread(target=each.learn_rows, args=(work.rows, work.signs)) for each in pair
+        ]
+        return partial(_join, workers)
+
+    timings = alternate({"together": together, "in turn": in_turn}, rounds)
+    middle, low, high = timings["together"].ratio(timings["in turn"])
+    return f"{middle:.2f}x ({low:.2f} to {high:.2f}), at least 1.7x"
+
+
+def _join(workers: Sequence[threading.Thread]) -> None:
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def resident() -> int:
+    """The bytes of this process that are in memory (Linux)."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def grown(side: str) -> tuple[int, int]:
+    """Show a new learner as many names as there are slots: growth of the process, bytes saved."""
+    return _grown(hashed(), _saved) if side == OURS else _grown(peers.river_hashed(BITS), _pickled)
+
+
+def _grown(learner: "Learner", size: Callable[[Learner], int]) -> tuple[int, int]:
+    before = resident()
+    for first in range(0, 2**BITS, FEATURES):
+        event: Event = {f"field{k}": f"name{first + k}" for k in range(FEATURES)}
+        learner.learn_one(event, first % 3 == 0)
+    return resident() - before, size(learner)
+
+
+def _saved(learner: "sl.LinearClassifier") -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "model"
+        learner.save(path)
+        return path.stat().st_size
+
+
+def _pickled(learner: "Classifier") -> int:
+    return len(pickle.dumps(learner))
+
+
+def memory(sides: Sequence[str]) -> Iterator[list[str]]:
+    """Each side in a process of its own, so that no other's memory is counted or reused."""
+    spawn = multiprocessing.get_context("spawn")
+    for side in sides:
+        with spawn.Pool(1) as pool:
+            process, saved = pool.apply(grown, (side,))
+        yield [side, f"{process / 1e6:.1f} MB", f"{saved / 1e6:.1f} MB"]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peers", action="store_true", help="leave our own side out")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        work = make_workload(args.events, Path(directory))
+        head = ["path", "us an event", "beside", "us an event", "ratio", "at least"]
+        print(f"{args.events:,} events, median of {args.rounds} rounds (least to most)\n")
+        print(table(head, speeds(work, rounds=args.rounds, ours=not args.peers)), "\n")
+        if not args.peers:
+            head = ["names n", "us an event, few in use", "us an event, all in use"]
+            print(table(head, dimensions(args.events, args.rounds)), "\n")
+            print("Two learners on two threads beside one after the other:")
+            print(threads(work, args.rounds), "\n")
+    sides = ["river"] if args.peers else [OURS, "river"]
+    print(f"2^{BITS} hashed names of l1 dual averaging, river's of SGD; under 40 MB in all\n")
+    print(table(["side", "growth of the process", "saved model"], memory(sides)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Rules that need no tuning of steps: normalised adaptive (Ross, Mineiro, Langford 2013),
+diagonal second order with an implicit step, coin betting (Orabona, Tommasi 2017), and their
+mixture. One row at a time; features with x = 0 are left out; an event of weight a has loss a l.
+
+`w` predicts. Learning has its own score: with the weights `rescaled`, in which the sizes of this
+row already count, clipped by `Clip`. `seen_weights` and `score` are those of the last event.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq
+
+from .losses import EPS, Loss
+from .penalties import Penalty
+from .rule import Rule, Vector
+
+
+class Clip:
+    """[-50, 50]; for regression the range of the labels seen before (none yet: 0)."""
+
+    def __init__(self, regression: bool) -> None:
+        self.regression = regression
+        self.low, self.high = np.inf, -np.inf
+
+    def __call__(self, score: float) -> float:
+        if not self.regression:
+            return float(np.clip(score, -50.0, 50.0))
+        return float(np.clip(score, self.low, self.high)) if self.low <= self.high else 0.0
+
+    def see(self, y: float) -> None:
+        self.low, self.high = min(self.low, y), max(self.high, y)
+
+
+class _Tuned(Rule):
+    def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
+        super().__init__(n, loss, penalty)
+        self.clip = Clip(loss.regression)
+        self.score = 0.0
+        self.seen_weights = self.w
+
+    def move(self, X: Vector, y: Vector, weight: Vector) -> None:
+        if len(X) != 1:
+            raise ValueError("one row at a time")
+        self.learn(X[0], float(y[0]), float(weight[0]))
+        self.clip.see(float(y[0]))
+
+    def rescaled(self, x: Vector) -> Vector:
+        """The weights with which an event with this row is learnt."""
+        return self.w
+
+    def see(self, x: Vector) -> float:
+        self.seen_weights = self.rescaled(x)
+        self.score = self.clip(float(x @ self.seen_weights))
+        return self.score
+
+    def learn(self, x: Vector, y: float, weight: float) -> None:
+        raise NotImplementedError
+
+
+class _Scaled(_Tuned):
+    """s_j = largest |x_j| so far; when it grows, w_j is multiplied by s_old/s_new."""
+
+    def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
+        super().__init__(n, loss, penalty)
+        self.s = np.zeros(n)
+
+    def rescaled(self, x: Vector) -> Vector:
+        grown = np.abs(x) > self.s
+        return np.where(grown, self.w * self.s / np.where(grown, np.abs(x), 1.0), self.w)
+
+
+def implicit(loss: Loss, p: float, y: float, B: float) -> float:
+    """h = l'(p - h B, y): the slope after the step instead of before it."""
+    g = float(loss.slope(p, y))
+
+    def excess(h: float) -> float:
+        return float(h - loss.slope(p - h * B, y))
+
+    if g == 0.0 or excess(g) == 0.0:
+        return g
+    return float(brentq(excess, min(0.0, g), max(0.0, g), xtol=1e-300, rtol=EPS, maxiter=2000))
+
+
+class NormalizedAdaptive(_Scaled):
+    def __init__(
+        self, n: int, loss: Loss, penalty: Penalty, rate: float = 1.0, update: str = "explicit"
+    ) -> None:
+        super().__init__(n, loss, penalty)
+        self.rate, self.update = rate, update
+        self.N = 0.0
+        self.G = np.zeros(n)
+
+    def learn(self, x: Vector, y: float, weight: float) -> None:
+        p = self.see(x)
+        self.w = self.seen_weights
+        self.s = np.maximum(self.s, np.abs(x))
+        on = x != 0.0
+        self.N += float(np.sum((x[on] / self.s[on]) ** 2))
+        g = weight * float(self.loss.slope(p, y))
+        self.G = self.G + (g * x) ** 2
+        on &= self.G > 0.0
+        step = np.zeros(self.n)  # times g: the move of w
+        if on.any():
+            scale = self.s[on] * np.sqrt(self.G[on])
+            step[on] = self.rate * np.sqrt(self.t / self.N) * x[on] / scale
+        B = weight * float(step @ x)
+        self.w = self.w - weight * self.slope(p, y, B) * step
+
+    def slope(self, p: float, y: float, B: float) -> float:
+        if self.update == "explicit" or B == 0.0:
+            return float(self.loss.slope(p, y))
+        if self.update == "implicit":
+            return implicit(self.loss, p, y, B)
+        return -self.loss.flow(p, y, B) / B  # invariant: p - h B ends the gradient flow
+
+
+class DiagonalNewton(_Scaled):
+    def __init__(self, n: int, loss: Loss, penalty: Penalty, prior: float = 3.0) -> None:
+        super().__init__(n, loss, penalty)
+        self.q = np.full(n, prior)
+
+    def learn(self, x: Vector, y: float, weight: float) -> None:
+        p = self.see(x)
+        self.w = self.seen_weights
+        self.s = np.maximum(self.s, np.abs(x))
+        on = x != 0.0
+        s = np.where(on, self.s, 1.0)
+        u = x / s
+        B = weight * float(np.sum(u**2 / self.q))
+        h = implicit(self.loss, p, y, B)
+        self.w = self.w - weight * h * u / (self.q * s)
+        self.q = self.q + weight * self.loss.curvature(p, y) * u**2
+
+
+class CoinBetting(_Tuned):
+    def __init__(
+        self, n: int, loss: Loss, penalty: Penalty, alpha: float = 1.0, beta: float = 1.0
+    ) -> None:
+        super().__init__(n, loss, penalty)
+        self.alpha, self.beta = alpha, beta
+        self.m = np.zeros(n)  # the larger of largest |x| and largest |g x|
+        self.G = np.zeros(n)  # sum |g x|
+        self.theta = np.zeros(n)  # -sum g x
+        self.R = np.zeros(n)  # the reward won so far
+
+    def weights(self, m: Vector) -> Vector:
+        stake = m * (self.G + self.beta * m)
+        return (self.alpha + self.R) * self.theta / np.where(stake > 0.0, stake, 1.0)
+
+    def rescaled(self, x: Vector) -> Vector:
+        return np.where(x != 0.0, self.weights(np.maximum(self.m, np.abs(x))), self.w)
+
+    def learn(self, x: Vector, y: float, weight: float) -> None:
+        p = self.see(x)
+        gx = weight * float(self.loss.slope(p, y)) * x
+        self.m = np.maximum(self.m, np.maximum(np.abs(x), np.abs(gx)))
+        self.G = self.G + np.abs(gx)
+        self.theta = self.theta - gx
+        self.R = np.maximum(0.0, self.R - gx * self.seen_weights)
+        self.w = np.where(x != 0.0, self.weights(self.m), self.w)
+
+
+Maker = Callable[[int, Loss, Penalty], Rule]
+
+DEFAULT: tuple[Maker, ...] = (
+    partial(NormalizedAdaptive, rate=4.0),
+    DiagonalNewton,
+    CoinBetting,
+)
+
+
+class Mixture(Rule):
+    """Exponentiated gradient over the members' scores: one linear model, w = sum pi_k w_k.
+
+    `rules`: what makes the members, e.g. partial(NormalizedAdaptive, rate=4.0). The scores
+    p_k are the members' own, those they learn from.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        loss: Loss,
+        penalty: Penalty,
+        rules: Sequence[Maker] | None = None,
+        share: float = 1e-3,
+    ) -> None:
+        super().__init__(n, loss, penalty)
+        self.members = [make(n, loss, penalty) for make in (DEFAULT if rules is None else rules)]
+        self.share = share
+        self.clip = Clip(loss.regression)
+        K = len(self.members)
+        self.pi = np.full(K, 1.0 / K)
+        self.c = np.zeros(K)
+        self.V = 0.0
+        self.scores = np.zeros(K)
+        self.score = 0.0
+        self.member_loss = np.zeros(K)  # progressive
+
+    def move(self, X: Vector, y: Vector, weight: Vector) -> None:
+        if len(X) != 1:
+            raise ValueError("one row at a time")
+        x, label, K = X[0], float(y[0]), len(self.members)
+        for k, member in enumerate(self.members):
+            seen = member.rescaled(x) if isinstance(member, _Tuned) else member.w
+            self.scores[k] = self.clip(float(x @ seen))
+            self.member_loss[k] += weight[0] * float(self.loss.value(self.scores[k], label))
+        p = self.score = float(self.pi @ self.scores)
+        g = float(weight[0]) * float(self.loss.slope(p, label))
+        apart = self.scores - p
+        self.c = self.c + g * apart
+        self.V += g**2 * float(self.pi @ apart**2)
+        if self.V > 0.0:
+            power = -np.sqrt(np.log(K) / self.V) * self.c
+            pi = np.exp(power - np.max(power))
+            self.pi = (1.0 - self.share) * pi / np.sum(pi) + self.share / K
+        self.clip.see(label)
+        for member in self.members:
+            member.step(X, y, weight)
+        self.w = self.pi @ np.stack([member.w for member in self.members])
