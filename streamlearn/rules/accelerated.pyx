@@ -1,0 +1,152 @@
+"""Accelerated regularized dual averaging: 001 Algorithm 3 with (37) and (38).
+
+    alpha_t = t / 2,  A_t = t (t + 1) / 4,  theta_t = 2 / (t + 1),  beta_t = gamma (t+1)^1.5 / 2
+    u_t = (1 - theta_t) w_{t-1} + theta_t v_{t-1}        the slope is asked here
+    v_t = argmin <s, v> + A_t Psi(v) + (L + beta_t) h(v)   with s = sum alpha_tau g_tau
+    w_t = (1 - theta_t) w_{t-1} + theta_t v_t              that is, sum alpha_tau v_tau / A_t
+
+A slot's sum of alpha_tau v_tau is brought up to date when an event touches it.
+"""
+
+from libc.math cimport fabs, fmax, pow
+
+from streamlearn.penalties.penalty cimport read
+from streamlearn.row cimport Row
+from streamlearn.rules.dual cimport Dual
+from streamlearn.rules.rule cimport Ledger, Rule
+
+from streamlearn.rules.needs import euclidean, not_simplex, smooth
+from streamlearn.rules.rule import Field
+from streamlearn.spec import number
+
+DEF SUMS = 0
+DEF TOTAL = 1
+DEF SEEN = 2
+DEF WIDTH = 3
+
+
+cdef class AcceleratedDualAveraging(Dual):
+    """Accelerated RDA (001 Algorithm 3), for smooth losses, best with batches.
+
+    `smoothness` is L, the Lipschitz constant of the gradients; None: the largest |x|^2 seen times
+    the loss's bound on the curvature. O(d) an event with Zero, L1, L2, ElasticNet and Ball; with
+    thresholds over all slots, and when averaged once more, O(n).
+    """
+
+    _names = ("gamma", "smoothness")
+    fields = (
+        Field("gradients", merge="sum", odd=True),
+        Field("total", odd=True),
+        Field("seen"),
+    )
+    scalars = (*Dual.scalars, "longest")
+    needs = (not_simplex, euclidean, smooth)
+    cdef readonly double gamma
+    cdef readonly object smoothness
+    cdef public double longest
+    cdef double bend
+    cdef Ledger history
+
+    def __init__(self, gamma=1.0, smoothness=None):
+        self.gamma = number("AcceleratedDualAveraging", "gamma", gamma, low=0.0)
+        self.smoothness = smoothness
+        if smoothness is not None:
+            self.smoothness = number("AcceleratedDualAveraging", "smoothness", smoothness, low=0.0)
+
+    def start(self):
+        Dual.start(self)
+        self.watchful = self.smoothness is None
+        self.longest = 0.0 if self.watchful else self.smoothness
+        self.bend = self.loss.curvature_bound
+        if self.lazy:
+            self.history = Ledger()
+        # an average of w, itself an average, has no closed form
+        self.lazy = False
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        cdef Py_ssize_t j
+        Dual.grown(self, old)
+        if self.history is not None:
+            self.history.reserve(self.n)
+        for j in range(old, self.n):
+            self.cells[j * WIDTH + SEEN] = self.t
+        return 0
+
+    cdef void coefficients(self, double* a, double* b) noexcept nogil:
+        a[0] = 0.25 * self.t * (self.t + 1.0)
+        b[0] = self.longest + 0.5 * self.gamma * pow(self.t + 1.0, 1.5)
+
+    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
+        cdef double square = 0.0
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            square += row.value[i] * row.value[i]
+        self.longest = fmax(self.longest, square * self.bend)
+
+    cdef double total(self, Py_ssize_t j, double t) noexcept nogil:
+        """sum alpha_tau v_tau of slot j through step t."""
+        cdef double* cell = self.cells + j * WIDTH
+        cdef double more
+        if self.history is None:
+            return cell[TOTAL]
+        more = self.history.between(fabs(cell[SUMS]), cell[SEEN], t)
+        return cell[TOTAL] + (-more if cell[SUMS] > 0.0 else more)
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        if self.t == 0.0:
+            return 0.0
+        return self.total(j, self.t) / (0.25 * self.t * (self.t + 1.0))
+
+    cdef double score(self, Row* row) noexcept nogil:
+        return Rule.score(self, row)
+
+    cdef double query(self, Row* row) noexcept nogil:
+        cdef double theta = 2.0 / (self.t + 2.0), p = 0.0, v
+        cdef Py_ssize_t i, j
+        for i in range(row.n):
+            j = row.slot[i]
+            v = read(&self.shape, self.cells[j * WIDTH], j)
+            p += ((1.0 - theta) * self.weight(j) + theta * v) * row.value[i]
+        return p
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double alpha = 0.5 * (self.t + 1.0)
+        cdef Py_ssize_t i, j
+        if self.history is not None:
+            for i in range(row.n):
+                j = row.slot[i]
+                self.cells[j * WIDTH + TOTAL] = self.total(j, self.t)
+                self.cells[j * WIDTH + SEEN] = self.t
+        self.add(row, alpha * slope)
+        self.t += 1.0
+        self.reshape()
+        if self.history is None:
+            for j in range(self.n):
+                self.cells[j * WIDTH + TOTAL] += alpha * read(
+                    &self.shape, self.cells[j * WIDTH], j
+                )
+            return
+        self.history.append(-alpha * self.shape.scale, self.shape.threshold)
+        self.tired = self.history.full()
+
+    cdef void rest(self) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cells[j * WIDTH + TOTAL] = self.total(j, self.t)
+            self.cells[j * WIDTH + SEEN] = self.t
+        self.history.forget(self.t)
+        self.tired = False
+
+    def bound(self, u):
+        return None, "accelerated dual averaging is proved in expectation only (001 Theorem 6)"
+
+    def state(self):
+        state = Dual.state(self)
+        if self.history is not None:
+            state["history"] = self.history.state()
+        return state
+
+    def restore(self, state):
+        if self.history is not None:
+            self.history.restore(state["history"])
+        Dual.restore(self, state)

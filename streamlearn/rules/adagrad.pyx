@@ -1,0 +1,74 @@
+"""AdaGrad (Duchi, Hazan, Singer 2011; 001 section 5, last paragraph): a step for every slot.
+
+    H_j += g_j^2,  eta_j = step / sqrt(H_j),  w_j <- prox of eta_j Psi_j at (w_j - eta_j g_j)
+
+The prox moves every slot at every event; for a slot left alone its k-fold application has a
+closed form (`Penalty.repeat`).
+"""
+
+from libc.math cimport sqrt
+
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Rule
+
+from streamlearn.rules.needs import coordinatewise
+from streamlearn.rules.rule import Field
+from streamlearn.spec import number
+
+DEF WEIGHT = 0
+DEF SQUARES = 1
+DEF SEEN = 2
+
+
+cdef class AdaGrad(Rule):
+    """AdaGrad with composite steps: zeros are exact with l1; O(d) an event."""
+
+    _names = ("step",)
+    fields = (Field("weight", odd=True), Field("squares", merge="sum"), Field("seen"))
+    needs = (coordinatewise,)
+    cdef readonly double step
+
+    def __init__(self, step=0.1):
+        self.step = number("AdaGrad", "step", step, above=0.0)
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        cdef Py_ssize_t j
+        for j in range(old, self.n):
+            self.cells[3 * j + SEEN] = self.t
+        return 0
+
+    cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
+        """The weight of slot j after t steps, if no event touched it meanwhile."""
+        cdef double* cell = self.cells + 3 * j
+        if cell[WEIGHT] == 0.0:
+            return 0.0
+        return self.penalty.repeat(cell[WEIGHT], self.step / sqrt(cell[SQUARES]), t - cell[SEEN])
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.after(j, self.t)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double g, w, eta
+        cdef double* cell
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            cell = self.cells + 3 * row.slot[i]
+            w = self.after(row.slot[i], self.t)
+            g = slope * row.value[i]
+            cell[SQUARES] += g * g
+            cell[SEEN] = self.t + 1.0
+            cell[WEIGHT] = 0.0
+            if cell[SQUARES] > 0.0:
+                eta = self.step / sqrt(cell[SQUARES])
+                cell[WEIGHT] = self.penalty.repeat(w - eta * g, eta, 1.0)
+        self.t += 1.0
+
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        cdef double w
+        if b <= a or self.cells[3 * j + WEIGHT] == 0.0:
+            return 0.0
+        # w_{a+1} is the weight after a steps
+        w = self.after(j, a)
+        return w + self.penalty.repeat_sum(
+            w, self.step / sqrt(self.cells[3 * j + SQUARES]), b - 1.0 - a
+        )

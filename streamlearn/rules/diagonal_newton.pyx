@@ -1,0 +1,89 @@
+"""A diagonal second-order learner with an implicit step.
+
+With u = x / s (s_j the largest |x_j| so far), q_j from `prior` on and B = sum u_j^2 / q_j, the
+slope h at the place reached solves h = slope(p - h B), and
+
+    w_j <- w_j - h u_j / (q_j s_j),   then   q_j += u_j^2 times the loss's curvature at p.
+"""
+
+from libc.math cimport fabs
+
+from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
+from streamlearn.rules.guarded cimport Guarded
+
+from streamlearn.rules.rule import Field
+from streamlearn.spec import number
+
+DEF WEIGHT = 0
+DEF CURVATURE = 1
+DEF SIZE = 2
+
+
+cdef class DiagonalNewton(Guarded):
+    """Implicit Newton steps along each slot; `prior` is the curvature each starts with."""
+
+    _names = ("prior",)
+    fields = (Field("weight", odd=True), Field("curvature"), Field("size", merge="max"))
+    cdef readonly double prior
+
+    def __init__(self, prior=3.0):
+        self.prior = number("DiagonalNewton", "prior", prior, above=0.0)
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        cdef Py_ssize_t j
+        for j in range(old, self.n):
+            self.cells[3 * j + CURVATURE] = self.prior
+        return 0
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.cells[3 * j + WEIGHT]
+
+    cdef double predict(self, Row* row) noexcept nogil:
+        """As `learn` scores it: a value larger than all before counts as the largest before."""
+        cdef double p = 0.0, x, s
+        cdef double* cell
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            cell = self.cells + 3 * row.slot[i]
+            x = row.value[i]
+            s = cell[SIZE]
+            if x > s:
+                x = s
+            elif x < -s:
+                x = -s
+            p += cell[WEIGHT] * x
+        return self.clip(p)
+
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
+        cdef double p = 0.0, reach = 0.0, x, m, u, g, h, bend
+        cdef double* cell
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            cell = self.cells + 3 * row.slot[i]
+            x = row.value[i]
+            m = fabs(x)
+            if m > cell[SIZE]:
+                cell[WEIGHT] *= cell[SIZE] / m
+                cell[SIZE] = m
+            if m > 0.0:
+                u = x / cell[SIZE]
+                reach += u * u / cell[CURVATURE]
+                p += cell[WEIGHT] * x
+        self.t += 1.0
+        p = self.clip(p)
+        g = loss.slope_at(p, y)
+        bend = weight * loss.curvature_at(p, y)
+        if bend == 0.0:
+            # a loss made of straight pieces: its slope stands in, as in online Newton steps
+            bend = weight * g * g
+        h = weight * loss.implicit_at(p, y, weight * reach)
+        self.watch_label(loss, y)
+        for i in range(row.n):
+            x = row.value[i]
+            if x != 0.0:
+                cell = self.cells + 3 * row.slot[i]
+                u = x / cell[SIZE]
+                cell[WEIGHT] -= h * u / (cell[CURVATURE] * cell[SIZE])
+                cell[CURVATURE] += u * u * bend
+        return p

@@ -1,0 +1,20 @@
+from streamlearn.penalties.penalty cimport DualVector, Penalty, Shape
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Rule
+
+
+cdef class Dual(Rule):
+    cdef DualVector vector
+    cdef Penalty geometry
+    cdef Shape shape
+    cdef readonly double rho
+    cdef double q             # gradients are measured in the q-norm ..
+    cdef double modulus       # .. and in its dual norm h has this modulus,
+    cdef double sigma         # Psi sigma times as much
+    cdef bint watching
+    cdef public double largest_gradient, spent, slots_at_start
+    cdef void coefficients(self, double* a, double* b) noexcept nogil
+    cdef double gradient_norm(self, Row* row, double square) noexcept nogil
+    cdef double add(self, Row* row, double slope) noexcept nogil
+    cdef void reshape(self) noexcept nogil
+    cdef void account(self, double gradient) noexcept nogil

@@ -1,0 +1,130 @@
+"""Forward-backward splitting (FOBOS): 001 (28).
+
+    w <- prox( w - alpha_t slope x ),  the prox of alpha_t Psi
+
+Slots left alone are lazy: w_j = scale * soft(v_j, drift - mark_j), where `drift` adds up the
+thresholds of all steps and mark_j is its value when slot j was last touched.
+"""
+
+from libc.math cimport INFINITY, fabs, sqrt
+
+from streamlearn.penalties.penalty cimport Penalty
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.rules.scaled cimport Scaled
+from streamlearn.schedules cimport Schedule
+
+from streamlearn.rules.needs import simple
+from streamlearn.rules.rule import Field
+from streamlearn.schedules import schedule
+
+
+cdef class ForwardBackward(Scaled):
+    """FOBOS with a step that you choose: a number, or one of `sl.schedules`; O(d) an event."""
+
+    _names = ("step",)
+    needs = (simple,)
+    cdef readonly Schedule step
+
+    def __init__(self, step):
+        self.step = schedule("ForwardBackward", step)
+
+    def variant(self, Penalty penalty):
+        return Thresholded(self.step) if penalty.l1 > 0.0 else ForwardBackward(self.step)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double step = self.step.at(self.t + 1.0), shrink = 1.0 / (1.0 + step * self.l2)
+        self.measure(row, slope)
+        # prox of l2: divide what the gradient step leaves, the new gradient too
+        self.move(row, slope, step * shrink, shrink, self.penalty.radius)
+
+    @property
+    def step_size(self):
+        return self.step(self.t + 1.0)
+
+
+cdef class Thresholded(Rule):
+    """ForwardBackward where the penalty has an l1 part."""
+
+    _names = ("step",)
+    fields = (Field("vector", odd=True), Field("mark"))
+    scalars = ("t", "scale", "drift")
+    cdef readonly Schedule step
+    cdef public double scale, drift
+    cdef double l1, l2
+
+    def __init__(self, step):
+        self.step = step
+
+    def start(self):
+        self.l1 = self.penalty.l1
+        self.l2 = self.penalty.l2
+        self.scale = 1.0
+
+    def for_intercept(self):
+        from streamlearn.penalties.norms import Zero
+
+        return ForwardBackward(self.step).bind(Zero(), self.loss)
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        cdef Py_ssize_t j
+        for j in range(old, self.n):
+            self.cells[2 * j + 1] = self.drift
+        return 0
+
+    cdef double vector(self, Py_ssize_t j) noexcept nogil:
+        cdef double v = self.cells[2 * j], threshold = self.drift - self.cells[2 * j + 1]
+        if v > threshold:
+            return v - threshold
+        if v < -threshold:
+            return v + threshold
+        return 0.0
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.scale * self.vector(j)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double step = self.step.at(self.t + 1.0), m = step * slope / self.scale
+        cdef Py_ssize_t i, j
+        for i in range(row.n):
+            j = row.slot[i]
+            self.cells[2 * j] = self.vector(j) - m * row.value[i]
+            self.cells[2 * j + 1] = self.drift
+        self.drift += step * self.l1 / self.scale
+        self.scale /= 1.0 + step * self.l2
+        self.t += 1.0
+        self.tired = self.scale < 1e-100 or self.drift > 1e100
+        if self.ledger is not None:
+            self.ledger.append(self.scale, self.drift)
+            self.tired = self.tired or self.ledger.full()
+
+    cdef void rest(self) noexcept nogil:
+        """Bring the scale back to 1 and the drift to 0."""
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cells[2 * j] = self.weight(j)
+            self.cells[2 * j + 1] = 0.0
+        self.scale = 1.0
+        self.drift = 0.0
+        if self.ledger is not None:
+            self.ledger.forget(self.t)
+            self.ledger.scales[1] = 1.0
+            self.ledger.products[1] = 0.0
+            self.ledger.thresholds[1] = 0.0
+        self.tired = False
+
+    cdef int keep_ledger(self) except -1:
+        self.ledger = Ledger()
+        self.ledger.reserve(self.n)
+        self.ledger.base = self.t
+        self.ledger.append(self.scale, self.drift)
+        return 0
+
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        cdef double v = self.cells[2 * j]
+        cdef double total = self.ledger.between(fabs(v) + self.cells[2 * j + 1], a, b)
+        return total if v >= 0.0 else -total
+
+    @property
+    def step_size(self):
+        return self.step(self.t + 1.0)

@@ -1,0 +1,118 @@
+"""Stochastic gradient descent, the baseline of 001: (3) with the subgradient of section 6.2.
+
+    w <- project_C( w - alpha_t (slope x + xi) ),   xi = l1 sgn(w) + l2 w
+"""
+
+from libc.math cimport INFINITY, fabs
+
+from streamlearn.penalties.penalty cimport Penalty
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.scaled cimport Scaled
+from streamlearn.schedules cimport Schedule
+
+from streamlearn.rules.needs import simple
+from streamlearn.rules.rule import Field
+from streamlearn.schedules import schedule
+
+
+cdef class GradientDescent(Scaled):
+    """Gradient descent with a step that you choose: a number, or one of `sl.schedules`.
+
+    l2 and a ball cost O(d) an event. The subgradient of l1 is not lazy: near 0 a weight changes
+    its sign at nearly every step, and a slot that comes back after k events replays them, O(k) at
+    worst. It never yields zeros; ForwardBackward and DualAveraging do.
+    """
+
+    _names = ("step",)
+    needs = (simple,)
+    cdef readonly Schedule step
+
+    def __init__(self, step):
+        self.step = schedule(type(self).__name__, step)
+
+    def variant(self, Penalty penalty):
+        return SignedGradientDescent(self.step) if penalty.l1 > 0.0 else GradientDescent(self.step)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double step = self.step.at(self.t + 1.0)
+        self.measure(row, slope)
+        self.move(row, slope, step, 1.0 - step * self.l2, self.penalty.radius)
+
+    @property
+    def step_size(self):
+        return self.step(self.t + 1.0)
+
+
+cdef class SignedGradientDescent(Rule):
+    """GradientDescent where the penalty has an l1 part."""
+
+    _names = ("step",)
+    fields = (Field("weight", odd=True), Field("seen"))
+    cdef readonly Schedule step
+    cdef double l1, l2
+
+    def __init__(self, step):
+        self.step = step
+
+    def start(self):
+        self.l1 = self.penalty.l1
+        self.l2 = self.penalty.l2
+
+    def for_intercept(self):
+        from streamlearn.penalties.norms import Zero
+
+        return GradientDescent(self.step).bind(Zero(), self.loss)
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        cdef Py_ssize_t j
+        for j in range(old, self.n):
+            self.cells[2 * j + 1] = self.t
+        return 0
+
+    cdef double replay(self, double w, double t, double now, double* total) noexcept nogil:
+        """w after the steps t+1 .. now; `total` gathers the weights passed on the way."""
+        cdef double alpha, sign, path
+        if self.l2 == 0.0 and w != 0.0 and total == NULL:
+            # all at once, if no sign changes on the way
+            path = self.l1 * (self.step.total(now) - self.step.total(t))
+            if path < fabs(w):
+                return w - path if w > 0.0 else w + path
+        while t < now and w != 0.0:
+            t += 1.0
+            alpha = self.step.at(t)
+            sign = 1.0 if w > 0.0 else -1.0
+            w -= alpha * (self.l2 * w + self.l1 * sign)
+            if total != NULL:
+                total[0] += w
+        return w
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.replay(self.cells[2 * j], self.cells[2 * j + 1], self.t, NULL)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double alpha = self.step.at(self.t + 1.0), w, sign
+        cdef Py_ssize_t i, j
+        for i in range(row.n):
+            j = row.slot[i]
+            w = self.weight(j)
+            sign = 1.0 if w > 0.0 else (-1.0 if w < 0.0 else 0.0)
+            w -= alpha * (slope * row.value[i] + self.l2 * w + self.l1 * sign)
+            self.cells[2 * j] = w
+            self.cells[2 * j + 1] = self.t + 1.0
+        self.t += 1.0
+
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        """Step after step: the sum has no closed form near 0."""
+        cdef double w, total
+        if b <= a:
+            return 0.0
+        # w_{a+1} is the weight after a steps
+        w = self.replay(self.cells[2 * j], self.cells[2 * j + 1], a, NULL)
+        total = w
+        self.replay(w, a, b - 1.0, &total)
+        return total
+
+    @property
+    def step_size(self):
+        return self.step(self.t + 1.0)

@@ -1,0 +1,45 @@
+"""Rules that tune themselves: they learn whole events, and guard their scores.
+
+A score is kept in [-50, 50]; where it is on the label's scale, in the range of the labels seen.
+Every such rule learns from its own guarded score.
+"""
+
+from streamlearn.losses.loss cimport Loss
+from streamlearn.rules.rule cimport Rule
+
+from streamlearn.rules.needs import scalar_loss, unpenalised
+
+DEF LIMIT = 50.0
+
+
+cdef class Guarded(Rule):
+    """A rule without a step size to choose."""
+
+    scalars = ("t", "low", "high")
+    needs = (scalar_loss, unpenalised)
+    intercept = "inside"
+    whole = True
+
+    def start(self):
+        self.follows = self.loss.kind == "regression"
+        self.low = 0.0 if self.follows else -LIMIT
+        self.high = 0.0 if self.follows else LIMIT
+
+    cdef double clip(self, double p) noexcept nogil:
+        if p > self.high:
+            return self.high
+        # a NaN, from inf - inf, goes here too
+        return p if p >= self.low else self.low
+
+    cdef void watch_label(self, Loss loss, double y) noexcept nogil:
+        """A label that is now known widens the range of scores."""
+        cdef double s
+        if self.follows:
+            s = loss.score_of(y)
+            if self.t <= 1.0:
+                self.low = s
+                self.high = s
+            elif s < self.low:
+                self.low = s
+            elif s > self.high:
+                self.high = s

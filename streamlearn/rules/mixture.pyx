@@ -1,0 +1,256 @@
+"""A mixture of rules by exponentiated gradient on the score.
+
+    p = sum pi_k p_k,  g = slope(p),  c_k += g (p_k - p),  V += g^2 sum pi_k (p_k - p)^2
+    pi_k proportional to exp(-sqrt(ln K / V) c_k), then (1 - share) pi + share / K
+
+It stays one linear model, w = sum pi_k w_k. Every member learns from its own score.
+"""
+
+from libc.math cimport exp, fmax, log, sqrt
+from libc.stdlib cimport free
+
+from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Rule, copied, paste, room
+
+from streamlearn.rules.coin_betting import CoinBetting
+from streamlearn.rules.diagonal_newton import DiagonalNewton
+from streamlearn.rules.needs import Refused, scalar_loss
+from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
+from streamlearn.spec import number
+
+DEF MOST = 32
+
+
+def default_rules():
+    """Rules that disagree about step sizes."""
+    return (
+        NormalizedAdaptive(4.0),
+        DiagonalNewton(3.0),
+        CoinBetting(),
+        NormalizedAdaptive(16.0, "invariant"),
+    )
+
+
+cdef class Mixture(Rule):
+    """Any rules side by side on the same rows, weighed by how well they predict.
+
+    `rules` None: members that need no tuning. `share` is what every member keeps between them,
+    so that one that was bad can come back. `shares`, `members` and `losses` (each member's
+    progressive loss, its sum over the events) can be inspected.
+
+    >>> Mixture([CoinBetting(), DiagonalNewton(3.0)]).rules
+    (CoinBetting(alpha=1.0, beta=1.0), DiagonalNewton(prior=3.0))
+    """
+
+    _names = ("rules", "share")
+    scalars = ("t", "variance")
+    needs = (scalar_loss,)
+    intercept = "inside"
+    whole = True
+    cdef readonly tuple rules
+    cdef readonly double share
+    cdef readonly tuple members
+    cdef public double variance
+    cdef int count
+    cdef bint recording
+    cdef double[MOST] pi
+    cdef double[MOST] regrets
+    cdef double[MOST] totals
+    cdef double[MOST] scores
+    # prefix sums of pi over past steps, for averages
+    cdef double* history
+    cdef Py_ssize_t steps, room_for
+    cdef double base
+
+    def __init__(self, rules=None, share=1e-3):
+        self.rules = default_rules() if rules is None else tuple(rules)
+        if not 1 <= len(self.rules) <= MOST:
+            raise ValueError(f"Mixture: needs 1 to {MOST} rules, got {len(self.rules)}")
+        for rule in self.rules:
+            if not isinstance(rule, Rule):
+                raise ValueError(f"Mixture: rules must be rules, got {rule!r}")
+        self.share = number("Mixture", "share", share, low=0.0, high=1.0)
+
+    def __dealloc__(self):
+        free(self.history)
+
+    def __sizeof__(self):
+        return Rule.__sizeof__(self) + self.room_for * self.count * sizeof(double)
+
+    def start(self):
+        cdef int k
+        self.members = tuple(rule.bind(self.penalty, self.loss) for rule in self.rules)
+        if self.penalty.on_simplex:
+            raise Refused("Mixture: weights on a simplex do not mix with an intercept; use the rule alone")
+        self.count = len(self.members)
+        self.lazy = all(type(m).whole and m.lazy for m in self.members)
+        self.watchful = any((<Rule>m).watchful for m in self.members)
+        for k in range(self.count):
+            self.pi[k] = 1.0 / self.count
+
+    cdef int grow(self, Py_ssize_t n) except -1:
+        for member in self.members:
+            (<Rule>member).grow(n)
+        self.n = max(self.n, n)
+        if self.recording:
+            self.reserve(n)
+        return 0
+
+    # -- one row --------------------------------------------------------------------------------
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        cdef double w = 0.0
+        cdef int k
+        for k in range(self.count):
+            w += self.pi[k] * (<Rule>self.member(k)).weight(j)
+        return w
+
+    cdef inline void* member(self, int k) noexcept nogil:
+        # the tuple and its members live as long as this object
+        return (<PyTupleObject*>self.members).ob_item[k]
+
+    cdef double predict(self, Row* row) noexcept nogil:
+        cdef double p = 0.0
+        cdef int k
+        for k in range(self.count):
+            p += self.pi[k] * (<Rule>self.member(k)).predict(row)
+        return p
+
+    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
+        cdef int k
+        for k in range(self.count):
+            if (<Rule>self.member(k)).watchful:
+                (<Rule>self.member(k)).see(row, loss_at_zero, weight)
+
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
+        cdef double p = 0.0, g, d, spread = 0.0, rate, top, total = 0.0
+        cdef int k
+        for k in range(self.count):
+            self.scores[k] = (<Rule>self.member(k)).learn(row, loss, y, weight)
+            if (<Rule>self.member(k)).tired:
+                (<Rule>self.member(k)).rest()
+            p += self.pi[k] * self.scores[k]
+            self.totals[k] += weight * loss.value_at(self.scores[k], y)
+        g = weight * loss.slope_at(p, y)
+        for k in range(self.count):
+            d = self.scores[k] - p
+            self.regrets[k] += g * d
+            spread += self.pi[k] * d * d
+        self.variance += g * g * spread
+        if self.variance > 0.0:
+            rate = sqrt(log(<double>self.count) / self.variance)
+            top = -self.regrets[0]
+            for k in range(1, self.count):
+                top = fmax(top, -self.regrets[k])
+            for k in range(self.count):
+                self.pi[k] = exp(rate * (-self.regrets[k] - top))
+                total += self.pi[k]
+            for k in range(self.count):
+                self.pi[k] = (1.0 - self.share) * self.pi[k] / total + self.share / self.count
+        self.t += 1.0
+        if self.recording:
+            self.record()
+        return p
+
+    # -- averages --------------------------------------------------------------------------------
+
+    cdef int reserve(self, Py_ssize_t n) except -1:
+        if n + 1 > self.room_for:
+            self.room_for = n + 1
+            self.history = <double*>room(
+                self.history, self.room_for * self.count * sizeof(double)
+            )
+        return 0
+
+    cdef void record(self) noexcept nogil:
+        cdef double* last = self.history + self.steps * self.count
+        cdef int k
+        for k in range(self.count):
+            last[self.count + k] = last[k] + self.pi[k]
+        self.steps += 1
+        self.tired = self.steps >= self.room_for - 1
+
+    cdef int keep_ledger(self) except -1:
+        cdef int k
+        self.recording = True
+        self.reserve(max(1024, self.n))
+        self.base = self.t
+        self.steps = 0
+        for k in range(self.count):
+            self.history[k] = 0.0
+        self.record()
+        return 0
+
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        """Members keep the weight of a slot left alone; only their shares move."""
+        cdef double* first = self.history + <Py_ssize_t>(a - self.base) * self.count
+        cdef double* last = self.history + <Py_ssize_t>(b - self.base) * self.count
+        cdef double total = 0.0
+        cdef int k
+        if b <= a:
+            return 0.0
+        for k in range(self.count):
+            total += (last[k] - first[k]) * (<Rule>self.member(k)).weight(j)
+        return total
+
+    cdef void rest(self) noexcept nogil:
+        cdef int k
+        if self.recording:
+            self.base = self.t
+            self.steps = 0
+            for k in range(self.count):
+                self.history[k] = 0.0
+            self.record()
+        self.tired = False
+
+    # -- what users see, and state -----------------------------------------------------------------
+
+    @property
+    def shares(self):
+        """pi, one number for each member."""
+        return [self.pi[k] for k in range(self.count)]
+
+    @property
+    def losses(self):
+        """The sum of each member's losses, before learning."""
+        return [self.totals[k] for k in range(self.count)]
+
+    def bound(self, u):
+        return None, "no bound is proved for Mixture"
+
+    def state(self):
+        cdef Py_ssize_t size = (self.steps + 1) * self.count
+        state = {
+            "t": self.t,
+            "variance": self.variance,
+            "n": self.n,
+            "pi": copied(self.pi, self.count),
+            "regrets": copied(self.regrets, self.count),
+            "totals": copied(self.totals, self.count),
+            "members": [member.state() for member in self.members],
+        }
+        if self.recording:
+            state["base"] = self.base
+            state["history"] = copied(self.history, size)
+        return state
+
+    def restore(self, state):
+        self.grow(state["n"])
+        self.t = state["t"]
+        self.variance = state["variance"]
+        paste(self.pi, state["pi"])
+        paste(self.regrets, state["regrets"])
+        paste(self.totals, state["totals"])
+        for member, saved in zip(self.members, state["members"], strict=True):
+            member.restore(saved)
+        if "history" in state:
+            self.recording = True
+            self.steps = len(state["history"]) // self.count - 1
+            self.reserve(max(1024, self.n, self.steps + 2))
+            paste(self.history, state["history"])
+            self.base = state["base"]
+
+    def mirror(self):
+        for member in self.members:
+            member.mirror()

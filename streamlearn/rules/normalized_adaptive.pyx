@@ -1,0 +1,117 @@
+"""Normalised adaptive steps (Ross, Mineiro, Langford, Normalized Online Learning, 2013).
+
+    N += sum x_j^2 / s_j^2,  G_j += g^2 x_j^2
+    w_j <- w_j - rate sqrt(t / N) g x_j / (s_j sqrt(G_j))
+
+with s_j the largest |x_j| so far; when it grows, w_j shrinks with it. `update` is the kind of
+step: "explicit", "implicit" (the slope at the place reached) or "invariant" (infinitely many
+infinitely small steps; Karampatziakis, Langford 2011).
+"""
+
+from libc.math cimport fabs, sqrt
+
+from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
+from streamlearn.rules.guarded cimport Guarded
+
+from streamlearn.rules.rule import Field
+from streamlearn.spec import number
+
+DEF WEIGHT = 0
+DEF SQUARES = 1
+DEF SIZE = 2
+UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
+
+
+cdef class NormalizedAdaptive(Guarded):
+    """Normalised adaptive gradient steps, indifferent to the scale of each feature."""
+
+    _names = ("rate", "update")
+    fields = (
+        Field("weight", odd=True), Field("squares", merge="sum"), Field("size", merge="max")
+    )
+    scalars = (*Guarded.scalars, "norm")
+    cdef readonly double rate
+    cdef readonly str kind
+    cdef public double norm
+    cdef int update_kind
+
+    def __init__(self, rate=1.0, update="explicit"):
+        self.rate = number("NormalizedAdaptive", "rate", rate, above=0.0)
+        if update not in UPDATES:
+            raise ValueError(
+                f"NormalizedAdaptive: update must be one of {', '.join(UPDATES)}, got {update!r}"
+            )
+        self.kind = update
+        self.update_kind = UPDATES[update]
+
+    @property
+    def params(self):
+        return {"rate": self.rate, "update": self.kind}
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.cells[3 * j + WEIGHT]
+
+    cdef double predict(self, Row* row) noexcept nogil:
+        """As `learn` scores it: a value larger than all before counts as the largest before."""
+        cdef double p = 0.0, x, s
+        cdef double* cell
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            cell = self.cells + 3 * row.slot[i]
+            x = row.value[i]
+            s = cell[SIZE]
+            if x > s:
+                x = s
+            elif x < -s:
+                x = -s
+            p += cell[WEIGHT] * x
+        return self.clip(p)
+
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
+        cdef double p = 0.0, x, m, u, g, h, c, reach = 0.0
+        cdef double* cell
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            cell = self.cells + 3 * row.slot[i]
+            x = row.value[i]
+            m = fabs(x)
+            if m > cell[SIZE]:
+                cell[WEIGHT] *= cell[SIZE] / m
+                cell[SIZE] = m
+            if m > 0.0:
+                u = x / cell[SIZE]
+                self.norm += u * u
+                p += cell[WEIGHT] * x
+        self.t += 1.0
+        p = self.clip(p)
+        g = weight * loss.slope_at(p, y)
+        self.watch_label(loss, y)
+        if g == 0.0:
+            return p
+        c = self.rate * sqrt(self.t / self.norm) if self.norm > 0.0 else 0.0
+        if self.update_kind == 0:
+            for i in range(row.n):
+                x = row.value[i]
+                if x != 0.0:
+                    cell = self.cells + 3 * row.slot[i]
+                    cell[SQUARES] += g * g * x * x
+                    cell[WEIGHT] -= c * g * x / (cell[SIZE] * sqrt(cell[SQUARES]))
+            return p
+        for i in range(row.n):
+            x = row.value[i]
+            if x != 0.0:
+                cell = self.cells + 3 * row.slot[i]
+                cell[SQUARES] += g * g * x * x
+                reach += c * x * x / (cell[SIZE] * sqrt(cell[SQUARES]))
+        reach *= weight
+        if self.update_kind == 1:
+            h = weight * loss.implicit_at(p, y, reach)
+        else:
+            h = weight * loss.flow_at(p, y, reach)
+        for i in range(row.n):
+            x = row.value[i]
+            if x != 0.0:
+                cell = self.cells + 3 * row.slot[i]
+                cell[WEIGHT] -= c * h * x / (cell[SIZE] * sqrt(cell[SQUARES]))
+        return p

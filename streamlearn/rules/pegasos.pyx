@@ -1,0 +1,44 @@
+"""Pegasos: 000 section 3.3 (Algorithm 1 on the SVM objective), 002 Algorithm 1 with batches.
+
+    w <- w - (lambda w + slope x) / (lambda t), then project on the ball.
+"""
+
+from libc.math cimport fmax
+
+from streamlearn.row cimport Row
+from streamlearn.rules.scaled cimport Ballistic
+
+from streamlearn.rules.needs import strong_l2
+from streamlearn.rules.scaled import outside, projection
+
+
+cdef class Pegasos(Ballistic):
+    """Subgradient steps of size 1/(lambda t) on lambda/2 |w|^2 + loss (000 section 3.3).
+
+    `project`: True for the paper's ball, a number for a ball of that radius, False for none.
+    The step comes from the penalty's curvature, so the intercept is a feature of value 1 inside
+    the penalty.
+    """
+
+    _names = ("project",)
+    needs = (strong_l2,)
+    intercept = "inside"
+
+    def __init__(self, project=True):
+        self.project = projection("Pegasos", project)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double t = self.t + 1.0, step = 1.0 / (self.l2 * t)
+        self.measure(row, slope)
+        self.largest_gradient = fmax(self.largest_gradient, self.gradient_norm())
+        self.spent += 0.5 * self.largest_gradient * self.largest_gradient * step
+        self.move(row, slope, step, (t - 1.0) / t, self.limit())
+
+    def bound(self, u):
+        """000 Lemma 1: half the sum of G_t^2 / (lambda t)."""
+        reason = outside(u, self.limit())
+        return (None, reason) if reason else (self.spent, None)
+
+    @property
+    def step_size(self):
+        return 1.0 / (self.l2 * (self.t + 1.0))

@@ -1,0 +1,55 @@
+"""p-norm regularized dual averaging: 001 section 7.2.
+
+h(w) = |w|_p^2 / (2 (p - 1)); with beta_t = gamma sqrt t the weights are
+
+    w = theta^{-1}(ghat),   ghat_j = -(p-1) sqrt t / gamma * soft(gbar_j, lambda).
+"""
+
+from libc.math cimport fmax, log
+
+from streamlearn.penalties.geometries cimport LpSquared
+from streamlearn.rules.dual cimport Dual
+from streamlearn.rules.dual_averaging cimport DualAveraging
+
+from streamlearn.rules.needs import l1_only
+from streamlearn.spec import number
+
+
+cdef class PNormDualAveraging(DualAveraging):
+    """RDA in the p-norm (001 section 7.2): for dense features and few true weights.
+
+    p = None takes the conjugate exponent q = max(2, ln n) for the n slots known when a weight is
+    read. Without l1, sum |s|^q is kept up to date: O(d) an event, and O(n) when n changes q; with
+    l1 the norm of the truncated vector takes a pass over all slots, O(n) an event.
+    """
+
+    _names = ("gamma", "p")
+    needs = (l1_only,)
+    cdef readonly object p
+    cdef LpSquared norm
+
+    def __init__(self, gamma=1.0, p=None):
+        DualAveraging.__init__(self, gamma)
+        self.p = p if p is None else number("PNormDualAveraging", "p", p, above=1.0, high=2.0)
+
+    def start(self):
+        self.norm = LpSquared(0.0, 2.0 if self.p is None else self.p)
+        self.norm.l1 = self.penalty.l1
+        self.geometry = self.norm
+        DualAveraging.start(self)
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        Dual.grown(self, old)
+        if self.p is None:
+            self.norm.set_q(fmax(2.0, log(<double>self.n)))
+            self.q = self.norm.q
+            self.vector.q = self.norm.q
+            if self.watching:
+                self.vector.refresh()
+            self.reshape()
+        return 0
+
+    def moved(self):
+        if self.p is None and self.t > 0.0 and self.slots_at_start != self.n:
+            return "p follows the number of slots, which grew; give p, or use learn_rows"
+        return None

@@ -1,0 +1,73 @@
+"""The Primal Gradient Solver: 003 Figures 1 and 2.
+
+    w_{t+1} = grad r*( lambda_t / ((t + 1) sigma) ),   lambda_t = -(sum of the t gradients),
+
+with r = |w|_p^2 / (2 (p - 1)) or the entropy of section VII, sigma its strength.
+"""
+
+from libc.math cimport INFINITY, pow
+
+from streamlearn.rules.dual cimport Dual
+
+from streamlearn.rules.needs import has_geometry, not_simplex
+from streamlearn.spec import number
+
+
+cdef class PrimalGradient(Dual):
+    """The Primal Gradient Solver (003 Figure 1), its step from the penalty's curvature.
+
+    `radius` keeps |w|_p (|w|_1 with Entropy) inside a ball (Figure 2, lines 5-6), which losses
+    with unbounded slope need. With LpSquared an event costs O(its features), for sum |lambda|^q
+    is kept up to date; with Entropy O(n). The intercept is a feature of value 1 inside the
+    penalty (section VII).
+    """
+
+    _names = ("radius",)
+    needs = (not_simplex, has_geometry)
+    intercept = "inside"
+    cdef readonly object radius
+    cdef double limit
+
+    def __init__(self, radius=None):
+        self.limit = INFINITY
+        if radius is not None:
+            self.limit = number("PrimalGradient", "radius", radius, above=0.0)
+        self.radius = radius
+
+    cdef void coefficients(self, double* a, double* b) noexcept nogil:
+        a[0] = self.t + 1.0
+        b[0] = 0.0
+
+    cdef void reshape(self) noexcept nogil:
+        Dual.reshape(self)
+        # shape.scale multiplies all weights, and at scale 1 their p-norm follows from sum |s|^q:
+        # |w|_p^p = scale^p sum (|s|/unit)^((q-1) p), and (q - 1) p = q
+        cdef double p, norm
+        if self.limit < INFINITY and self.t > 0.0 and self.q < INFINITY:
+            p = self.q / (self.q - 1.0)
+            norm = self.shape.scale * pow(self.vector.sum, 1.0 / p)
+            if norm > self.limit:
+                self.shape.scale *= self.limit / norm
+
+    def start(self):
+        Dual.start(self)
+        if self.q == INFINITY and self.limit < self.penalty.radius:
+            from streamlearn.penalties.geometries import Entropy
+
+            self.geometry = Entropy(self.penalty.strength, self.limit, self.penalty.scale)
+            Dual.start(self)
+
+    # -- Lemma 1: regret <= 1/2 sum |lambda_t|_q^2 / (t sigma) ------------------------------------
+
+    cdef void account(self, double gradient) noexcept nogil:
+        self.spent += gradient * gradient / ((self.t + 1.0) * self.sigma * self.modulus)
+
+    def bound(self, u):
+        if u is not None and self.limit < INFINITY:
+            import numpy as np
+
+            p = self.q / (self.q - 1.0) if self.q < INFINITY else 1.0
+            size = np.abs(u) if np.ndim(u) == 0 else np.linalg.norm(np.asarray(u, float), p)
+            if size > self.limit * (1.0 + 1e-9):
+                return None, f"u lies outside the ball of radius {self.radius}"
+        return 0.5 * self.spent, None

@@ -1,0 +1,124 @@
+"""Proximal projected subgradient descent: 000 Algorithms 2 and 3.
+
+    tau_t  balances  2 tau_t R^2  and  G_t^2 / (2 (lambda_{1:t} + tau_{1:t}))
+    w <- project( w - (lambda w + slope x) / (lambda_{1:t} + tau_{1:t}) )
+
+With a horizon T, strategy 2: only tau_1 > 0, the minimiser of Theorem 2's B(tau). Without a radius,
+section 3.4: R starts small and grows by sqrt 2 whenever |w| comes near it; the sums restart then,
+and w is carried over (Algorithm 3 as printed restarts w as well, which its Table 1 does not need).
+"""
+
+from libc.math cimport INFINITY, fmin, sqrt
+
+from streamlearn.row cimport Row
+from streamlearn.rules.balanced cimport Balanced
+
+from streamlearn.rules.balanced import optional
+from streamlearn.rules.needs import Refused, accurate
+from streamlearn.rules.scaled import projection
+from streamlearn.spec import number
+
+
+cdef class Proximal(Balanced):
+    """Proximal regularization for online learning (000 Algorithm 2).
+
+    `radius` is R; None: the optimistic doubling of Algorithm 3. `gradient_bound` is G, None: the
+    largest gradient seen. `project=r` projects on the ball of r after the step; the paper's S is
+    project=radius, and the regret bound holds only then. `horizon=T` chooses tau_1 for T events
+    and needs both numbers.
+    """
+
+    _names = ("radius", "gradient_bound", "project", "horizon")
+    cdef readonly object horizon
+    cdef double first, slack
+    cdef bint optimistic
+
+    def __init__(self, radius=None, gradient_bound=None, project=None, horizon=None):
+        self.radius = optional("Proximal", "radius", radius)
+        self.gradient_bound = optional("Proximal", "gradient_bound", gradient_bound)
+        self.project = projection("Proximal", project)
+        self.horizon = optional("Proximal", "horizon", horizon)
+        if horizon is not None and (radius is None or gradient_bound is None):
+            raise Refused(
+                "Proximal: horizon minimises a bound that needs R and G before the first event; "
+                "give radius and gradient_bound as well"
+            )
+
+    def start(self):
+        Balanced.start(self)
+        self.optimistic = self.radius is None
+        self.R = fmin(1.0, 1.0 / sqrt(self.l2)) if self.optimistic else self.radius
+        self.first = -1.0
+        if self.horizon is not None:
+            self.first = best_tau(self.l2, self.R, self.given_bound, self.horizon)
+
+    def for_intercept(self):
+        from streamlearn.penalties.norms import Zero
+
+        radius = None if self.optimistic else self.R
+        return Proximal(radius, self.gradient_bound, None, self.horizon).bind(Zero(), self.loss)
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double c = self.l2 * (self.t - self.since + 1.0) + self.curvature, G, tau, step = 0.0
+        self.measure(row, slope)
+        G = self.settle_bound()
+        if self.first < 0.0:
+            tau = self.balance(c, 0.25 * G * G / (self.R * self.R))
+        else:
+            tau = self.first if self.t == 0.0 else 0.0
+        self.curvature += tau
+        if c + tau > 0.0:
+            step = 1.0 / (c + tau)
+        self.spent += 2.0 * tau * self.R * self.R + 0.5 * G * G * step
+        self.move(row, slope, step, 1.0 - self.l2 * step, self.limit())
+        if self.optimistic and sqrt(self.square) >= self.R - self.slack:
+            # a new phase
+            self.R *= sqrt(2.0)
+            self.since = self.t
+            self.curvature = 0.0
+
+    def bound(self, u):
+        if self.optimistic:
+            return None, "nothing is proved for the optimistic radius on a stream; give a radius"
+        return Balanced.bound(self, u)
+
+
+cdef class OptimisticProximal(Proximal):
+    """The optimistic proximal solver (000 Algorithm 3), no radius to choose.
+
+    R starts at min(1, 1/sqrt(lambda)) and grows by sqrt 2 when |w| reaches
+    R - sqrt(2 accuracy / lambda). Projected on the ball of Pegasos.
+    """
+
+    _names = ("gradient_bound", "accuracy")
+    needs = (*Proximal.needs, accurate)
+    cdef readonly double accuracy
+
+    def __init__(self, gradient_bound=None, accuracy=0.0):
+        Proximal.__init__(self, None, gradient_bound, True)
+        self.accuracy = number("OptimisticProximal", "accuracy", accuracy, low=0.0, below=0.5)
+
+    def start(self):
+        Proximal.start(self)
+        if self.accuracy > 0.0:
+            self.slack = sqrt(2.0 * self.accuracy / self.l2)
+
+
+def best_tau(l2, R, G, T):
+    """argmin over tau >= 0 of B(tau) = 4 tau R^2 + G^2/l2 [1/(1+z) + ln((T+z)/(1+z))], z = tau/l2.
+
+    B' = 0 where (2 R l2 / G)^2 = 1/(1+z)^2 + 1/(1+z) - 1/(T+z), whose right side falls with z.
+    """
+    from scipy.optimize import brentq
+
+    if l2 == 0.0:
+        return G * T**0.5 / (2.0 * R)  # Corollary 3
+    goal = (2.0 * R * l2 / G) ** 2
+
+    def excess(z):
+        return 1.0 / (1.0 + z) ** 2 + (T - 1.0) / ((1.0 + z) * (T + z)) - goal
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    # for z >= T both terms are below 2 T / z^2
+    return l2 * brentq(excess, 0.0, T + (2.0 * T / goal) ** 0.5 + 1.0, xtol=1e-300, rtol=1e-15)

@@ -1,0 +1,52 @@
+from streamlearn.losses.loss cimport Loss
+from streamlearn.penalties.penalty cimport Penalty
+from streamlearn.row cimport Row
+from streamlearn.spec cimport Spec
+
+
+cdef class Ledger:
+    """The scalars (scale c, threshold T) of past steps: |w_j| = c (key - T)_+ at each of them."""
+    cdef Py_ssize_t size, capacity
+    cdef double base
+    cdef double* scales      # prefix sums of c
+    cdef double* products    # prefix sums of c T
+    cdef double* thresholds
+    cdef int append(self, double c, double threshold) noexcept nogil
+    cdef double between(self, double key, double a, double b) noexcept nogil
+    cdef bint full(self) noexcept nogil
+    cdef void forget(self, double t) noexcept nogil
+    cdef int reserve(self, Py_ssize_t n) except -1
+
+
+cdef class Rule(Spec):
+    cdef double* cells
+    cdef readonly int width
+    cdef readonly Py_ssize_t n
+    cdef Py_ssize_t capacity
+    cdef public double t
+    cdef readonly Penalty penalty
+    cdef readonly object loss
+    cdef Ledger ledger
+    # set by a rule that wants its averages settled and then `rest` called, between two steps
+    cdef bint tired
+    # set by a rule that wants to `see` every event of a batch before it learns their sum
+    cdef bint watchful
+    # slots left alone keep their weight, or it has a closed form over time
+    cdef public bint lazy
+    cdef double query(self, Row* row) noexcept nogil
+    cdef double score(self, Row* row) noexcept nogil
+    cdef double predict(self, Row* row) noexcept nogil
+    cdef void update(self, Row* row, double slope) noexcept nogil
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil
+    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil
+    cdef double weight(self, Py_ssize_t j) noexcept nogil
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil
+    cdef void rest(self) noexcept nogil
+    cdef int grow(self, Py_ssize_t n) except -1
+    cdef int grown(self, Py_ssize_t old) except -1
+    cdef int keep_ledger(self) except -1
+
+
+cdef void* room(void* block, size_t size) except NULL
+cdef object copied(const double* source, Py_ssize_t n)
+cdef int paste(double* target, array) except -1

@@ -1,0 +1,22 @@
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Rule
+
+
+cdef class Scaled(Rule):
+    cdef public double scale, square, peak, changes, largest_gradient, spent
+    cdef double dot, length
+    cdef double l2
+    cdef void measure(self, Row* row, double slope) noexcept nogil
+    cdef double gradient_norm(self) noexcept nogil
+    cdef void move(
+        self, Row* row, double slope, double step, double shrink, double radius
+    ) noexcept nogil
+    cdef void refresh(self) noexcept nogil
+
+
+cdef class Ballistic(Scaled):
+    cdef readonly object project
+    cdef public double largest_loss, largest_weight
+    cdef double fixed_radius
+    cdef bint proved
+    cdef double limit(self) noexcept nogil

@@ -1,0 +1,168 @@
+"""Rules that shrink all weights together: w = scale * v (000, and the baselines of 001).
+
+A step  w <- project(shrink w - step slope x)  changes one scalar and the slots of the event. |w|^2
+is kept up to date through  |a w + b x|^2 = a^2 |w|^2 + 2 a b <w, x> + b^2 |x|^2  and taken anew
+from time to time, so projecting on a ball costs nothing more.
+"""
+
+from libc.math cimport INFINITY, fabs, fmax, sqrt
+
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Ledger, Rule
+
+from streamlearn.rules.rule import Field
+from streamlearn.spec import number
+
+import numpy as np
+
+
+cdef class Scaled(Rule):
+    """Weights as a scalar times a vector."""
+
+    fields = (Field("vector", odd=True),)
+    scalars = ("t", "scale", "square", "peak", "changes", "largest_gradient", "spent")
+
+    def start(self):
+        self.scale = 1.0
+        self.l2 = self.penalty.l2
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.scale * self.cells[j]
+
+    cdef double score(self, Row* row) noexcept nogil:
+        cdef double p = 0.0
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            p += self.cells[row.slot[i]] * row.value[i]
+        return self.scale * p
+
+    cdef void measure(self, Row* row, double slope) noexcept nogil:
+        """<w, slope x> and |slope x|^2, before a step that depends on them."""
+        cdef double dot = 0.0, length = 0.0, x
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            x = row.value[i]
+            dot += self.cells[row.slot[i]] * x
+            length += x * x
+        self.dot = self.scale * dot * slope
+        self.length = length * slope * slope
+
+    cdef double gradient_norm(self) noexcept nogil:
+        """|l2 w + slope x| for the row measured."""
+        cdef double square = self.l2 * (self.l2 * self.square + 2.0 * self.dot) + self.length
+        return sqrt(square) if square > 0.0 else 0.0
+
+    cdef void move(
+        self, Row* row, double slope, double step, double shrink, double radius
+    ) noexcept nogil:
+        """w <- project(shrink w - step slope x), for the row measured."""
+        cdef double m, square
+        cdef Py_ssize_t i, j
+        if shrink == 0.0:
+            for j in range(self.n):
+                self.cells[j] = 0.0
+            self.scale = 1.0
+            self.square = 0.0
+            self.dot = 0.0
+        else:
+            self.scale *= shrink
+        m = step * slope / self.scale
+        for i in range(row.n):
+            self.cells[row.slot[i]] -= m * row.value[i]
+        square = shrink * (shrink * self.square - 2.0 * step * self.dot)
+        self.square = fmax(0.0, square + step * step * self.length)
+        self.peak = fmax(self.peak, self.square)
+        self.changes += 1.0
+        if self.changes > 64.0 + self.n or self.square < 1e-4 * self.peak:
+            self.refresh()
+        if self.square > radius * radius:
+            self.scale *= radius / sqrt(self.square)
+            self.square = radius * radius
+        self.t += 1.0
+        if self.ledger is not None:
+            self.ledger.append(self.scale, 0.0)
+            self.tired = self.ledger.full()
+        if not 1e-120 < fabs(self.scale) < 1e120:
+            self.tired = True
+
+    cdef void refresh(self) noexcept nogil:
+        """|w|^2 without the rounding of many steps."""
+        cdef Py_ssize_t j
+        cdef double total = 0.0
+        for j in range(self.n):
+            total += self.cells[j] * self.cells[j]
+        self.square = self.scale * self.scale * total
+        self.peak = self.square
+        self.changes = 0.0
+
+    # -- averages --------------------------------------------------------------------------------
+
+    cdef int keep_ledger(self) except -1:
+        self.ledger = Ledger()
+        self.ledger.reserve(self.n)
+        self.ledger.base = self.t
+        self.ledger.append(self.scale, 0.0)
+        return 0
+
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        cdef double total = self.ledger.between(fabs(self.cells[j]), a, b)
+        return total if self.cells[j] >= 0.0 else -total
+
+    cdef void rest(self) noexcept nogil:
+        """Bring the scale back to 1, so that it never under- or overflows."""
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cells[j] *= self.scale
+        self.scale = 1.0
+        if self.ledger is not None:
+            self.ledger.forget(self.t)
+            self.ledger.scales[1] = 1.0
+        self.tired = False
+
+
+cdef class Ballistic(Scaled):
+    """Rules of 000: subgradient steps on f_t = l2/2 |w|^2 + loss, kept in the ball of Pegasos.
+
+    That ball is 1/sqrt(l2) where |w*|^2 <= 1/l2 is proved (binary hinge with threshold <= 1,
+    logistic, exponential, event weights <= 1); elsewhere l2/2 |w*|^2 <= mean loss(0) gives
+    sqrt(2 loss(0) / l2), with the largest loss(0) seen.
+    """
+
+    scalars = (*Scaled.scalars, "largest_loss", "largest_weight")
+
+    def start(self):
+        Scaled.start(self)
+        self.proved = self.loss.ball_proved
+        self.watchful = self.project is True and self.l2 > 0.0
+        self.fixed_radius = INFINITY
+        if self.project is not True and self.project is not False and self.project is not None:
+            self.fixed_radius = self.project
+
+    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
+        self.largest_loss = fmax(self.largest_loss, weight * loss_at_zero)
+        self.largest_weight = fmax(self.largest_weight, weight)
+
+    cdef double limit(self) noexcept nogil:
+        """The radius to project on."""
+        if not self.watchful:
+            return self.fixed_radius
+        if self.proved and self.largest_weight <= 1.0:
+            return 1.0 / sqrt(self.l2)
+        return sqrt(2.0 * self.largest_loss / self.l2)
+
+
+def outside(u, radius):
+    """Why u is not in the ball of `radius`, if it is not."""
+    if u is None:
+        return None
+    size = abs(float(u)) if np.ndim(u) == 0 else float(np.linalg.norm(u))
+    if size <= radius * (1.0 + 1e-9):
+        return None
+    return f"u has norm {size:g} and lies outside the ball of radius {radius:g}"
+
+
+def projection(owner, project):
+    """`project` as given, if it is True, False, None or a positive radius."""
+    if project is None or isinstance(project, bool):
+        return project
+    return number(owner, "project", project, above=0.0)

@@ -1,0 +1,116 @@
+"""Truncated gradient (Langford, Li, Zhang): 001 (29).
+
+Every K-th step, weights up to the ceiling theta move towards 0 by alpha_t lambda K, and those that
+would pass it become 0. Slots left alone are lazy: `drift` adds up the truncations of all steps.
+"""
+
+from libc.math cimport INFINITY, fabs, floor
+
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.schedules cimport Schedule
+
+from streamlearn.rules.needs import l1_only
+from streamlearn.rules.rule import Field
+from streamlearn.schedules import schedule
+from streamlearn.spec import number
+
+DEF WEIGHT = 0
+DEF MARK = 1
+DEF SEEN = 2
+
+
+cdef class TruncatedGradient(Rule):
+    """Gradient descent with l1 truncation every K-th step (001 (29)); O(d) an event.
+
+    `step`: a number, or one of `sl.schedules`; `every` is K, `ceiling` is theta.
+    """
+
+    _names = ("step", "every", "ceiling")
+    fields = (Field("weight", odd=True), Field("mark"), Field("seen"))
+    scalars = ("t", "drift")
+    needs = (l1_only,)
+    cdef readonly Schedule step
+    cdef readonly int every
+    cdef readonly double ceiling
+    cdef public double drift
+    cdef double l1
+
+    def __init__(self, step, every=1, ceiling=INFINITY):
+        self.step = schedule("TruncatedGradient", step)
+        if int(every) != every or every < 1:
+            raise ValueError(f"TruncatedGradient: every must be a whole number >= 1, got {every!r}")
+        self.every = every
+        if ceiling != INFINITY:
+            ceiling = number("TruncatedGradient", "ceiling", ceiling, low=0.0)
+        self.ceiling = ceiling
+
+    def start(self):
+        self.l1 = self.penalty.l1
+
+    cdef int grown(self, Py_ssize_t old) except -1:
+        cdef Py_ssize_t j
+        for j in range(old, self.n):
+            self.cells[3 * j + MARK] = self.drift
+            self.cells[3 * j + SEEN] = self.t
+        return 0
+
+    cdef double truncation(self, double t) noexcept nogil:
+        return self.step.at(t) * self.l1 * self.every
+
+    cdef double next_time(self, double t) noexcept nogil:
+        """The first step after t that truncates."""
+        return (floor(t / self.every) + 1.0) * self.every
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        cdef double w = self.cells[3 * j + WEIGHT], m = fabs(w), when
+        if m > self.ceiling:
+            # only the first, largest truncation can reach it
+            when = self.next_time(self.cells[3 * j + SEEN])
+            return 0.0 if when <= self.t and m <= self.truncation(when) else w
+        m -= self.drift - self.cells[3 * j + MARK]
+        if m <= 0.0:
+            return 0.0
+        return m if w > 0.0 else -m
+
+    cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef double t = self.t + 1.0, m = self.step.at(t) * slope
+        cdef Py_ssize_t i, j
+        for i in range(row.n):
+            j = row.slot[i]
+            self.cells[3 * j + WEIGHT] = self.weight(j) - m * row.value[i]
+            self.cells[3 * j + MARK] = self.drift
+            self.cells[3 * j + SEEN] = self.t
+        if t == self.next_time(self.t):
+            self.drift += self.truncation(t)
+        self.t = t
+        if self.ledger is not None:
+            self.ledger.append(1.0, self.drift)
+            self.tired = self.ledger.full()
+
+    # -- averages --------------------------------------------------------------------------------
+
+    cdef int keep_ledger(self) except -1:
+        self.ledger = Ledger()
+        self.ledger.reserve(self.n)
+        self.ledger.base = self.t
+        self.ledger.append(1.0, self.drift)
+        return 0
+
+    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        cdef double w = self.cells[3 * j + WEIGHT], m = fabs(w), when
+        if m > self.ceiling:
+            when = self.next_time(self.cells[3 * j + SEEN])
+            if m <= self.truncation(when) and when < b:
+                b = when if when > a else a
+            return (b - a) * w
+        m = self.ledger.between(m + self.cells[3 * j + MARK], a, b)
+        return m if w > 0.0 else -m
+
+    cdef void rest(self) noexcept nogil:
+        self.ledger.forget(self.t)
+        self.tired = False
+
+    @property
+    def step_size(self):
+        return self.step(self.t + 1.0)
