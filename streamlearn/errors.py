@@ -1,0 +1,30 @@
+"""What streamlearn raises of its own; every one also is the built-in error it is a case of."""
+
+from __future__ import annotations
+
+
+class StreamlearnError(Exception):
+    """The base of all errors that are streamlearn's own."""
+
+
+class BadEvent(StreamlearnError, ValueError):
+    """An event that can't be read; nothing was changed by it.
+
+    `field` is the name of the field at fault (dotted when nested), None for the event as a whole.
+
+    >>> raise BadEvent("field 'age' is nan: values must be finite", "age")
+    Traceback (most recent call last):
+    ...
+    streamlearn.errors.BadEvent: field 'age' is nan: values must be finite
+    """
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+    def __reduce__(self) -> tuple[type[BadEvent], tuple[str, str | None]]:
+        return type(self), (self.args[0], self.field)
+
+
+class ModelFileError(StreamlearnError, ValueError):
+    """A saved model that is damaged, of a newer version, or of another kind than expected."""

@@ -1,0 +1,101 @@
+"""Bounded features: the hash of a name is its slot."""
+
+import numpy as np
+
+from libc.stdint cimport uint64_t
+
+from streamlearn.features.pieces cimport COLUMN, Piece
+from streamlearn.features.reader cimport Reader
+from streamlearn.features.text cimport hash_text
+
+from streamlearn.features.pieces import canonical_name, encodes
+
+
+cdef class Hashing(Reader):
+    """Features in 2**bits slots; a name's slot is its hash, the same in every process and machine.
+
+    Memory is bounded and nothing is looked up; in exchange two names may share a slot, and names
+    are not kept: the weights of a model are told by slot number. What an event may hold, and
+    interactions, are as in Names. The int name j (column j of a matrix) is slot j mod 2**bits.
+
+    >>> reader = Hashing(bits=20, interactions=[("user", "ad")])
+    >>> reader
+    Hashing(bits=20, interactions=(('user', 'ad'),))
+    >>> reader.size
+    1048576
+    >>> reader.read_event({"user": "ann"}) == reader.read_event({"user=ann": 1})
+    True
+    """
+
+    def __init__(self, bits=20, interactions=()):
+        if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 30:
+            raise ValueError(f"bits={bits!r}: give an int from 1 to 30, for 2**bits slots")
+        self.bits = bits
+        self.size = 1 << self.bits
+        self._set_interactions(interactions)
+
+    cdef int resolve(self, bint grow) except -1:
+        cdef uint64_t mask = self.size - 1
+        cdef Py_ssize_t i
+        cdef Piece* p
+        for i in range(self.n):
+            p = self.piece + i
+            if p.kind == COLUMN:
+                self.slot[i] = <int> (<uint64_t> <long long> <object> p.name & mask)
+            else:
+                self.slot[i] = <int> (hash_text(self.bytes_at(&p.text), p.text.length, 0) & mask)
+        self.repeats = True
+        return 0
+
+    cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
+        return 0
+
+    cdef Py_ssize_t own_columns(self) noexcept:
+        return self.size
+
+    @property
+    def params(self):
+        """The constructor's parameters, by name."""
+        return {"bits": self.bits, "interactions": self.interactions}
+
+    @property
+    def identity(self):
+        """How many columns j are slot j."""
+        return self.size
+
+    def reserve_columns(self, m):
+        """Nothing to do: every column has its slot."""
+
+    def columns(self, m, grow=True):
+        """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j.
+
+        >>> Hashing(bits=2).columns(6)
+        array([0, 1, 2, 3, 0, 1], dtype=int32)
+        """
+        if m <= self.size:
+            return None
+        return (np.arange(m) & (self.size - 1)).astype(np.int32)
+
+    def slot_of(self, name):
+        """The slot of a name; None for what can be no name.
+
+        >>> Hashing(bits=20).slot_of("user=ann")
+        0
+        """
+        name = canonical_name(name)
+        if name is None:
+            return None
+        if isinstance(name, int):
+            return name % self.size
+        text = str(name).encode()
+        return hash_text(text, len(text), 0) & <uint64_t> (self.size - 1)
+
+    def name_of(self, slot):
+        """The slot number itself: names are not kept."""
+        if not 0 <= slot < self.size:
+            raise IndexError(f"slot {slot} of {self.size}")
+        return slot
+
+    def names(self):
+        """All slot numbers."""
+        return range(self.size)

@@ -1,0 +1,24 @@
+from libc.stdint cimport uint32_t
+
+from streamlearn.features.reader cimport Reader
+
+cdef struct Cell:
+    uint32_t hash
+    uint32_t slot  # plus one; 0: free
+
+
+cdef class Names(Reader):
+    cdef readonly Py_ssize_t identity  # columns 0 .. identity-1 are those slots: no entries
+    cdef list known  # the names of the slots from there on
+    cdef dict others  # name -> slot for names that are int or tuple
+    cdef Cell* cell  # open addressing over the names that are str
+    cdef Py_ssize_t cells
+    cdef Py_ssize_t texts  # how many those are
+    cdef object mapping  # what columns() gave last, if complete
+
+    cdef Py_ssize_t seek_other(self, object name) except -2
+    cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1
+    cdef Py_ssize_t add_other(self, object name) except -1
+    cdef Py_ssize_t add(self, object name) except -1
+    cdef int rebuild(self, Py_ssize_t cells, Py_ssize_t size) except -1
+    cdef int add_saved(self, object saved) except -1

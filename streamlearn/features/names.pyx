@@ -1,0 +1,324 @@
+"""Exact features: every name has a slot of its own, in a table that grows."""
+
+import numpy as np
+
+from cpython.long cimport PyLong_CheckExact
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_CheckExact
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from streamlearn.errors import ModelFileError
+
+from streamlearn.features.pieces cimport TEXT, Piece
+from streamlearn.features.reader cimport Reader
+from streamlearn.features.text cimport bytes_of, hash_text, prefetch
+
+from streamlearn.features.pieces import canonical_name
+
+cdef extern from "Python.h":
+    PyObject* item_of "PyList_GET_ITEM"(PyObject* items, Py_ssize_t i) noexcept
+
+# Another one in every process, so that no stream can be made to collide on purpose.
+cdef uint64_t SEED = <uint64_t> <long long> hash("streamlearn")
+cdef Py_ssize_t MOST = 0x7FFFFFFF
+
+
+cdef inline Py_ssize_t seek(
+        Names self, const char* text, Py_ssize_t length, PyObject* name,
+        uint32_t hash) except -2:
+    """The slot of a text, -1 if it has none; name: the str it came as, if any."""
+    cdef Py_ssize_t mask = self.cells - 1, k = hash & mask, n
+    cdef Cell cell = self.cell[k]
+    cdef PyObject* there
+    cdef const char* own
+    while cell.slot:
+        if cell.hash == hash:
+            there = item_of(<PyObject*> self.known, cell.slot - 1 - self.identity)
+            if there == name:
+                return cell.slot - 1
+            own = bytes_of(there, &n)
+            if n == length and memcmp(own, text, n) == 0:
+                return cell.slot - 1
+        k = (k + 1) & mask
+        cell = self.cell[k]
+    return -1
+
+
+cdef class Names(Reader):
+    """Features with exact names; a name gets the next slot when it is first learnt.
+
+    An event is a mapping of field names (str, int or tuple) to values:
+
+    - a number or bool: the feature `field`; 0 counts as absent, but its name is known from then on;
+    - a string: the feature `field=value` with value 1;
+    - a list, tuple or set of strings: such a feature for each distinct string;
+    - a mapping: its fields with dotted names, `field.inner`;
+    - None: absent.
+
+    An interaction names two or more fields (inner ones dotted) and adds the product of every
+    choice of one feature from each, named by theirs with `^` between. A field that holds a list
+    or a mapping takes part with all its features: that is a namespace. Fields that are missing
+    give no product.
+
+    >>> reader = Names(interactions=[("user", "ad")])
+    >>> reader.read_event({"user": "ann", "ad": {"id": "7", "price": 2.5}})
+    [(0, 1.0), (1, 1.0), (2, 2.5), (3, 1.0), (4, 2.5)]
+    >>> reader.names()
+    ['user=ann', 'ad.id=7', 'ad.price', 'user=ann^ad.id=7', 'user=ann^ad.price']
+
+    In prediction names that are not known yet are skipped:
+
+    >>> reader.read_event({"user": "bob", "ad": {"price": 2.0}}, grow=False)
+    [(2, 2.0)]
+
+    What can't be read is refused before anything has changed:
+
+    >>> reader.read_event({"new": 1, "age": float("nan")})
+    Traceback (most recent call last):
+    ...
+    streamlearn.errors.BadEvent: field 'age' is nan: values must be finite; for a missing one leave \
+the field out or give None
+    >>> reader.size
+    5
+    """
+
+    def __cinit__(self, *args, **kwargs):
+        self.known = []
+        self.others = {}
+        self.rebuild(64, 0)
+
+    def __dealloc__(self):
+        PyMem_Free(self.cell)
+
+    def __init__(self, interactions=()):
+        self._set_interactions(interactions)
+
+    # Looking up
+
+    cdef int resolve(self, bint grow) except -1:
+        cdef Py_ssize_t i, slot
+        cdef Piece* p
+        for i in range(self.n):  # first all hashes, so that the cells are under way together
+            p = self.piece + i
+            if p.kind == TEXT:
+                p.hash = hash_text(self.bytes_at(&p.text), p.text.length, SEED)
+                prefetch(self.cell + (p.hash & (self.cells - 1)))
+        for i in range(self.n):
+            p = self.piece + i
+            if p.kind == TEXT:
+                slot = seek(
+                    self, self.bytes_at(&p.text), p.text.length, p.name, <uint32_t> p.hash)
+                if slot < 0 and grow:
+                    slot = self.add_text(self.name_of_piece(i), <uint32_t> p.hash)
+            else:
+                slot = self.seek_other(<object> p.name)
+                if slot < 0 and grow:
+                    slot = self.add_other(<object> p.name)
+            self.slot[i] = <int> slot
+        return 0
+
+    cdef Py_ssize_t seek_other(self, object name) except -2:
+        cdef long long column
+        if PyLong_CheckExact(name):
+            column = name
+            if 0 <= column < self.identity:
+                return column
+        found = self.others.get(name)
+        return -1 if found is None else found
+
+    cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1:
+        cdef Py_ssize_t k
+        if 2 * self.texts >= self.cells:
+            self.rebuild(4 * self.cells, self.size)
+        k = hash & (self.cells - 1)
+        while self.cell[k].slot:
+            k = (k + 1) & (self.cells - 1)
+        self.cell[k] = Cell(hash, <uint32_t> self.add(name) + 1)
+        self.texts += 1
+        return self.size - 1
+
+    cdef Py_ssize_t add_other(self, object name) except -1:
+        if not self.known and PyLong_CheckExact(name) and name == self.size:
+            self.identity += 1  # the next column of a table of columns
+            self.size += 1
+        else:
+            self.others[name] = self.add(name)
+        return self.size - 1
+
+    cdef Py_ssize_t add(self, object name) except -1:
+        if self.size >= MOST:
+            raise MemoryError(f"a table holds at most {MOST} names")
+        self.known.append(name)
+        self.size += 1
+        return self.size - 1
+
+    cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
+        cdef Py_ssize_t first = max(0, size - self.identity)
+        for name in self.known[first:]:
+            if not PyUnicode_CheckExact(name):
+                del self.others[name]
+        del self.known[first:]
+        self.rebuild(self.cells, size)
+        self.identity = columns
+        self.size = size
+        return 0
+
+    cdef int rebuild(self, Py_ssize_t cells, Py_ssize_t size) except -1:
+        """A new table of cells for the slots below size."""
+        cdef Cell* old = self.cell
+        cdef Cell* new = <Cell*> PyMem_Calloc(cells, sizeof(Cell))
+        cdef Py_ssize_t i, k
+        if new == NULL:
+            raise MemoryError(f"a table of {cells} cells")
+        self.texts = 0
+        for i in range(self.cells):
+            if old[i].slot and old[i].slot <= size:
+                k = old[i].hash & (cells - 1)
+                while new[k].slot:
+                    k = (k + 1) & (cells - 1)
+                new[k] = old[i]
+                self.texts += 1
+        PyMem_Free(old)
+        self.cell = new
+        self.cells = cells
+        return 0
+
+    cdef Py_ssize_t own_columns(self) noexcept:
+        return self.identity
+
+    # Columns of a matrix
+
+    def reserve_columns(self, m):
+        """Make columns 0 .. m-1 known, at no cost as long as the table holds columns only.
+
+        >>> reader = Names()
+        >>> reader.reserve_columns(10_000_000)
+        >>> reader.slot_of(1234567), reader.size
+        (1234567, 10000000)
+        """
+        if m > MOST:
+            raise ValueError(f"{m} columns: a table holds at most {MOST} names")
+        if not self.known and m > self.identity:
+            self.identity = self.size = m
+
+    def columns(self, m, grow=True):
+        """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j.
+
+        With grow=False nothing changes, and a column that is not known has slot -1.
+
+        >>> reader = Names()
+        >>> reader.columns(2) is None
+        True
+        >>> row = reader.read_event({"age": 30.0})
+        >>> reader.columns(4)
+        array([0, 1, 3, 4], dtype=int32)
+        """
+        if grow:
+            self.reserve_columns(m)
+        if m <= self.identity:
+            return None
+        if self.mapping is not None and m <= len(self.mapping):
+            return self.mapping[:m]
+        found = np.arange(m, dtype=np.int32)
+        found[self.identity:] = self.slots_of(range(self.identity, m), grow)
+        if grow:
+            found.flags.writeable = False
+            self.mapping = found
+        return found
+
+    # Names
+
+    def slot_of(self, name):
+        """The slot of a name; None if it has none.
+
+        >>> reader = Names()
+        >>> row = reader.read_event({"user": "ann", "age": 30})
+        >>> reader.slot_of("user=ann"), reader.slot_of("age"), reader.slot_of("user")
+        (0, 1, None)
+        """
+        cdef Py_ssize_t slot
+        name = canonical_name(name)
+        if name is None:
+            return None
+        if isinstance(name, str):
+            text = name.encode()
+            slot = seek(
+                self, text, len(text), NULL, <uint32_t> hash_text(text, len(text), SEED))
+        else:
+            slot = self.seek_other(name)
+        return None if slot < 0 else slot
+
+    def name_of(self, slot):
+        """The name of a slot."""
+        if not 0 <= slot < self.size:
+            raise IndexError(f"slot {slot} of {self.size}")
+        return slot if slot < self.identity else self.known[slot - self.identity]
+
+    def names(self):
+        """All names, in the order of their slots."""
+        return [*range(self.identity), *self.known]
+
+    # State
+
+    def state(self):
+        """Parameters and names as plain dict, list, str and int, ready for JSON."""
+        names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
+        return {**Reader.state(self), "columns": self.identity, "names": names}
+
+    def restore(self, state):
+        """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
+        Reader.restore(self, state)
+        cdef Names new = Names()
+        columns, names = state.get("columns"), state.get("names")
+        if type(columns) is not int or not 0 <= columns <= MOST or type(names) is not list:
+            raise ModelFileError("the table of names is damaged: no columns or no names")
+        new.reserve_columns(columns)
+        for name in names:
+            new.add_saved(name)
+        self.known, new.known = new.known, self.known
+        self.others = new.others
+        self.cell, new.cell = new.cell, self.cell
+        self.cells, self.texts = new.cells, new.texts
+        self.identity, self.size = new.identity, new.size
+        self.mapping = None
+
+    cdef int add_saved(self, object saved) except -1:
+        name = tuple_of(saved)
+        if canonical_name(name) != name or isinstance(name, bool):
+            raise ModelFileError(f"the table of names is damaged: {saved!r} is no name")
+        if self.slot_of(name) is not None:
+            raise ModelFileError(f"the table of names is damaged: {saved!r} is there twice")
+        if isinstance(name, str):
+            text = name.encode()
+            self.add_text(name, <uint32_t> hash_text(text, len(text), SEED))
+        else:
+            self.others[name] = self.add(name)
+        return 0
+
+    def __deepcopy__(self, memo):
+        cdef Names copy = self.fresh()
+        cdef Cell* cell = <Cell*> PyMem_Calloc(self.cells, sizeof(Cell))
+        if cell == NULL:
+            raise MemoryError(f"a table of {self.cells} cells")
+        memcpy(cell, self.cell, self.cells * sizeof(Cell))
+        PyMem_Free(copy.cell)
+        copy.cell, copy.cells, copy.texts = cell, self.cells, self.texts
+        copy.known = self.known.copy()
+        copy.others = self.others.copy()
+        copy.identity, copy.size, copy.mapping = self.identity, self.size, self.mapping
+        return copy
+
+    def __sizeof__(self):
+        return Reader.__sizeof__(self) + self.cells * sizeof(Cell)
+
+
+def list_of(name):
+    """A tuple as JSON holds it: a list, all the way down."""
+    return [list_of(part) for part in name] if isinstance(name, tuple) else name
+
+
+def tuple_of(saved):
+    """The inverse of list_of."""
+    return tuple([tuple_of(part) for part in saved]) if isinstance(saved, list) else saved

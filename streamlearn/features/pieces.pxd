@@ -1,0 +1,76 @@
+"""An event taken apart: pieces (name, value) in reused buffers, nothing looked up yet."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+cdef enum Kind:
+    TEXT  # named by text
+    COLUMN  # named by an int
+    TUPLE  # named by a tuple
+
+cdef struct Text:  # UTF-8
+    const char* at  # inside a str that is kept alive elsewhere; NULL: in the arena
+    Py_ssize_t start  # where in the arena
+    Py_ssize_t length
+
+cdef struct Piece:
+    Text text  # of an int it may be empty, unless interactions are asked for
+    PyObject* name  # borrowed: the str, int or tuple it came as; NULL: put together
+    double value
+    uint64_t hash
+    Kind kind
+
+cdef struct Span:  # the pieces first .. last-1 came from one field of interactions
+    Py_ssize_t group
+    Py_ssize_t first
+    Py_ssize_t last
+
+
+cdef class Pieces:
+    cdef readonly tuple interactions
+    cdef tuple groups  # the fields that occur in interactions, as UTF-8
+    cdef tuple crossings  # per interaction the indices of its groups
+    cdef Piece* piece
+    cdef Py_ssize_t n
+    cdef Py_ssize_t room
+    cdef bint repeats  # two pieces may have one name
+    cdef char* arena
+    cdef Py_ssize_t used
+    cdef Py_ssize_t arena_room
+    cdef Span* span
+    cdef Py_ssize_t spans
+    cdef Py_ssize_t span_room
+    cdef list kept  # objects that borrowed pointers need
+    cdef Py_ssize_t settled  # pieces whose names are among them
+
+    cdef int begin(self) except -1
+    cdef int gather(self, object event) except -1
+    cdef int walk(self, dict mapping, Text path, int depth) except -1
+    cdef int walk_items(self, object mapping, Text path, int depth) except -1
+    cdef int field(self, object key, object value, Text path, int depth) except -1
+    cdef int field_name(
+        self, object key, Text path, int depth,
+        Text* text, PyObject** name, Kind* kind) except -1
+    cdef int nested(self, object mapping, Text path, int depth) except -1
+    cdef int other(
+        self, object value, Text text, PyObject* name, Kind kind, int depth) except -1
+    cdef double finite(self, object value, Text field) except? -1
+    cdef int strings(self, object values, Text field) except -1
+    cdef int one_hot(self, PyObject* value, Text field) except -1
+    cdef int cross(self) except -1
+    cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1
+    cdef Py_ssize_t first_span(self, Py_ssize_t group) noexcept
+    cdef int cross_pieces(self, const Py_ssize_t* member, Py_ssize_t n) except -1
+    cdef int mark(self, Text field, Py_ssize_t first) except -1
+    cdef int settle(self) except -1
+    cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1
+    cdef int join(self, Text head, char joint, Text tail, Text* out) except -1
+    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1
+    cdef int widen(self) except -1
+    cdef int reserve_text(self, Py_ssize_t more) except -1
+    cdef int release(self) except -1
+    cdef str decode(self, Text text)
+    cdef object name_of_piece(self, Py_ssize_t i)
+
+    cdef inline const char* bytes_at(self, const Text* text) noexcept:
+        return text.at if text.at != NULL else self.arena + text.start

@@ -1,0 +1,503 @@
+"""Taking an event apart, checked in full before any table is asked.
+
+Names and Hashing differ only in how a name becomes a slot, so the walk over the event is here,
+once. It leaves pieces: the UTF-8 of a name (in place where the key itself is the name, else put
+together in one arena) and a finite value. Nothing has grown when an event is refused.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_CheckExact, PyDict_Next
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_DecodeUTF8, PyUnicode_FromObject
+from libc.math cimport isfinite
+from libc.string cimport memcmp
+
+from streamlearn.errors import BadEvent
+
+from streamlearn.features.text cimport ascii_of, bytes_of, copy_text, is_ascii, length_of
+
+cdef extern from "Python.h":
+    bint is_float "PyFloat_CheckExact"(PyObject* value) noexcept
+    bint is_str "PyUnicode_CheckExact"(PyObject* value) noexcept
+    bint is_int "PyLong_CheckExact"(PyObject* value) noexcept
+    bint is_bool "PyBool_Check"(PyObject* value) noexcept
+    double double_of "PyFloat_AS_DOUBLE"(PyObject* value) noexcept
+    long long int_of "PyLong_AsLongLongAndOverflow"(PyObject* value, int* overflow) noexcept
+
+cdef int DEEPEST = 32
+cdef Py_ssize_t MOST_CROSSES = 1 << 20
+cdef Py_ssize_t MOST_TEXT = 1 << 28  # bytes of all names of one event
+cdef Py_ssize_t KEEP_PIECES = 1 << 14  # buffers that a giant event left greater are given back
+cdef Py_ssize_t KEEP_TEXT = 1 << 20
+cdef enum:
+    MOST_FIELDS = 8
+
+cdef object ALLOWED = (
+    "allowed are finite numbers, bools, strings, None, mappings,"
+    " and lists, tuples or sets of strings"
+)
+cdef object SEQUENCES = (list, tuple, set, frozenset)
+cdef object NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+
+
+def checked_interactions(interactions):
+    """The interactions as a tuple of tuples of field names; ValueError if they make no sense."""
+    if isinstance(interactions, (str, bytes)) or not np.iterable(interactions):
+        raise ValueError(f"interactions={interactions!r}: give a list such as [('user', 'ad')]")
+    found = []
+    for fields in interactions:
+        if not isinstance(fields, (list, tuple)) or not 2 <= len(fields) <= MOST_FIELDS:
+            raise ValueError(
+                f"interaction {fields!r}: give a tuple of two to {MOST_FIELDS} field names")
+        for field in fields:
+            if not isinstance(field, (str, int)) or isinstance(field, bool):
+                raise ValueError(f"interaction {fields!r}: {field!r} is no str or int")
+        if len({str(field) for field in fields}) < len(fields):
+            raise ValueError(f"interaction {fields!r} names a field twice")
+        if any(set(fields) == set(other) for other in found):
+            raise ValueError(f"interaction {fields!r} is given twice")
+        found.append(tuple(fields))
+    return tuple(found)
+
+
+def canonical_name(name):
+    """The name as a str, an int of 64 bits, or a tuple of those; None if it is none of them."""
+    if isinstance(name, str):
+        return PyUnicode_FromObject(name) if encodes(name) else None
+    if isinstance(name, tuple):
+        parts = tuple([canonical_name(part) for part in name])
+        return None if any([part is None for part in parts]) else parts
+    if isinstance(name, (bool, np.bool_, np.timedelta64)):
+        return None
+    if isinstance(name, (int, np.integer)):
+        name = int(name)
+        return name if -(1 << 63) <= name < 1 << 63 else None
+    return None
+
+
+def encodes(text):
+    """Whether UTF-8 can hold the text: no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(value):
+    """A short repr for a message, whatever the value."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def refusal(field, problem):
+    """A BadEvent that names the field."""
+    return BadEvent(f"field {shown(field)} {problem}", field)
+
+
+cdef inline bint quick_number(PyObject* value, double* x) noexcept:
+    """Whether the value is a plain float, int or bool, finite and of a usual size."""
+    cdef int overflow = 0
+    if is_float(value):
+        x[0] = double_of(value)
+        return isfinite(x[0])
+    if is_int(value) or is_bool(value):
+        x[0] = <double> int_of(value, &overflow)
+        return overflow == 0
+    return False
+
+
+cdef inline bint quick_field(Pieces self, PyObject* key, PyObject* value) except -1:
+    """What field() does, in short, for what most events are made of; False: not such a one."""
+    cdef Piece* p
+    cdef int overflow = 0
+    if self.n == self.room:
+        self.widen()
+    p = self.piece + self.n
+    p.name = key
+    if is_str(key) and is_ascii(key):
+        p.kind = TEXT
+        p.text.at = ascii_of(key)
+        p.text.length = length_of(key)
+        if not quick_number(value, &p.value):
+            if not (is_str(value) and is_ascii(value)):
+                return False
+            self.join(p.text, b"=", Text(ascii_of(value), 0, length_of(value)), &p.text)
+            p.name = NULL
+            p.value = 1.0
+    elif is_int(key):
+        int_of(key, &overflow)
+        if overflow or not quick_number(value, &p.value):
+            return False
+        p.kind = COLUMN
+        p.text.length = 0
+    else:
+        return False
+    self.n += 1
+    return True
+
+
+cdef class Pieces:
+    def __cinit__(self, *args, **kwargs):
+        self.kept = []
+        self.interactions = self.groups = self.crossings = ()
+
+    def __dealloc__(self):
+        PyMem_Free(self.piece)
+        PyMem_Free(self.arena)
+        PyMem_Free(self.span)
+
+    def _set_interactions(self, interactions):
+        self.interactions = checked_interactions(interactions)
+        names = list(dict.fromkeys([str(f) for fields in self.interactions for f in fields]))
+        self.groups = tuple([name.encode() for name in names])
+        self.crossings = tuple(
+            [tuple([names.index(str(f)) for f in fields]) for fields in self.interactions])
+
+    cdef int begin(self) except -1:
+        if self.room > KEEP_PIECES or self.arena_room > KEEP_TEXT:
+            self.release()
+        self.n = self.used = self.spans = self.settled = 0
+        self.repeats = False
+        return 0
+
+    cdef int gather(self, object event) except -1:
+        cdef Text nowhere = Text(NULL, 0, 0)
+        self.begin()
+        if PyDict_CheckExact(event):
+            self.walk(event, nowhere, 0)
+        elif isinstance(event, Mapping):
+            self.walk_items(event, nowhere, 0)
+        else:
+            raise BadEvent(
+                f"an event is a mapping of field names to values, not a {type(event).__name__}")
+        if self.spans:
+            self.cross()
+        return 0
+
+    cdef int walk(self, dict mapping, Text path, int depth) except -1:
+        cdef PyObject* key
+        cdef PyObject* value
+        cdef Py_ssize_t at = 0
+        cdef bint simple = depth == 0 and not self.groups
+        while PyDict_Next(mapping, &at, &key, &value):
+            if not (simple and quick_field(self, key, value)):
+                self.field(<object> key, <object> value, path, depth)
+        return 0
+
+    cdef int walk_items(self, object mapping, Text path, int depth) except -1:
+        # Foreign code runs here and could drop what borrowed pointers point to: hold it.
+        self.settle()
+        items = list(mapping.items())
+        self.kept.append(items)
+        self.repeats = True  # a mapping of another kind may give a key twice
+        for key, value in items:
+            self.field(key, value, path, depth)
+        return 0
+
+    cdef int field(self, object key, object value, Text path, int depth) except -1:
+        cdef Py_ssize_t first = self.n
+        cdef Text text
+        cdef PyObject* name
+        cdef Kind kind
+        cdef double x
+        held = value  # outlives foreign code
+        self.field_name(key, path, depth, &text, &name, &kind)
+        if quick_number(<PyObject*> held, &x):
+            self.push(text, name, kind, x)
+        elif PyUnicode_CheckExact(held):
+            self.one_hot(<PyObject*> held, text)
+        elif PyDict_CheckExact(held):
+            self.nested(held, text, depth)
+        elif held is not None:
+            self.other(held, text, name, kind, depth)
+        if self.groups:
+            self.mark(text, first)
+        return 0
+
+    cdef int field_name(
+            self, object key, Text path, int depth,
+            Text* text, PyObject** name, Kind* kind) except -1:
+        """The name of a field from its key and the path to it."""
+        cdef Text own
+        kind[0] = TEXT
+        name[0] = NULL
+        label = key
+        if not PyUnicode_CheckExact(key):
+            label = canonical_name(key)
+            if label is None:
+                where = f" inside field {shown(self.decode(path))}" if depth else ""
+                raise BadEvent(
+                    f"field name {shown(key)}{where} is a {type(key).__name__}: names are str of"
+                    " valid Unicode, int of 64 bits, or tuples of those", shown(key))
+            if not PyUnicode_CheckExact(label):
+                self.kept.append(label)
+                if depth == 0:
+                    kind[0] = TUPLE if isinstance(label, tuple) else COLUMN
+                    name[0] = <PyObject*> label
+                label = str(label)
+            self.kept.append(label)
+        self.utf8(<PyObject*> label, &own, NULL)
+        if depth:
+            self.join(path, b".", own, text)
+        else:
+            text[0] = own
+            if kind[0] == TEXT:
+                name[0] = <PyObject*> label
+        return 0
+
+    cdef int nested(self, object mapping, Text path, int depth) except -1:
+        if depth == DEEPEST:
+            raise refusal(
+                self.decode(path),
+                f"is nested more than {DEEPEST} levels deep: flatten it or leave it out")
+        if PyDict_CheckExact(mapping):
+            return self.walk(mapping, path, depth + 1)
+        return self.walk_items(mapping, path, depth + 1)
+
+    cdef int other(
+            self, object value, Text text, PyObject* name, Kind kind, int depth) except -1:
+        """A value of a rarer type, or a number that may not be finite."""
+        if not is_float(<PyObject*> value):
+            self.settle()
+        if isinstance(value, NUMBERS) and not isinstance(value, np.timedelta64):
+            return self.push(text, name, kind, self.finite(value, text))
+        if isinstance(value, SEQUENCES):
+            return self.strings(value, text)
+        if isinstance(value, str):
+            return self.one_hot(<PyObject*> value, text)
+        if isinstance(value, Mapping):
+            return self.nested(value, text, depth)
+        raise refusal(self.decode(text), f"is a {type(value).__name__}: {ALLOWED}")
+
+    cdef double finite(self, object value, Text field) except? -1:
+        try:
+            x = float(value)
+        except OverflowError:
+            raise refusal(
+                self.decode(field), "is an int too large for a float: scale it down") from None
+        if not isfinite(x):
+            raise refusal(
+                self.decode(field),
+                f"is {x}: values must be finite; for a missing one leave the field out or give"
+                " None")
+        return x
+
+    cdef int strings(self, object values, Text field) except -1:
+        """One-hots of distinct strings, in an order that does not hang on the hash seed."""
+        cdef list found = []
+        for value in values:
+            if isinstance(value, str):
+                found.append(PyUnicode_FromObject(value))
+            elif value is not None:
+                raise refusal(
+                    self.decode(field),
+                    f"holds {shown(value)}, a {type(value).__name__}: lists, tuples and sets hold"
+                    " strings only; give each number a name in a mapping instead")
+        if isinstance(values, (set, frozenset)):
+            found.sort()
+        elif len(found) > 1:
+            found = list(dict.fromkeys(found))
+        for value in found:
+            self.one_hot(<PyObject*> value, field)
+        return 0
+
+    cdef int one_hot(self, PyObject* value, Text field) except -1:
+        cdef Text tail, text
+        if is_ascii(value):
+            tail = Text(ascii_of(value), 0, length_of(value))
+        else:
+            self.utf8(value, &tail, &field)
+        self.join(field, b"=", tail, &text)
+        return self.push(text, NULL, TEXT, 1.0)
+
+    # Interactions
+
+    cdef int mark(self, Text field, Py_ssize_t first) except -1:
+        """Note which pieces came from this field, if an interaction names it."""
+        cdef Py_ssize_t g
+        cdef bytes group
+        if first == self.n:
+            return 0
+        for g in range(len(self.groups)):
+            group = <bytes> self.groups[g]
+            if PyBytes_GET_SIZE(group) == field.length and memcmp(
+                    PyBytes_AS_STRING(group), self.bytes_at(&field), field.length) == 0:
+                if self.spans == self.span_room:
+                    self.span_room = 2 * self.span_room + 8
+                    self.span = <Span*> grown(self.span, self.span_room * sizeof(Span))
+                self.span[self.spans] = Span(g, first, self.n)
+                self.spans += 1
+        return 0
+
+    cdef int cross(self) except -1:
+        cdef Py_ssize_t made = 0
+        for fields in self.crossings:
+            made = self.cross_fields(fields, made)
+        return 0
+
+    cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1:
+        """Every choice of one piece from each field; how many crosses the event has so far."""
+        cdef Py_ssize_t k = len(fields)
+        cdef Py_ssize_t s, f, group, choices = 1, count
+        cdef Py_ssize_t[MOST_FIELDS] at  # the span of each field
+        cdef Py_ssize_t[MOST_FIELDS] member  # the piece chosen from it
+        for f in range(k):
+            group = fields[f]
+            count = 0
+            at[f] = -1
+            for s in range(self.spans):
+                if self.span[s].group == group:
+                    if at[f] < 0:
+                        at[f] = s
+                        member[f] = self.span[s].first
+                    count += self.span[s].last - self.span[s].first
+            if count == 0:
+                return made
+            choices = choices * count if choices <= MOST_CROSSES else choices
+        if made + choices > MOST_CROSSES:
+            name = self.groups[fields[0]].decode()
+            raise refusal(
+                name, f"and its interactions give more than {MOST_CROSSES} crossed features: cross"
+                " fewer fields, or fields that hold less")
+        while True:
+            self.cross_pieces(member, k)
+            f = k - 1
+            while f >= 0:  # the next choice, the last field fastest
+                member[f] += 1
+                group = fields[f]
+                s = at[f]
+                if member[f] == self.span[s].last:
+                    s += 1
+                    while s < self.spans and self.span[s].group != group:
+                        s += 1
+                    at[f] = s
+                    if s == self.spans:
+                        at[f] = self.first_span(group)
+                        member[f] = self.span[at[f]].first
+                        f -= 1
+                        continue
+                    member[f] = self.span[s].first
+                break
+            if f < 0:
+                return made + choices
+
+    cdef Py_ssize_t first_span(self, Py_ssize_t group) noexcept:
+        cdef Py_ssize_t s = 0
+        while self.span[s].group != group:
+            s += 1
+        return s
+
+    cdef int cross_pieces(self, const Py_ssize_t* member, Py_ssize_t n) except -1:
+        cdef Text text = self.piece[member[0]].text
+        cdef double x = self.piece[member[0]].value
+        cdef Py_ssize_t i
+        for i in range(1, n):
+            x *= self.piece[member[i]].value
+        if x == 0.0:
+            return 0
+        for i in range(1, n):
+            self.join(text, b"^", self.piece[member[i]].text, &text)
+        if not isfinite(x):
+            raise refusal(self.decode(text), "is a product too large for a float: scale its fields")
+        return self.push(text, NULL, TEXT, x)
+
+    # Buffers
+
+    cdef int settle(self) except -1:
+        """Hold the names that pieces borrow, before code that is not ours runs."""
+        while self.settled < self.n:
+            if self.piece[self.settled].name != NULL:
+                self.kept.append(<object> self.piece[self.settled].name)
+            self.settled += 1
+        return 0
+
+    cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1:
+        """The bytes of a name, or of a value of the field."""
+        out.start = 0
+        if is_ascii(text):
+            out.at = ascii_of(text)
+            out.length = length_of(text)
+            return 0
+        try:
+            out.at = bytes_of(text, &out.length)
+        except UnicodeEncodeError:
+            name = self.decode(field[0]) if field != NULL else shown(<object> text)
+            raise refusal(
+                name, "has a lone surrogate, which is no valid Unicode: decode it with"
+                " errors='replace'") from None
+        return 0
+
+    cdef int join(self, Text head, char joint, Text tail, Text* out) except -1:
+        """head + joint + tail, in the arena."""
+        cdef Py_ssize_t length = head.length + 1 + tail.length
+        cdef char* to
+        if length > self.arena_room - self.used:
+            self.reserve_text(length)
+        to = self.arena + self.used
+        copy_text(to, self.bytes_at(&head), head.length)
+        to[head.length] = joint
+        copy_text(to + head.length + 1, self.bytes_at(&tail), tail.length)
+        out[0] = Text(NULL, self.used, length)
+        self.used += length
+        self.repeats = True
+        return 0
+
+    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1:
+        cdef Piece* p
+        if self.n == self.room:
+            self.widen()
+        p = self.piece + self.n
+        p.text = text
+        p.name = name
+        p.kind = kind
+        p.value = value
+        self.n += 1
+        return 0
+
+    cdef int widen(self) except -1:
+        cdef Py_ssize_t room = 2 * self.room + 16
+        self.piece = <Piece*> grown(self.piece, room * sizeof(Piece))
+        self.room = room
+        return 0
+
+    cdef int reserve_text(self, Py_ssize_t more) except -1:
+        cdef Py_ssize_t room = 2 * self.arena_room + more + 256
+        if self.used + more > MOST_TEXT:
+            raise BadEvent(
+                f"the names of the event's features take more than {MOST_TEXT} bytes: use shorter"
+                " field names, or fewer values in one field")
+        self.arena = <char*> grown(self.arena, room)
+        self.arena_room = room
+        return 0
+
+    cdef int release(self) except -1:
+        PyMem_Free(self.piece)
+        PyMem_Free(self.arena)
+        self.piece = NULL
+        self.arena = NULL
+        self.room = self.arena_room = 0
+        return 0
+
+    cdef str decode(self, Text text):
+        return PyUnicode_DecodeUTF8(self.bytes_at(&text), text.length, NULL)
+
+    cdef object name_of_piece(self, Py_ssize_t i):
+        if self.piece[i].name != NULL:
+            return <object> self.piece[i].name
+        return self.decode(self.piece[i].text)
+
+
+cdef void* grown(void* buffer, size_t size) except NULL:
+    cdef void* to = PyMem_Realloc(buffer, size)
+    if to == NULL:
+        raise MemoryError(f"{size} bytes for one event")
+    return to

@@ -1,0 +1,281 @@
+"""Events to rows: what Names and Hashing share.
+
+A row holds every slot once and no zeros. Where two features of an event are one (`{"f=x": 1,
+"f": "x"}`, or two names that hashing puts together) their values add up.
+"""
+
+import json
+
+import numpy as np
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from libc.math cimport isfinite
+
+from streamlearn.errors import BadEvent, ModelFileError
+
+from streamlearn.features.pieces cimport Piece, Span, Text
+
+
+def revive(kind, state):
+    """A reader from its class and its state as JSON: what pickle calls."""
+    state = json.loads(state)
+    reader = kind(**kind.params_of(state))
+    reader.restore(state)
+    return reader
+
+
+cdef class Reader(Pieces):
+    """The base of Names and Hashing."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.slot)
+        PyMem_Free(self.value)
+        PyMem_Free(self.seen)
+
+    def __init__(self):
+        raise TypeError("Reader is abstract: use Names() or Hashing()")
+
+    # Reading
+
+    cdef int read(self, object event, bint grow) except -1:
+        """Fill self.row; grow: new names get slots, else they are skipped and nothing changes."""
+        self.enter()
+        try:
+            self.gather(event)
+            self.look_up(grow)
+        finally:
+            self.leave()
+        return 0
+
+    cdef int enter(self) except -1:
+        if self.busy:
+            raise RuntimeError("the reader is in the middle of another event")
+        self.busy = True
+        self.row.n = 0
+        return 0
+
+    cdef int leave(self) except -1:
+        self.busy = False
+        if self.kept:
+            self.kept.clear()
+        return 0
+
+    cdef int look_up(self, bint grow) except -1:
+        """Pieces to slots to the row; if it fails, the names it added are taken back."""
+        cdef Py_ssize_t size = self.size, columns = self.own_columns()
+        if self.n > self.row_room or self.row_room > 4 * self.n + (1 << 14):
+            self.fit_row()
+        try:
+            self.resolve(grow)
+            self.finish()
+        except BaseException:
+            self.row.n = 0
+            if self.size != size:
+                self.forget(size, columns)
+            raise
+        return 0
+
+    cdef int resolve(self, bint grow) except -1:
+        raise NotImplementedError
+
+    cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
+        raise NotImplementedError
+
+    cdef Py_ssize_t own_columns(self) noexcept:
+        return 0
+
+    cdef int fit_row(self) except -1:
+        cdef Py_ssize_t room = 2 * self.n + 16
+        PyMem_Free(self.slot)
+        PyMem_Free(self.value)
+        self.row_room = 0
+        self.slot = <int*> PyMem_Malloc(room * sizeof(int))
+        self.value = <double*> PyMem_Malloc(room * sizeof(double))
+        self.row.slot = self.slot
+        self.row.value = self.value
+        if self.slot == NULL or self.value == NULL:
+            raise MemoryError(f"a row of {self.n} features")
+        self.row_room = room
+        return 0
+
+    cdef int finish(self) except -1:
+        """Leave out unknown names and zeros."""
+        cdef Py_ssize_t i, n = 0
+        cdef double x
+        if self.repeats:
+            return self.finish_merged()
+        for i in range(self.n):
+            x = self.piece[i].value
+            self.slot[n] = self.slot[i]
+            self.value[n] = x
+            n += (self.slot[i] >= 0) & (x != 0.0)
+        self.row.n = n
+        return 0
+
+    cdef int finish_merged(self) except -1:
+        """The same, and add up what falls into one slot; a small table in the cache finds it."""
+        cdef Py_ssize_t i, k, n = 0, mask
+        cdef bint zero = False
+        cdef double x
+        cdef int slot
+        if 2 * self.n > self.seen_room or self.rows == 0xFFFFFFFF:
+            self.clear_seen()
+        self.rows += 1
+        mask = self.seen_room - 1
+        for i in range(self.n):
+            slot = self.slot[i]
+            x = self.piece[i].value
+            if slot < 0 or x == 0.0:
+                continue
+            k = slot & mask
+            while self.seen[k].row == self.rows and self.slot[self.seen[k].position] != slot:
+                k = (k + 1) & mask
+            if self.seen[k].row != self.rows:
+                self.seen[k] = Mark(self.rows, <int> n)
+                self.slot[n] = slot
+                self.value[n] = x
+                n += 1
+                continue
+            k = self.seen[k].position
+            self.value[k] += x
+            zero |= self.value[k] == 0.0
+            if not isfinite(self.value[k]):
+                name = str(self.name_of_piece(i))
+                raise BadEvent(
+                    f"field {name!r} and others of its name or hash add up to {self.value[k]}:"
+                    " scale them down", name)
+        self.row.n = n
+        if zero:
+            self.row.n = 0
+            for i in range(n):
+                self.slot[self.row.n] = self.slot[i]
+                self.value[self.row.n] = self.value[i]
+                self.row.n += self.value[i] != 0.0
+        return 0
+
+    cdef int clear_seen(self) except -1:
+        cdef Py_ssize_t room = 64
+        while room < 4 * self.n:
+            room *= 2
+        PyMem_Free(self.seen)
+        self.seen_room = 0
+        self.seen = <Mark*> PyMem_Calloc(room, sizeof(Mark))
+        if self.seen == NULL:
+            raise MemoryError(f"a row of {self.n} features")
+        self.seen_room = room
+        self.rows = 0
+        return 0
+
+    def read_event(self, event, grow=True):
+        """The row of an event as a list of (slot, value): what a learner sees, for inspection."""
+        cdef Py_ssize_t i
+        self.read(event, grow)
+        return [(self.row.slot[i], self.row.value[i]) for i in range(self.row.n)]
+
+    def slots_of(self, names, grow=True):
+        """The slots of many names as an int32 array; -1: unknown (grow=False only).
+
+        Names as they stand at the top of an event, of numeric fields: the columns of a data frame.
+        """
+        cdef Text nowhere = Text(NULL, 0, 0)
+        cdef Py_ssize_t i, size = self.size, columns = self.own_columns()
+        cdef int* to
+        self.enter()
+        try:
+            self.begin()
+            names = list(names)
+            for name in names:
+                self.field(name, 1.0, nowhere, 0)
+            if self.n > self.row_room:
+                self.fit_row()
+            found = np.empty(self.n, dtype=np.int32)
+            to = <int*> <size_t> found.ctypes.data
+            try:
+                self.resolve(grow)
+            except BaseException:
+                self.forget(size, columns)
+                raise
+            for i in range(self.n):
+                to[i] = self.slot[i]
+        finally:
+            self.leave()
+        return found
+
+    # The object: a constructor call and what was learnt
+
+    @property
+    def params(self):
+        """The constructor's parameters, by name."""
+        return {"interactions": self.interactions}
+
+    @classmethod
+    def params_of(cls, state):
+        """The parameters in a state, as the constructor takes them."""
+        own = cls().params
+        try:
+            params = {name: state[name] for name in own}
+            params["interactions"] = tuple([tuple(fields) for fields in params["interactions"]])
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"not the state of features: {error!r}") from None
+        return params
+
+    def fresh(self):
+        """A reader with the same parameters that knows nothing yet."""
+        return type(self)(**self.params)
+
+    def state(self):
+        """Parameters and names as plain dict, list, str and int, ready for JSON."""
+        return {
+            "kind": type(self).__name__,
+            **self.params,
+            "interactions": [list(fields) for fields in self.interactions],
+        }
+
+    def restore(self, state):
+        """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
+        try:
+            kind, own = state["kind"], self.state()
+            differ = [name for name in ("kind", *self.params) if state[name] != own[name]]
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"not the state of features: {error!r}") from None
+        if differ:
+            raise ModelFileError(
+                f"the state of {kind} differs in {', '.join(differ)} from {self!r}: build the"
+                " reader with the parameters it was saved with")
+
+    def __repr__(self):
+        given = ", ".join([
+            f"{name}={value!r}" for name, value in self.params.items() if value != ()])
+        return f"{type(self).__name__}({given})"
+
+    def __eq__(self, other):
+        """Whether the constructor calls are the same, whatever was read since."""
+        if not isinstance(other, Reader):
+            return NotImplemented
+        return type(self) is type(other) and self.params == other.params
+
+    def __hash__(self):
+        return hash((type(self).__name__, *self.params.values()))
+
+    def __reduce__(self):
+        # As bytes: how strings are shared between objects would else show in the pickle.
+        state = json.dumps(self.state(), separators=(",", ":")).encode()
+        return revive, (type(self), state)
+
+    def __deepcopy__(self, memo):
+        copy = self.fresh()
+        copy.restore(self.state())
+        return copy
+
+    def __copy__(self):
+        return self.__deepcopy__({})
+
+    def __sizeof__(self):
+        return (
+            object.__sizeof__(self)
+            + self.room * sizeof(Piece)
+            + self.arena_room
+            + self.span_room * sizeof(Span)
+            + self.row_room * (sizeof(int) + sizeof(double))
+            + self.seen_room * sizeof(Mark)
+        )
