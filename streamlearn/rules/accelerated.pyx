@@ -56,6 +56,7 @@ cdef class AcceleratedDualAveraging(Dual):
     def start(self):
         Dual.start(self)
         self.watchful = self.smoothness is None
+        self.looks_ahead = True
         self.longest = 0.0 if self.watchful else self.smoothness
         self.bend = self.loss.curvature_bound
         if self.lazy:
@@ -64,13 +65,13 @@ cdef class AcceleratedDualAveraging(Dual):
         self.lazy = False
 
     cdef int grown(self, Py_ssize_t old) except -1:
-        cdef Py_ssize_t j
         Dual.grown(self, old)
         if self.history is not None:
             self.history.reserve(self.n)
-        for j in range(old, self.n):
-            self.cells[j * WIDTH + SEEN] = self.t
         return 0
+
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        self.cells[j * WIDTH + SEEN] = self.t
 
     cdef void coefficients(self, double* a, double* b) noexcept nogil:
         a[0] = 0.25 * self.t * (self.t + 1.0)
@@ -81,7 +82,7 @@ cdef class AcceleratedDualAveraging(Dual):
         cdef Py_ssize_t i
         for i in range(row.n):
             square += row.value[i] * row.value[i]
-        self.longest = fmax(self.longest, square * self.bend)
+        self.longest = fmax(self.longest, weight * square * self.bend)
 
     cdef double total(self, Py_ssize_t j, double t) noexcept nogil:
         """sum alpha_tau v_tau of slot j through step t."""

@@ -31,11 +31,8 @@ cdef class AdaGrad(Rule):
     def __init__(self, step=0.1):
         self.step = number("AdaGrad", "step", step, above=0.0)
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        cdef Py_ssize_t j
-        for j in range(old, self.n):
-            self.cells[3 * j + SEEN] = self.t
-        return 0
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        self.cells[3 * j + SEEN] = self.t
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
         """The weight of slot j after t steps, if no event touched it meanwhile."""

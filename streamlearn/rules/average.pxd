@@ -18,6 +18,7 @@ cdef class Average:
     cdef double* seen
     cdef unsigned long long random
     cdef int grow(self) except -1
+    cdef double uniform(self) noexcept nogil
     cdef void before(self, Row* row) noexcept nogil
     cdef void after(self) noexcept nogil
     cdef void settle(self, double t) noexcept nogil

@@ -125,7 +125,7 @@ cdef class Average:
     def weights(self, start=0, stop=None):
         """The average weights of slots start .. stop - 1."""
         last = self.rule.n if stop is None else stop
-        return [self.weight(j) for j in range(start, last)]
+        return np.array([self.weight(j) for j in range(start, last)])
 
     def mirror(self):
         """Exchange the two classes."""

@@ -30,11 +30,8 @@ cdef class DiagonalNewton(Guarded):
     def __init__(self, prior=3.0):
         self.prior = number("DiagonalNewton", "prior", prior, above=0.0)
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        cdef Py_ssize_t j
-        for j in range(old, self.n):
-            self.cells[3 * j + CURVATURE] = self.prior
-        return 0
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        self.cells[3 * j + CURVATURE] = self.prior
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.cells[3 * j + WEIGHT]

@@ -66,11 +66,8 @@ cdef class Thresholded(Rule):
 
         return ForwardBackward(self.step).bind(Zero(), self.loss)
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        cdef Py_ssize_t j
-        for j in range(old, self.n):
-            self.cells[2 * j + 1] = self.drift
-        return 0
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        self.cells[2 * j + 1] = self.drift
 
     cdef double vector(self, Py_ssize_t j) noexcept nogil:
         cdef double v = self.cells[2 * j], threshold = self.drift - self.cells[2 * j + 1]

@@ -64,11 +64,8 @@ cdef class SignedGradientDescent(Rule):
 
         return GradientDescent(self.step).bind(Zero(), self.loss)
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        cdef Py_ssize_t j
-        for j in range(old, self.n):
-            self.cells[2 * j + 1] = self.t
-        return 0
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        self.cells[2 * j + 1] = self.t
 
     cdef double replay(self, double w, double t, double now, double* total) noexcept nogil:
         """w after the steps t+1 .. now; `total` gathers the weights passed on the way."""

@@ -53,6 +53,8 @@ cdef class Mixture(Rule):
     cdef readonly tuple members
     cdef public double variance
     cdef int count
+    # the members again, borrowed, for code without the GIL
+    cdef void* each[MOST]
     cdef bint recording
     cdef double[MOST] pi
     cdef double[MOST] regrets
@@ -88,6 +90,7 @@ cdef class Mixture(Rule):
         self.watchful = any((<Rule>m).watchful for m in self.members)
         for k in range(self.count):
             self.pi[k] = 1.0 / self.count
+            self.each[k] = <void*>self.members[k]
 
     cdef int grow(self, Py_ssize_t n) except -1:
         for member in self.members:
@@ -103,33 +106,29 @@ cdef class Mixture(Rule):
         cdef double w = 0.0
         cdef int k
         for k in range(self.count):
-            w += self.pi[k] * (<Rule>self.member(k)).weight(j)
+            w += self.pi[k] * (<Rule>self.each[k]).weight(j)
         return w
-
-    cdef inline void* member(self, int k) noexcept nogil:
-        # the tuple and its members live as long as this object
-        return (<PyTupleObject*>self.members).ob_item[k]
 
     cdef double predict(self, Row* row) noexcept nogil:
         cdef double p = 0.0
         cdef int k
         for k in range(self.count):
-            p += self.pi[k] * (<Rule>self.member(k)).predict(row)
+            p += self.pi[k] * (<Rule>self.each[k]).predict(row)
         return p
 
     cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
         cdef int k
         for k in range(self.count):
-            if (<Rule>self.member(k)).watchful:
-                (<Rule>self.member(k)).see(row, loss_at_zero, weight)
+            if (<Rule>self.each[k]).watchful:
+                (<Rule>self.each[k]).see(row, loss_at_zero, weight)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         cdef double p = 0.0, g, d, spread = 0.0, rate, top, total = 0.0
         cdef int k
         for k in range(self.count):
-            self.scores[k] = (<Rule>self.member(k)).learn(row, loss, y, weight)
-            if (<Rule>self.member(k)).tired:
-                (<Rule>self.member(k)).rest()
+            self.scores[k] = (<Rule>self.each[k]).learn(row, loss, y, weight)
+            if (<Rule>self.each[k]).tired:
+                (<Rule>self.each[k]).rest()
             p += self.pi[k] * self.scores[k]
             self.totals[k] += weight * loss.value_at(self.scores[k], y)
         g = weight * loss.slope_at(p, y)
@@ -191,7 +190,7 @@ cdef class Mixture(Rule):
         if b <= a:
             return 0.0
         for k in range(self.count):
-            total += (last[k] - first[k]) * (<Rule>self.member(k)).weight(j)
+            total += (last[k] - first[k]) * (<Rule>self.each[k]).weight(j)
         return total
 
     cdef void rest(self) noexcept nogil:

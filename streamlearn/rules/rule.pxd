@@ -31,6 +31,8 @@ cdef class Rule(Spec):
     cdef bint tired
     # set by a rule that wants to `see` every event of a batch before it learns their sum
     cdef bint watchful
+    # asks for the slope elsewhere than at the weights it shows
+    cdef bint looks_ahead
     # slots left alone keep their weight, or it has a closed form over time
     cdef public bint lazy
     cdef double query(self, Row* row) noexcept nogil
@@ -44,6 +46,7 @@ cdef class Rule(Spec):
     cdef void rest(self) noexcept nogil
     cdef int grow(self, Py_ssize_t n) except -1
     cdef int grown(self, Py_ssize_t old) except -1
+    cdef void born(self, Py_ssize_t j) noexcept nogil
     cdef int keep_ledger(self) except -1
 
 

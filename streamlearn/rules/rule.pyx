@@ -203,13 +203,19 @@ cdef class Rule(Spec):
         starts = [field.start for field in self.fields]
         for f in range(self.width):
             start_value(self.cells + f, self.width, old, n, starts[f])
+        for j in range(old, n):
+            self.born(j)
         self.n = n
         if self.ledger is not None:
             self.ledger.reserve(n)
         self.grown(old)
         return 0
 
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        """Slot j, at its start values, becomes known now."""
+
     cdef int grown(self, Py_ssize_t old) except -1:
+        """The slots from `old` on became known."""
         return 0
 
     cdef int keep_ledger(self) except -1:
@@ -326,6 +332,9 @@ cdef class Rule(Spec):
         wide[:, :old] = cells
         self.grow(features * new)
         paste(self.cells, wide)
+        for j in range(features):
+            for k in range(old, new):
+                self.born(j * new + k)
         self.restored()
 
     def __reduce__(self):

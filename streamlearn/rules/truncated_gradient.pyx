@@ -48,12 +48,9 @@ cdef class TruncatedGradient(Rule):
     def start(self):
         self.l1 = self.penalty.l1
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        cdef Py_ssize_t j
-        for j in range(old, self.n):
-            self.cells[3 * j + MARK] = self.drift
-            self.cells[3 * j + SEEN] = self.t
-        return 0
+    cdef void born(self, Py_ssize_t j) noexcept nogil:
+        self.cells[3 * j + MARK] = self.drift
+        self.cells[3 * j + SEEN] = self.t
 
     cdef double truncation(self, double t) noexcept nogil:
         return self.step.at(t) * self.l1 * self.every

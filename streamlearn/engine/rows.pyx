@@ -1,0 +1,139 @@
+"""Matrices as rows: scipy CSR without copies, and dense arrays."""
+
+from libc.math cimport isfinite
+from libc.stdlib cimport free, malloc
+
+from streamlearn.row cimport Row
+
+import numpy as np
+import scipy.sparse
+
+from streamlearn.errors import BadEvent
+
+
+cdef class Rows:
+    """The rows of a CSR matrix or a dense array, checked to be finite.
+
+    `slots` maps columns to slots (None: column j is slot j).
+    """
+
+    def __cinit__(self):
+        self.slot = NULL
+        self.value = NULL
+
+    def __init__(self, X):
+        cdef Py_ssize_t longest
+        if scipy.sparse.issparse(X):
+            X = X.tocsr() if X.format != "csr" else X
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+            data, index, start = real(X.data), X.indices, X.indptr
+            self.sparse = True
+            self.keep = [X, data, index, start]
+            if index.dtype == np.int32:
+                self.short_index = <const int*><size_t>index.ctypes.data
+            else:
+                index = np.ascontiguousarray(index, dtype=np.int64)
+                self.keep.append(index)
+                self.long_index = <const long long*><size_t>index.ctypes.data
+            if start.dtype == np.int32:
+                self.short_start = <const int*><size_t>start.ctypes.data
+            else:
+                start = np.ascontiguousarray(start, dtype=np.int64)
+                self.keep.append(start)
+                self.long_start = <const long long*><size_t>start.ctypes.data
+            longest = int(np.diff(start).max(initial=0))
+        else:
+            data = real(np.atleast_1d(np.asarray(X)))
+            if data.ndim != 2:
+                raise ValueError(f"X must have two dimensions, rows and columns, got {data.ndim}")
+            data = np.ascontiguousarray(data)
+            self.keep = [data]
+            longest = data.shape[1]
+            self.stride = data.shape[1]
+        self.n, self.columns = X.shape if self.sparse else data.shape
+        refuse_unfinite(X if self.sparse else data, data)
+        if data.dtype == np.float64:
+            self.doubles = <const double*><size_t>data.ctypes.data
+        else:
+            self.floats = <const float*><size_t>data.ctypes.data
+        self.slot = <int*>malloc((longest + 1) * sizeof(int))
+        self.value = <double*>malloc((longest + 1) * sizeof(double))
+        if self.slot == NULL or self.value == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.slot)
+        free(self.value)
+
+    def map(self, slots):
+        """Columns are these slots."""
+        if slots is not None:
+            self.keep.append(slots)
+            self.slots = <const int*><size_t>slots.ctypes.data
+
+    cdef void row(self, Py_ssize_t i, Row* row) noexcept nogil:
+        """Row i; arrays of our own only where the matrix cannot be read as it lies."""
+        cdef Py_ssize_t a, b, k, m = 0
+        cdef long long j
+        cdef double x
+        if not self.sparse:
+            a = i * self.stride
+            for k in range(self.stride):
+                x = self.doubles[a + k] if self.doubles != NULL else <double>self.floats[a + k]
+                if x != 0.0:
+                    self.slot[m] = <int>k if self.slots == NULL else self.slots[k]
+                    self.value[m] = x
+                    m += 1
+            row.n = m
+            row.slot = self.slot
+            row.value = self.value
+            return
+        if self.short_start != NULL:
+            a = self.short_start[i]
+            b = self.short_start[i + 1]
+        else:
+            a = <Py_ssize_t>self.long_start[i]
+            b = <Py_ssize_t>self.long_start[i + 1]
+        row.n = b - a
+        if self.doubles != NULL:
+            row.value = self.doubles + a
+        else:
+            for k in range(b - a):
+                self.value[k] = self.floats[a + k]
+            row.value = self.value
+        if self.short_index != NULL and self.slots == NULL:
+            row.slot = self.short_index + a
+        else:
+            for k in range(b - a):
+                j = self.short_index[a + k] if self.short_index != NULL else self.long_index[a + k]
+                self.slot[k] = <int>j if self.slots == NULL else self.slots[j]
+            row.slot = self.slot
+
+
+def real(data):
+    """float64 or float32 as they are, other numbers as float64."""
+    if data.dtype == np.float64 or data.dtype == np.float32:
+        return data
+    if data.dtype.kind not in "fiub":
+        raise BadEvent(f"X must hold numbers, got {data.dtype}")
+    return data.astype(np.float64)
+
+
+def refuse_unfinite(X, data):
+    """BadEvent for the first NaN or infinity, with its row and column."""
+    flat = data.ravel()
+    # one fast pass; an overflow, of numbers above 1e154, only means a slower look
+    with np.errstate(all="ignore"):
+        if isfinite(float(np.dot(flat, flat))):
+            return
+    bad = np.flatnonzero(~np.isfinite(flat))
+    if len(bad) == 0:
+        return
+    at = int(bad[0])
+    if scipy.sparse.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+    else:
+        row, column = divmod(at, data.shape[1])
+    raise BadEvent(f"row {row}, column {column}: {flat[at]} is not a finite number", field=column)
