@@ -1,14 +1,84 @@
 """The loss l(p, y) of a prediction p, as the compiled code calls it."""
 
+from libc.math cimport exp, log, log1p
 
-cdef class Loss:
+
+cdef enum:
+    # Beyond e^700 an exponential loss goes on along its tangent: convex still, and finite.
+    LAST_EXPONENT = 700
+
+
+cdef extern from "<float.h>" nogil:
+    const double DBL_MAX
+    const double DBL_MIN
+
+
+cdef class AnyLoss:
+    cdef readonly double curvature_bound
+    cdef readonly bint leaves_zero
+    cdef readonly bint ball_proved
+    cdef readonly bint score_is_label
+    cdef readonly bint has_probability
+
+
+cdef class Loss(AnyLoss):
     cdef double value_at(self, double p, double y) noexcept nogil
     cdef double slope_at(self, double p, double y) noexcept nogil
     cdef double curvature_at(self, double p, double y) noexcept nogil
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil
     cdef double flow_at(self, double p, double y, double b) noexcept nogil
+    cdef double response_at(self, double p) noexcept nogil
+    cdef double probability_at(self, double p) noexcept nogil
+    cdef double score_of(self, double y) noexcept nogil
+    cdef bint admits(self, double y) noexcept nogil
 
 
-cdef class VectorLoss:
+cdef class VectorLoss(AnyLoss):
+    cdef readonly Py_ssize_t outputs
+
     cdef double value_of(self, const double* f, Py_ssize_t k, const double* y) noexcept nogil
-    cdef void slopes_of(self, const double* f, Py_ssize_t k, const double* y, double* out) noexcept nogil
+    cdef void slopes_of(
+        self, const double* f, Py_ssize_t k, const double* y, double* out
+    ) noexcept nogil
+    cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil
+
+
+cdef inline double finite(double x) noexcept nogil:
+    """`x`, or the largest number of its sign in the place of an overflow."""
+    if x > DBL_MAX:
+        return DBL_MAX
+    if x < -DBL_MAX:
+        return -DBL_MAX
+    return x
+
+
+cdef inline double exponential(double x) noexcept nogil:
+    """e^x up to x = 700, from there on its tangent."""
+    if x <= LAST_EXPONENT:
+        return exp(x)
+    return finite(exp(<double>LAST_EXPONENT) * (1.0 + (x - LAST_EXPONENT)))
+
+
+cdef inline double exponential_slope(double x) noexcept nogil:
+    return exp(x if x < LAST_EXPONENT else <double>LAST_EXPONENT)
+
+
+cdef inline double exponential_curvature(double x) noexcept nogil:
+    return exp(x) if x < LAST_EXPONENT else 0.0
+
+
+cdef inline double until(double slope, double distance, double b) noexcept nogil:
+    """The mean slope over b of a walk at `slope` that stops after `distance` (all >= 0)."""
+    if distance <= 0.0:
+        return 0.0
+    return slope if b * slope <= distance else distance / b
+
+
+cdef inline double log_growth(double a, double b) noexcept nogil:
+    """log(1 + a b) / b for a >= 0, b > 0, without loss at either end."""
+    cdef double x = a * b
+    if x < 1e-8:
+        return a * (1.0 - 0.5 * x)
+    if x > DBL_MAX:
+        return (log(a) + log(b)) / b
+    return log1p(x) / b

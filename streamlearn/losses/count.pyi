@@ -1,0 +1,3 @@
+from streamlearn.losses.loss import Loss
+
+class Poisson(Loss): ...

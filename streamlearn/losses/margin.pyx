@@ -1,0 +1,270 @@
+# cython: auto_pickle=False
+"""Losses of the margin m = y p, y in {-1, +1}, and Novelty, whose margin is p (004, Table 1).
+
+In a margin the slope is -y s with s >= 0, and a step of length b leads from m to m + s b.
+"""
+
+from libc.math cimport exp, expm1, fabs, log, log1p
+
+from streamlearn.losses.loss cimport (
+    LAST_EXPONENT,
+    Loss,
+    exponential,
+    exponential_curvature,
+    exponential_slope,
+    finite,
+    log_growth,
+    until,
+)
+
+from streamlearn.losses.checks import limited
+
+
+cdef class MarginLoss(Loss):
+    """A loss of the margin y p."""
+
+    cdef bint admits(self, double y) noexcept nogil:
+        return y == 1.0 or y == -1.0
+
+
+cdef class Hinge(MarginLoss):
+    """max(0, threshold - y p): the soft margin of SVMs; with threshold 0, the perceptron's loss.
+
+    004 Table 1, "Hinge" (threshold 0) and "Soft Margin" (threshold 1). At y p = threshold the
+    slope is 0, save for threshold 0: there it is -y, or the perceptron would never leave w = 0.
+
+    >>> loss = Hinge()
+    >>> loss.value(0.25, 1), loss.slope(0.25, 1), loss.slope(1.0, 1)
+    (0.75, -1.0, 0.0)
+    >>> Hinge(0).slope(0.0, -1)
+    1.0
+    """
+
+    kind = "binary"
+    _names = ("threshold",)
+    _examples = ((1.0,), (0.0,), (2.5,))
+    cdef readonly double threshold
+
+    def __cinit__(self, threshold=1.0):
+        self.threshold = limited(threshold, "threshold", 0.0)
+        self.ball_proved = self.threshold <= 1.0
+
+    cdef double value_at(self, double p, double y) noexcept nogil:
+        return finite(max(0.0, self.threshold - y * p))
+
+    cdef double slope_at(self, double p, double y) noexcept nogil:
+        cdef double margin = y * p
+        if margin < self.threshold or margin == self.threshold == 0.0:
+            return -y
+        return 0.0
+
+    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+        if b == 0.0:
+            return self.slope_at(p, y)
+        return -y * until(1.0, max(0.0, self.threshold - y * p), b)
+
+
+cdef class SquaredHinge(MarginLoss):
+    """1/2 max(0, threshold - y p)^2.
+
+    004 Table 1, "Squared Hinge" (threshold 0) and "Squared Soft Margin" (threshold 1).
+    With threshold 0 it is flat at p = 0: a rule that starts at w = 0 would stay there.
+
+    >>> loss = SquaredHinge()
+    >>> loss.value(0.5, 1), loss.slope(0.5, 1), loss.probability(0.5)
+    (0.125, -0.5, 0.75)
+    """
+
+    kind = "binary"
+    _names = ("threshold",)
+    _examples = ((1.0,), (0.0,), (2.5,))
+    cdef readonly double threshold
+
+    def __cinit__(self, threshold=1.0):
+        self.threshold = limited(threshold, "threshold", 0.0)
+        self.curvature_bound = 1.0
+        self.leaves_zero = self.threshold > 0.0
+        self.has_probability = self.threshold > 0.0
+
+    cdef double gap(self, double p, double y) noexcept nogil:
+        return finite(max(0.0, self.threshold - y * p))
+
+    cdef double value_at(self, double p, double y) noexcept nogil:
+        cdef double gap = self.gap(p, y)
+        return finite(0.5 * gap * gap)
+
+    cdef double slope_at(self, double p, double y) noexcept nogil:
+        return -y * self.gap(p, y)
+
+    cdef double curvature_at(self, double p, double y) noexcept nogil:
+        return 1.0 if y * p < self.threshold else 0.0
+
+    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+        return -y * self.gap(p, y) / (1.0 + b)
+
+    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+        cdef double slope = -y * self.gap(p, y)
+        return slope * (-expm1(-b) / b) if b > 0.0 else slope
+
+    cdef double probability_at(self, double p) noexcept nogil:
+        """Its mean over +-1 is least where p = threshold (2 P(+1) - 1)."""
+        return 0.5 * (min(1.0, max(-1.0, p / self.threshold)) + 1.0)
+
+
+cdef double LINEAR = -37.0  # below this margin log(1 + e^-m) = -m, in doubles
+cdef double EXPONENTIAL = 37.0  # above it log(1 + e^-m) = e^-m
+
+
+cdef class Logistic(MarginLoss):
+    """log(1 + exp(-y p)): logistic regression. 004 Table 1, "Logistic".
+
+    >>> loss = Logistic()
+    >>> round(loss.value(0.0, 1), 4), loss.slope(0.0, 1), loss.probability(0.0)
+    (0.6931, -0.5, 0.5)
+    >>> loss.value(-1e5, 1)
+    100000.0
+    """
+
+    kind = "binary"
+
+    def __cinit__(self):
+        self.curvature_bound = 0.25
+        self.ball_proved = True
+        self.has_probability = True
+
+    cdef double value_at(self, double p, double y) noexcept nogil:
+        cdef double margin = y * p
+        if margin > 0.0:
+            return log1p(exp(-margin))
+        return finite(log1p(exp(margin)) - margin)
+
+    cdef double slope_at(self, double p, double y) noexcept nogil:
+        return -y / (1.0 + exp(y * p))
+
+    cdef double curvature_at(self, double p, double y) noexcept nogil:
+        cdef double e = exp(-fabs(p))
+        return e / ((1.0 + e) * (1.0 + e))
+
+    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+        """s = 1/(1 + e^(m + s b)) by Halley's method from s = 0: three rounds, as a rule."""
+        cdef double margin = y * p, s = 0.0, step, slope, bend, ascent
+        cdef int _turn
+        for _turn in range(8):
+            slope = 1.0 / (1.0 + exp(margin + s * b))
+            bend = b * slope * (1.0 - slope)
+            ascent = 1.0 + bend
+            step = (slope - s) / ascent
+            step /= 1.0 - 0.5 * step * bend * b * (1.0 - 2.0 * slope) / ascent
+            s += step
+            if not 0.0 < s <= 1.0:
+                break
+            # The order is three: the next step would be below rounding.
+            if fabs(step) <= 1e-6 * s and fabs(step) * b <= 1e-6:
+                return -y * s
+        return Loss.implicit_at(self, p, y, b)
+
+    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+        """m' + e^m' = m + e^m + b; far out the slope is 1 or e^-m."""
+        cdef double margin = y * p
+        cdef double lead = max(0.0, LINEAR - margin)
+        if b < 1e-17:
+            return self.slope_at(p, y)
+        if margin > EXPONENTIAL:
+            return -y * log_growth(exp(-margin), b)
+        if b <= lead:
+            return -y
+        return -y * ((lead + logistic_rise(max(margin, LINEAR), b - lead)) / b)
+
+    cdef double probability_at(self, double p) noexcept nogil:
+        return 1.0 / (1.0 + exp(-p))
+
+
+cdef double logistic_rise(double margin, double b) noexcept nogil:
+    """The d >= 0 with d + e^m (e^d - 1) = b, |m| <= 37: Halley's method from above.
+
+    In d, not in m + d, so that a small b loses nothing.
+    """
+    cdef double e = exp(margin)
+    cdef double d = b / (1.0 + e)
+    cdef double growth, step, ascent
+    cdef int _turn
+    b = min(b, 1e307)  # keeps e^(m + d) finite
+    if d > 1.0:
+        d = min(d, log(b + e) - margin)
+    for _turn in range(100):
+        growth = e * expm1(d) if d < 1.0 else exp(margin + d) - e
+        ascent = 1.0 + e + growth
+        step = (d + growth - b) / ascent
+        step /= 1.0 - 0.5 * step * (e + growth) / ascent
+        d -= step
+        if fabs(step) <= 1e-6 * min(d, 1.0):
+            break
+    return d
+
+
+cdef class Exponential(MarginLoss):
+    """exp(-y p): boosting's loss. 004 Table 1, "Exponential".
+
+    Below the margin -700 it goes on along its tangent, so that its slope stays finite.
+
+    >>> loss = Exponential()
+    >>> loss.value(0.0, 1), loss.slope(0.0, -1), loss.probability(0.0)
+    (1.0, 1.0, 0.5)
+    """
+
+    kind = "binary"
+
+    def __cinit__(self):
+        self.ball_proved = True
+        self.has_probability = True
+
+    cdef double value_at(self, double p, double y) noexcept nogil:
+        return exponential(-y * p)
+
+    cdef double slope_at(self, double p, double y) noexcept nogil:
+        return -y * exponential_slope(-y * p)
+
+    cdef double curvature_at(self, double p, double y) noexcept nogil:
+        return exponential_curvature(-y * p)
+
+    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+        """e^m' = e^m + b, after the tangent."""
+        cdef double speed = exponential_slope(-y * p)
+        cdef double lead = max(0.0, -y * p - LAST_EXPONENT)
+        cdef double rest = b - lead / speed if lead > 0.0 else b
+        if rest <= 0.0:
+            return -y * speed
+        return -y * (lead / b + rest / b * log_growth(speed, rest))
+
+    cdef double probability_at(self, double p) noexcept nogil:
+        """Its mean over +-1 is least where p = 1/2 log(P(+1)/P(-1))."""
+        return 1.0 / (1.0 + exp(-2.0 * p))
+
+
+cdef class Novelty(Loss):
+    """max(0, threshold - p): the one-class SVM's loss; the label is not read.
+
+    004 Table 1, "Novelty", whose slope is misprinted: it is 0 from p = threshold on.
+
+    >>> loss = Novelty()
+    >>> loss.value(0.25, 1), loss.slope(0.25, 1), loss.slope(1.0, 1)
+    (0.75, -1.0, 0.0)
+    """
+
+    kind = "one-class"
+    _names = ("threshold",)
+    _examples = ((1.0,), (0.0,), (2.5,))
+    cdef readonly double threshold
+
+    def __cinit__(self, threshold=1.0):
+        self.threshold = limited(threshold, "threshold", 0.0)
+        self.leaves_zero = self.threshold > 0.0
+
+    cdef double value_at(self, double p, double y) noexcept nogil:
+        return finite(max(0.0, self.threshold - p))
+
+    cdef double slope_at(self, double p, double y) noexcept nogil:
+        return -1.0 if p < self.threshold else 0.0
+
+    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+        return -until(1.0, max(0.0, self.threshold - p), b)

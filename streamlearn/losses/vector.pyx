@@ -1,0 +1,261 @@
+# cython: auto_pickle=False
+"""Losses of several outputs f, one per class or target (004, Table 2)."""
+
+from collections.abc import Mapping
+
+from libc.math cimport exp, fabs, log, pow
+from libc.stdlib cimport free, malloc
+
+from streamlearn.losses.loss cimport DBL_MAX, VectorLoss, finite
+
+from streamlearn.losses.checks import limited, prices, semidefinite, square
+
+
+cdef double* table(Py_ssize_t n) except NULL:
+    """Room for an n x n matrix, row by row."""
+    cdef double* room = <double*>malloc(max(n * n, 1) * sizeof(double))
+    if room == NULL:
+        raise MemoryError
+    return room
+
+
+cdef class MulticlassHinge(VectorLoss):
+    """max over y' of Delta(y, y')^rescale (f_y' - f_y + Delta(y, y')): the structured margin.
+
+    004 Table 2, "Soft Margin" (rescale 0) and "Scaled Soft Margin" (rescale beta). Delta(y, y') is
+    the cost of predicting y' for y: `cost=None` means 1 for every error; a mapping
+    {true: {predicted: cost}} names labels, and `bound(labels)` makes it the matrix for their
+    order; a square array is for the classes 0, 1, ... Errors that are not named cost 1.
+    A tie with the true class has slope 0, as the hinge has at its threshold.
+
+    >>> loss = MulticlassHinge()
+    >>> loss.value([0.0, 0.5, 0.25], 0), loss.slope([0.0, 0.5, 0.25], 0).tolist()
+    (1.5, [-1.0, 1.0, 0.0])
+    >>> MulticlassHinge({"ham": {"spam": 5}}).bound(["ham", "spam"])
+    MulticlassHinge(cost=((0.0, 5.0), (1.0, 0.0)), rescale=0.0)
+    """
+
+    kind = "multiclass"
+    _names = ("cost", "rescale")
+    _examples = (
+        (None, 0.0),
+        (((0, 1, 4), (0.5, 0, 2), (3, 1, 0)), 0.0),
+        (((0, 1, 4), (0.5, 0, 2), (3, 1, 0)), 1.0),
+        (((0, 3), (2, 0)), 0.5),
+    )
+    cdef readonly double rescale
+    cdef object costs
+    cdef double* deltas
+    cdef double* scales
+
+    def __cinit__(self, cost=None, rescale=0.0):
+        self.rescale = limited(rescale, "rescale", 0.0)
+        if isinstance(cost, Mapping):
+            self.costs = {true: prices(true, row, self.rescale) for true, row in cost.items()}
+            return
+        if cost is None:
+            return
+        rows = square(cost, "cost").tolist()
+        self.costs = tuple([
+            tuple(prices(i, dict(enumerate(row)), self.rescale).values())
+            for i, row in enumerate(rows)
+        ])
+        cdef Py_ssize_t n = len(rows), here, there
+        self.deltas = table(n)
+        self.scales = table(n)
+        for here in range(n):
+            for there in range(n):
+                self.deltas[here * n + there] = self.costs[here][there]
+                self.scales[here * n + there] = pow(self.costs[here][there], self.rescale)
+        self.outputs = n
+
+    def __dealloc__(self):
+        free(self.deltas)
+        free(self.scales)
+
+    @property
+    def cost(self):
+        """The costs as numbers: a mapping (a copy), rows, or None."""
+        if isinstance(self.costs, dict):
+            return {true: dict(row) for true, row in self.costs.items()}
+        return self.costs
+
+    def bound(self, labels):
+        """The same loss with its costs as a matrix in the order of `labels`."""
+        costs = self.costs
+        if costs is None:
+            return self
+        if not isinstance(costs, dict):
+            costs = {i: dict(enumerate(row)) for i, row in enumerate(costs)}
+        matrix = [
+            [costs.get(true, {}).get(guess, float(i != j)) for j, guess in enumerate(labels)]
+            for i, true in enumerate(labels)
+        ]
+        return type(self)(matrix, self.rescale) if matrix else self
+
+    cdef Py_ssize_t worst(
+        self, const double* f, Py_ssize_t k, Py_ssize_t y, double* value, double* scale
+    ) noexcept nogil:
+        """The y' of the maximum, its value and Delta^rescale."""
+        cdef Py_ssize_t best = y, i, n = self.outputs
+        cdef double delta, factor, loss
+        value[0] = scale[0] = 0.0
+        for i in range(k):
+            if i == y:
+                continue
+            delta = factor = 1.0
+            if i < n and y < n:
+                delta = self.deltas[y * n + i]
+                factor = self.scales[y * n + i]
+            loss = factor * finite(f[i] - f[y] + delta)
+            if loss > value[0]:
+                best = i
+                value[0] = loss
+                scale[0] = factor
+        return best
+
+    cdef double value_of(self, const double* f, Py_ssize_t k, const double* y) noexcept nogil:
+        cdef double value, scale
+        self.worst(f, k, <Py_ssize_t>y[0], &value, &scale)
+        return finite(value)
+
+    cdef void slopes_of(
+        self, const double* f, Py_ssize_t k, const double* y, double* out
+    ) noexcept nogil:
+        cdef double value, scale
+        cdef Py_ssize_t i, true = <Py_ssize_t>y[0]
+        cdef Py_ssize_t best = self.worst(f, k, true, &value, &scale)
+        for i in range(k):
+            out[i] = 0.0
+        out[best] += scale
+        out[true] -= scale
+
+    def _outputs(self, f):
+        if isinstance(self.costs, dict):
+            raise ValueError("cost names labels; call bound(labels) for their order in f first")
+        return super()._outputs(f)
+
+
+cdef class Softmax(VectorLoss):
+    """log sum exp(f_y') - f_y: multinomial logistic regression. 004 Table 2, "Softmax".
+
+    >>> loss = Softmax()
+    >>> round(loss.value([0.0, 0.0], 1), 4), loss.slope([0.0, 0.0], 1).tolist()
+    (0.6931, [0.5, -0.5])
+    >>> loss.probability([0.0, 0.0]).tolist()
+    [0.5, 0.5]
+    """
+
+    kind = "multiclass"
+
+    def __cinit__(self):
+        self.curvature_bound = 0.5
+        self.has_probability = True
+
+    cdef double value_of(self, const double* f, Py_ssize_t k, const double* y) noexcept nogil:
+        cdef Py_ssize_t i, true = <Py_ssize_t>y[0]
+        cdef double top = highest(f, k), total = 0.0
+        for i in range(k):
+            total += exp(f[i] - top)
+        return finite(top - f[true] + log(total))
+
+    cdef void slopes_of(
+        self, const double* f, Py_ssize_t k, const double* y, double* out
+    ) noexcept nogil:
+        cdef Py_ssize_t i, true = <Py_ssize_t>y[0]
+        self.probabilities_of(f, k, out)
+        # Minus the others' sum, not p - 1, which loses digits where p is near 1.
+        out[true] = 0.0
+        cdef double others = 0.0
+        for i in range(k):
+            others += out[i]
+        out[true] = -others
+
+    cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double top = highest(f, k), total = 0.0
+        for i in range(k):
+            out[i] = exp(f[i] - top)
+            total += out[i]
+        for i in range(k):
+            out[i] /= total
+
+
+cdef double highest(const double* f, Py_ssize_t k) noexcept nogil:
+    cdef double top = -DBL_MAX
+    cdef Py_ssize_t i
+    for i in range(k):
+        top = max(top, f[i])
+    return top
+
+
+cdef class MultiSquared(VectorLoss):
+    """1/2 (f - y)' M (f - y), M positive semidefinite; `metric=None` is the identity.
+
+    004 Table 2, "Multivariate Regression".
+
+    >>> loss = MultiSquared([[2, 0], [0, 1]])
+    >>> loss.value([1.0, 3.0], [0.0, 1.0]), loss.slope([1.0, 3.0], [0.0, 1.0]).tolist()
+    (3.0, [2.0, 2.0])
+    """
+
+    kind = "multitarget"
+    _names = ("metric",)
+    _examples = ((None,), (((2.0, -0.5), (-0.5, 1.0)),), (((1.0, 1.0), (1.0, 1.0)),))
+    cdef readonly object metric
+    cdef double* matrix
+
+    def __cinit__(self, metric=None):
+        self.score_is_label = True
+        self.curvature_bound = 1.0
+        if metric is None:
+            return
+        array, self.curvature_bound = semidefinite(metric, "metric")
+        self.metric = tuple(map(tuple, array.tolist()))
+        cdef Py_ssize_t n = len(array), i, j
+        self.matrix = table(n)
+        for i in range(n):
+            for j in range(n):
+                self.matrix[i * n + j] = self.metric[i][j]
+        self.outputs = n
+
+    def __dealloc__(self):
+        free(self.matrix)
+
+    cdef double times(
+        self, const double* f, Py_ssize_t k, const double* y, Py_ssize_t i, double scale
+    ) noexcept nogil:
+        """The entry i of M (f - y), times `scale`."""
+        cdef double total = 0.0
+        cdef Py_ssize_t j, n = self.outputs
+        if n == 0:
+            return scale * finite(f[i] - y[i])
+        if i >= n:
+            return 0.0
+        for j in range(min(k, n)):
+            total += self.matrix[i * n + j] * (scale * finite(f[j] - y[j]))
+        return total
+
+    cdef double value_of(self, const double* f, Py_ssize_t k, const double* y) noexcept nogil:
+        cdef double scale = safe_scale(f, k, y), total = 0.0
+        cdef Py_ssize_t i
+        for i in range(k):
+            total += scale * finite(f[i] - y[i]) * self.times(f, k, y, i, scale)
+        return finite(0.5 * max(0.0, total) / scale / scale)
+
+    cdef void slopes_of(
+        self, const double* f, Py_ssize_t k, const double* y, double* out
+    ) noexcept nogil:
+        cdef double scale = safe_scale(f, k, y)
+        cdef Py_ssize_t i
+        for i in range(k):
+            out[i] = finite(self.times(f, k, y, i, scale) / scale)
+
+
+cdef double safe_scale(const double* f, Py_ssize_t k, const double* y) noexcept nogil:
+    """1, or what brings distances beyond 1e100 down to 1: their squares would overflow."""
+    cdef double top = 0.0
+    cdef Py_ssize_t i
+    for i in range(k):
+        top = max(top, finite(fabs(f[i] - y[i])))
+    return 1.0 if top < 1e100 else 1.0 / top

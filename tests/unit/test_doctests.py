@@ -1,0 +1,20 @@
+"""The examples in docstrings, of compiled modules too."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import streamlearn
+
+MODULES = [module.name for module in pkgutil.walk_packages(streamlearn.__path__, "streamlearn.")]
+
+
+@pytest.mark.parametrize("name", ["streamlearn", *MODULES])
+def test_examples(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_compiled_examples_are_found():
+    assert doctest.testmod(importlib.import_module("streamlearn.losses.margin")).attempted >= 10
