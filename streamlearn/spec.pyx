@@ -4,10 +4,17 @@
 cdef class Spec:
     """A value given by the parameters of its constructor, listed in `_names`.
 
-    From that one list follow repr, equality, hash, copy and pickle.
+    From that one list follow repr, equality, hash, copy and pickle. `_examples` are arguments that
+    show the range of the parameters, for tests that run over every member of a family.
     """
 
     _names = ()
+    _examples = ((),)
+
+    @classmethod
+    def examples(cls):
+        """Instances that show the range of the parameters."""
+        return [cls(*arguments) for arguments in cls._examples]
 
     @property
     def params(self):

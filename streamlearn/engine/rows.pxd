@@ -2,7 +2,7 @@ from streamlearn.row cimport Row
 
 
 cdef class Rows:
-    cdef readonly Py_ssize_t n, columns
+    cdef readonly Py_ssize_t n, columns, longest
     cdef object keep
     cdef const double* doubles
     cdef const float* floats
@@ -12,7 +12,9 @@ cdef class Rows:
     cdef const long long* long_start
     cdef const int* slots
     cdef Py_ssize_t stride
-    cdef bint sparse
+    cdef bint sparse, meeting
+    cdef Py_ssize_t filled
     cdef int* slot
     cdef double* value
+    cdef void put(self, Py_ssize_t column, double x) noexcept nogil
     cdef void row(self, Py_ssize_t i, Row* row) noexcept nogil

@@ -22,7 +22,6 @@ cdef class Rows:
         self.value = NULL
 
     def __init__(self, X):
-        cdef Py_ssize_t longest
         if scipy.sparse.issparse(X):
             X = X.tocsr() if X.format != "csr" else X
             if not X.has_canonical_format:
@@ -43,14 +42,14 @@ cdef class Rows:
                 start = np.ascontiguousarray(start, dtype=np.int64)
                 self.keep.append(start)
                 self.long_start = <const long long*><size_t>start.ctypes.data
-            longest = int(np.diff(start).max(initial=0))
+            self.longest = int(np.diff(start).max(initial=0))
         else:
             data = real(np.atleast_1d(np.asarray(X)))
             if data.ndim != 2:
                 raise ValueError(f"X must have two dimensions, rows and columns, got {data.ndim}")
             data = np.ascontiguousarray(data)
             self.keep = [data]
-            longest = data.shape[1]
+            self.longest = data.shape[1]
             self.stride = data.shape[1]
         self.n, self.columns = X.shape if self.sparse else data.shape
         refuse_unfinite(X if self.sparse else data, data)
@@ -58,8 +57,8 @@ cdef class Rows:
             self.doubles = <const double*><size_t>data.ctypes.data
         else:
             self.floats = <const float*><size_t>data.ctypes.data
-        self.slot = <int*>malloc((longest + 1) * sizeof(int))
-        self.value = <double*>malloc((longest + 1) * sizeof(double))
+        self.slot = <int*>malloc((self.longest + 1) * sizeof(int))
+        self.value = <double*>malloc((self.longest + 1) * sizeof(double))
         if self.slot == NULL or self.value == NULL:
             raise MemoryError
 
@@ -68,27 +67,27 @@ cdef class Rows:
         free(self.value)
 
     def map(self, slots):
-        """Columns are these slots."""
+        """Columns are these slots; -1: not known, left out. Columns that meet add up."""
         if slots is not None:
             self.keep.append(slots)
             self.slots = <const int*><size_t>slots.ctypes.data
+            known = slots[slots >= 0]
+            self.meeting = len(np.unique(known)) < len(known)
 
     cdef void row(self, Py_ssize_t i, Row* row) noexcept nogil:
-        """Row i; arrays of our own only where the matrix cannot be read as it lies."""
-        cdef Py_ssize_t a, b, k, m = 0
-        cdef long long j
+        """Row i; buffers of our own only where the matrix cannot be read as it lies."""
+        cdef Py_ssize_t a, b, k
         cdef double x
+        row.slot = self.slot
+        row.value = self.value
+        self.filled = 0
         if not self.sparse:
             a = i * self.stride
             for k in range(self.stride):
                 x = self.doubles[a + k] if self.doubles != NULL else <double>self.floats[a + k]
                 if x != 0.0:
-                    self.slot[m] = <int>k if self.slots == NULL else self.slots[k]
-                    self.value[m] = x
-                    m += 1
-            row.n = m
-            row.slot = self.slot
-            row.value = self.value
+                    self.put(k, x)
+            row.n = self.filled
             return
         if self.short_start != NULL:
             a = self.short_start[i]
@@ -96,20 +95,32 @@ cdef class Rows:
         else:
             a = <Py_ssize_t>self.long_start[i]
             b = <Py_ssize_t>self.long_start[i + 1]
-        row.n = b - a
-        if self.doubles != NULL:
-            row.value = self.doubles + a
-        else:
-            for k in range(b - a):
-                self.value[k] = self.floats[a + k]
-            row.value = self.value
-        if self.short_index != NULL and self.slots == NULL:
+        if self.doubles != NULL and self.short_index != NULL and self.slots == NULL:
+            row.n = b - a
             row.slot = self.short_index + a
-        else:
-            for k in range(b - a):
-                j = self.short_index[a + k] if self.short_index != NULL else self.long_index[a + k]
-                self.slot[k] = <int>j if self.slots == NULL else self.slots[j]
-            row.slot = self.slot
+            row.value = self.doubles + a
+            return
+        for k in range(a, b):
+            x = self.doubles[k] if self.doubles != NULL else <double>self.floats[k]
+            if self.short_index != NULL:
+                self.put(self.short_index[k], x)
+            else:
+                self.put(<Py_ssize_t>self.long_index[k], x)
+        row.n = self.filled
+
+    cdef void put(self, Py_ssize_t column, double x) noexcept nogil:
+        cdef int slot = <int>column if self.slots == NULL else self.slots[column]
+        cdef Py_ssize_t k
+        if slot < 0:
+            return
+        if self.meeting:
+            for k in range(self.filled):
+                if self.slot[k] == slot:
+                    self.value[k] += x
+                    return
+        self.slot[self.filled] = slot
+        self.value[self.filled] = x
+        self.filled += 1
 
 
 def real(data):

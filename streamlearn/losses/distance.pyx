@@ -88,8 +88,6 @@ cdef class Quantile(DistanceLoss):
         return finite((1.0 - self.tau) * (p - y) if p > y else self.tau * (y - p))
 
     cdef double slope_at(self, double p, double y) noexcept nogil:
-        if p == y:
-            return 0.0
         return 1.0 - self.tau if p > y else -self.tau
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:

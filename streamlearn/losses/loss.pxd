@@ -2,6 +2,8 @@
 
 from libc.math cimport exp, log, log1p
 
+from streamlearn.spec cimport Spec
+
 
 cdef enum:
     # Beyond e^700 an exponential loss goes on along its tangent: convex still, and finite.
@@ -13,7 +15,7 @@ cdef extern from "<float.h>" nogil:
     const double DBL_MIN
 
 
-cdef class AnyLoss:
+cdef class AnyLoss(Spec):
     cdef readonly double curvature_bound
     cdef readonly bint leaves_zero
     cdef readonly bint ball_proved

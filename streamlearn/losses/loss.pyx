@@ -1,14 +1,12 @@
 # cython: auto_pickle=False
 """What every loss has: its faces for C and for Python, its identity, its implicit step.
 
-A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2); a curved one also
-`flow_at`. The names of its parameters stand in `_names`, and from them follow repr, equality,
-hash, pickle and `params`; `_examples` are arguments that show what it can do, for the tests.
+A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2); a curved one also `flow_at`.
 """
 
-from collections.abc import Mapping
-
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
+
+from streamlearn.spec cimport Spec
 
 import numpy as np
 
@@ -21,14 +19,7 @@ cdef enum Quantity:
     PROBABILITY
 
 
-cdef object frozen(object value):
-    """A parameter in a form that can be hashed."""
-    if isinstance(value, Mapping):
-        return frozenset([(key, frozen(item)) for key, item in value.items()])
-    return value
-
-
-cdef class AnyLoss:
+cdef class AnyLoss(Spec):
     """What scalar and vector losses share: an immutable value, known by its constructor call.
 
     kind: "binary" (labels -1 and +1), "one-class", "regression", "multiclass", "multitarget".
@@ -40,8 +31,6 @@ cdef class AnyLoss:
     """
 
     kind = ""
-    _names = ()
-    _examples = ((),)
 
     def __cinit__(self, *args, **kwargs):
         name = type(self).__name__
@@ -52,33 +41,10 @@ cdef class AnyLoss:
         self.curvature_bound = INFINITY
         self.leaves_zero = True
 
-    @classmethod
-    def examples(cls):
-        """Instances that show the range of the parameters."""
-        return [cls(*arguments) for arguments in cls._examples]
-
     @property
     def smooth(self):
         """Whether the slope is Lipschitz everywhere."""
         return self.curvature_bound < INFINITY
-
-    @property
-    def params(self):
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self._names}
-
-    def __repr__(self):
-        inside = ", ".join([f"{name}={value!r}" for name, value in self.params.items()])
-        return f"{type(self).__name__}({inside})"
-
-    def __eq__(self, other):
-        return type(self) is type(other) and self.params == other.params
-
-    def __hash__(self):
-        return hash((type(self), frozen(self.params)))
-
-    def __reduce__(self):
-        return type(self), tuple(self.params.values())
 
 
 cdef class Loss(AnyLoss):

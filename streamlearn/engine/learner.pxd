@@ -1,0 +1,79 @@
+from streamlearn.engine.rows cimport Rows
+from streamlearn.losses.loss cimport Loss, VectorLoss
+from streamlearn.row cimport Row
+from streamlearn.rules.average cimport Average
+from streamlearn.rules.rule cimport Rule
+
+
+cdef class Weights:
+    cdef readonly Rule rule
+    cdef readonly Average average
+    cdef int grow(self, Py_ssize_t n) except -1
+    cdef double query(self, Row* row) noexcept nogil
+    cdef double predict(self, Row* row) noexcept nogil
+    cdef void update(self, Row* row, double slope) noexcept nogil
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil
+    cdef void after(self) noexcept nogil
+    cdef double weight(self, Py_ssize_t j) noexcept nogil
+
+
+cdef class Batch:
+    cdef readonly Py_ssize_t size, count
+    cdef Py_ssize_t n, capacity, touched
+    cdef double* sums
+    cdef int* slot
+    cdef double* value
+    cdef bint* marked
+    cdef int grow(self, Py_ssize_t n) except -1
+    cdef void add(self, Row* row, double slope) noexcept nogil
+    cdef bint complete(self) noexcept nogil
+    cdef void take(self, Row* row) noexcept nogil
+
+
+cdef class Learner:
+    cdef readonly Py_ssize_t outputs, features, shift
+    cdef bint busy
+    cdef Py_ssize_t row_room
+    cdef int* slot
+    cdef double* value
+    cdef int make_room(self, Py_ssize_t n) except -1
+    cdef int know(self, Py_ssize_t features) except -1
+    cdef int enter(self) except -1
+    cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil
+    cdef void predict(self, Row* row, double* scores) noexcept nogil
+    cdef void placed(self, Row* row, Row* out) noexcept nogil
+
+
+cdef class Single(Learner):
+    cdef readonly Loss loss
+    cdef readonly Weights weights
+    cdef readonly Weights free_intercept
+    cdef readonly Batch batch
+    cdef double intercept_sum
+    cdef bint whole, watchful, separate_score, inside
+    cdef int one_slot
+    cdef double one_value
+    cdef Row one
+    cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil
+    cdef double predict_one(self, Row* row) noexcept nogil
+    cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
+
+
+cdef class OneVersusRest(Learner):
+    cdef readonly list singles
+    cdef void** each
+    cdef int point(self) except -1
+
+
+cdef class Joint(Learner):
+    cdef readonly VectorLoss loss
+    cdef readonly Weights weights
+    cdef readonly Weights free_intercept
+    cdef readonly Batch batch
+    cdef readonly Batch intercept_batch
+    cdef bint watchful, separate_score, inside
+    cdef Py_ssize_t wide_room
+    cdef int* wide_slot
+    cdef double* numbers
+    cdef void of_class(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil
+    cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil

@@ -1,0 +1,63 @@
+"""Events in, scores out: a reader of features and a learner, in one call per event."""
+
+from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.rows cimport Rows
+from streamlearn.features.reader cimport Reader
+
+import numpy as np
+
+
+cdef class Model:
+    """Features and what learns from them."""
+
+    def __init__(self, reader, learner, grows_when_scored=False):
+        self.reader = reader
+        self.learner = learner
+        self.grows_when_scored = grows_when_scored
+
+    def learn_one(self, event, double y, double weight):
+        """Learn one event; y is what the learner takes for a label."""
+        self.reader.read(event, True)
+        self.learner.make_room(self.reader.row.n)
+        if self.reader.size > self.learner.features:
+            self.learner.know(self.reader.size)
+        self.learner.learn(&self.reader.row, &y, weight, NULL)
+
+    def learn_targets(self, event, targets, double weight):
+        """Learn one event with a label for every output."""
+        self.reader.read(event, True)
+        self.learner.make_room(self.reader.row.n)
+        self.learner.know(self.reader.size)
+        self.learner.learn(
+            &self.reader.row, <const double*><size_t>targets.ctypes.data, weight, NULL
+        )
+
+    def score_one(self, event):
+        """The score of one event with one output."""
+        cdef double p
+        self.read(event)
+        self.learner.predict(&self.reader.row, &p)
+        return p
+
+    def score_all(self, event):
+        """The scores of one event, one for each output."""
+        scores = np.empty(self.learner.outputs)
+        self.read(event)
+        self.learner.predict(&self.reader.row, <double*><size_t>scores.ctypes.data)
+        return scores
+
+    cdef int read(self, event) except -1:
+        self.reader.read(event, self.grows_when_scored)
+        self.learner.make_room(self.reader.row.n)
+        if self.grows_when_scored:
+            self.learner.know(self.reader.size)
+        return 0
+
+    def rows(self, X, bint grow):
+        """A matrix as rows of slots; column j is the feature named j."""
+        rows = Rows(X)
+        grow = grow or self.grows_when_scored
+        rows.map(self.reader.columns(rows.columns, grow))
+        if grow:
+            self.learner.know(self.reader.size)
+        return rows
