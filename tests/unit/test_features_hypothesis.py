@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streamlearn.errors import BadEvent
 from streamlearn.features import Hashing, Names, from_state
 
-EXAMPLES = settings(derandomize=True, max_examples=300, deadline=None, database=None)
+EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None, database=None)
 INTERACTIONS = (("a", "b"), ("b", "a.b", "=x"))
 
 # Few letters, so that names meet: "a.b" and {"a": {"b": ...}}, "a=b" and {"a": "b"}.
