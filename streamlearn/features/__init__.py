@@ -10,14 +10,16 @@ its hash. What an event may hold is told by Names; both read events the same way
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 from streamlearn.errors import ModelFileError
 from streamlearn.features.hashing import Hashing
 from streamlearn.features.names import Names
 from streamlearn.features.reader import Reader
 
-__all__ = ["Hashing", "Names", "Reader", "from_state"]
+__all__ = ["Hashing", "Name", "Names", "Reader", "from_state"]
+
+Name = Union[str, int, tuple["Name", ...]]  # noqa: UP007 - recursive, so a string inside
 
 
 def from_state(state: dict[str, Any]) -> Names | Hashing:

@@ -8,7 +8,7 @@ from streamlearn.features.pieces cimport COLUMN, Piece
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport hash_text
 
-from streamlearn.features.pieces import canonical_name, encodes
+from streamlearn.features.pieces import canonical_name
 
 
 cdef class Hashing(Reader):
@@ -58,11 +58,6 @@ cdef class Hashing(Reader):
         """The constructor's parameters, by name."""
         return {"bits": self.bits, "interactions": self.interactions}
 
-    @property
-    def identity(self):
-        """How many columns j are slot j."""
-        return self.size
-
     def reserve_columns(self, m):
         """Nothing to do: every column has its slot."""
 
@@ -80,7 +75,7 @@ cdef class Hashing(Reader):
         """The slot of a name; None for what can be no name.
 
         >>> Hashing(bits=20).slot_of("user=ann")
-        0
+        812716
         """
         name = canonical_name(name)
         if name is None:

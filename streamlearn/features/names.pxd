@@ -8,7 +8,7 @@ cdef struct Cell:
 
 
 cdef class Names(Reader):
-    cdef readonly Py_ssize_t identity  # columns 0 .. identity-1 are those slots: no entries
+    cdef Py_ssize_t own  # columns 0 .. own-1 are those slots: no entries
     cdef list known  # the names of the slots from there on
     cdef dict others  # name -> slot for names that are int or tuple
     cdef Cell* cell  # open addressing over the names that are str

@@ -35,7 +35,7 @@ cdef inline Py_ssize_t seek(
     cdef const char* own
     while cell.slot:
         if cell.hash == hash:
-            there = item_of(<PyObject*> self.known, cell.slot - 1 - self.identity)
+            there = item_of(<PyObject*> self.known, cell.slot - 1 - self.own)
             if there == name:
                 return cell.slot - 1
             own = bytes_of(there, &n)
@@ -78,8 +78,8 @@ cdef class Names(Reader):
     >>> reader.read_event({"new": 1, "age": float("nan")})
     Traceback (most recent call last):
     ...
-    streamlearn.errors.BadEvent: field 'age' is nan: values must be finite; for a missing one leave \
-the field out or give None
+    streamlearn.errors.BadEvent: field 'age' is nan: values must be finite; for a missing one \
+leave the field out or give None
     >>> reader.size
     5
     """
@@ -123,7 +123,7 @@ the field out or give None
         cdef long long column
         if PyLong_CheckExact(name):
             column = name
-            if 0 <= column < self.identity:
+            if 0 <= column < self.own:
                 return column
         found = self.others.get(name)
         return -1 if found is None else found
@@ -141,7 +141,7 @@ the field out or give None
 
     cdef Py_ssize_t add_other(self, object name) except -1:
         if not self.known and PyLong_CheckExact(name) and name == self.size:
-            self.identity += 1  # the next column of a table of columns
+            self.own += 1  # the next column of a table of columns
             self.size += 1
         else:
             self.others[name] = self.add(name)
@@ -155,13 +155,13 @@ the field out or give None
         return self.size - 1
 
     cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
-        cdef Py_ssize_t first = max(0, size - self.identity)
+        cdef Py_ssize_t first = max(0, size - self.own)
         for name in self.known[first:]:
             if not PyUnicode_CheckExact(name):
                 del self.others[name]
         del self.known[first:]
         self.rebuild(self.cells, size)
-        self.identity = columns
+        self.own = columns
         self.size = size
         return 0
 
@@ -186,7 +186,7 @@ the field out or give None
         return 0
 
     cdef Py_ssize_t own_columns(self) noexcept:
-        return self.identity
+        return self.own
 
     # Columns of a matrix
 
@@ -200,8 +200,8 @@ the field out or give None
         """
         if m > MOST:
             raise ValueError(f"{m} columns: a table holds at most {MOST} names")
-        if not self.known and m > self.identity:
-            self.identity = self.size = m
+        if not self.known and m > self.own:
+            self.own = self.size = m
 
     def columns(self, m, grow=True):
         """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j.
@@ -217,13 +217,18 @@ the field out or give None
         """
         if grow:
             self.reserve_columns(m)
-        if m <= self.identity:
+        if m <= self.own:
             return None
         if self.mapping is not None and m <= len(self.mapping):
             return self.mapping[:m]
-        found = np.arange(m, dtype=np.int32)
-        found[self.identity:] = self.slots_of(range(self.identity, m), grow)
+        found = np.full(m, -1, dtype=np.int32)
+        found[:self.own] = np.arange(self.own)
+        for name, slot in self.others.items():
+            if isinstance(name, int) and 0 <= name < m:
+                found[name] = slot
         if grow:
+            for column in np.flatnonzero(found < 0).tolist():
+                found[column] = self.add_other(column)
             found.flags.writeable = False
             self.mapping = found
         return found
@@ -254,18 +259,18 @@ the field out or give None
         """The name of a slot."""
         if not 0 <= slot < self.size:
             raise IndexError(f"slot {slot} of {self.size}")
-        return slot if slot < self.identity else self.known[slot - self.identity]
+        return slot if slot < self.own else self.known[slot - self.own]
 
     def names(self):
         """All names, in the order of their slots."""
-        return [*range(self.identity), *self.known]
+        return [*range(self.own), *self.known]
 
     # State
 
     def state(self):
         """Parameters and names as plain dict, list, str and int, ready for JSON."""
         names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
-        return {**Reader.state(self), "columns": self.identity, "names": names}
+        return {**Reader.state(self), "columns": self.own, "names": names}
 
     def restore(self, state):
         """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
@@ -281,7 +286,7 @@ the field out or give None
         self.others = new.others
         self.cell, new.cell = new.cell, self.cell
         self.cells, self.texts = new.cells, new.texts
-        self.identity, self.size = new.identity, new.size
+        self.own, self.size = new.own, new.size
         self.mapping = None
 
     cdef int add_saved(self, object saved) except -1:
@@ -307,7 +312,7 @@ the field out or give None
         copy.cell, copy.cells, copy.texts = cell, self.cells, self.texts
         copy.known = self.known.copy()
         copy.others = self.others.copy()
-        copy.identity, copy.size, copy.mapping = self.identity, self.size, self.mapping
+        copy.own, copy.size, copy.mapping = self.own, self.size, self.mapping
         return copy
 
     def __sizeof__(self):

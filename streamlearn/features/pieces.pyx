@@ -178,7 +178,8 @@ cdef class Pieces:
             self.walk_items(event, nowhere, 0)
         else:
             raise BadEvent(
-                f"an event is a mapping of field names to values, not a {type(event).__name__}")
+                f"an event is a mapping of field names to values; this is of type"
+                f" {type(event).__name__}")
         if self.spans:
             self.cross()
         return 0
@@ -236,8 +237,8 @@ cdef class Pieces:
             if label is None:
                 where = f" inside field {shown(self.decode(path))}" if depth else ""
                 raise BadEvent(
-                    f"field name {shown(key)}{where} is a {type(key).__name__}: names are str of"
-                    " valid Unicode, int of 64 bits, or tuples of those", shown(key))
+                    f"field name {shown(key)}{where} is of type {type(key).__name__}: names are str"
+                    " of valid Unicode, int of 64 bits, or tuples of those", shown(key))
             if not PyUnicode_CheckExact(label):
                 self.kept.append(label)
                 if depth == 0:
@@ -276,7 +277,7 @@ cdef class Pieces:
             return self.one_hot(<PyObject*> value, text)
         if isinstance(value, Mapping):
             return self.nested(value, text, depth)
-        raise refusal(self.decode(text), f"is a {type(value).__name__}: {ALLOWED}")
+        raise refusal(self.decode(text), f"is of type {type(value).__name__}: {ALLOWED}")
 
     cdef double finite(self, object value, Text field) except? -1:
         try:
@@ -300,8 +301,8 @@ cdef class Pieces:
             elif value is not None:
                 raise refusal(
                     self.decode(field),
-                    f"holds {shown(value)}, a {type(value).__name__}: lists, tuples and sets hold"
-                    " strings only; give each number a name in a mapping instead")
+                    f"holds {shown(value)} of type {type(value).__name__}: lists, tuples and sets"
+                    " hold strings only; give each number a name in a mapping instead")
         if isinstance(values, (set, frozenset)):
             found.sort()
         elif len(found) > 1:

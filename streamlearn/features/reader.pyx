@@ -16,14 +16,6 @@ from streamlearn.errors import BadEvent, ModelFileError
 from streamlearn.features.pieces cimport Piece, Span, Text
 
 
-def revive(kind, state):
-    """A reader from its class and its state as JSON: what pickle calls."""
-    state = json.loads(state)
-    reader = kind(**kind.params_of(state))
-    reader.restore(state)
-    return reader
-
-
 cdef class Reader(Pieces):
     """The base of Names and Hashing."""
 
@@ -201,6 +193,33 @@ cdef class Reader(Pieces):
             self.leave()
         return found
 
+    # What a kind tells of its slots
+
+    @property
+    def identity(self):
+        """How many columns j are slot j."""
+        return self.own_columns()
+
+    def reserve_columns(self, m):
+        """Make columns 0 .. m-1 of a matrix known."""
+        raise NotImplementedError
+
+    def columns(self, m, grow=True):
+        """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j."""
+        raise NotImplementedError
+
+    def slot_of(self, name):
+        """The slot of a name; None if it has none."""
+        raise NotImplementedError
+
+    def name_of(self, slot):
+        """The name of a slot."""
+        raise NotImplementedError
+
+    def names(self):
+        """All names, in the order of their slots."""
+        raise NotImplementedError
+
     # The object: a constructor call and what was learnt
 
     @property
@@ -260,7 +279,15 @@ cdef class Reader(Pieces):
     def __reduce__(self):
         # As bytes: how strings are shared between objects would else show in the pickle.
         state = json.dumps(self.state(), separators=(",", ":")).encode()
-        return revive, (type(self), state)
+        return type(self).from_json, (state,)
+
+    @classmethod
+    def from_json(cls, state):
+        """The reader whose state this is, as JSON: what unpickling calls."""
+        state = json.loads(state)
+        reader = cls(**cls.params_of(state))
+        reader.restore(state)
+        return reader
 
     def __deepcopy__(self, memo):
         copy = self.fresh()

@@ -1,0 +1,12 @@
+from collections.abc import Iterable
+
+from streamlearn.features.reader import Reader
+
+class Hashing(Reader):
+    @property
+    def bits(self) -> int: ...
+    def __init__(
+        self,
+        bits: int = 20,
+        interactions: Iterable[tuple[str | int, ...] | list[str | int]] = (),
+    ) -> None: ...

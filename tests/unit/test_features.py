@@ -1,0 +1,559 @@
+"""Features: what an event may hold, which slots it gets, and what is refused."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import doctest
+import importlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.features import Hashing, Names, Reader, from_state
+
+KINDS = [Names, Hashing]
+
+
+def read(reader: Reader, event: Any, grow: bool = True) -> dict[object, float]:
+    """The row by name (by slot number for hashing); every slot once, no zeros."""
+    row = reader.read_event(event, grow)
+    assert len({slot for slot, _ in row}) == len(row)
+    assert all(value != 0 for _, value in row)
+    return {reader.name_of(slot): value for slot, value in row}
+
+
+def columns(reader: Reader, m: int, grow: bool = True) -> list[int]:
+    found = reader.columns(m, grow)
+    assert found is not None
+    return list(found)
+
+
+@pytest.mark.parametrize("module", ["", ".pieces", ".reader", ".names", ".hashing"])
+def test_examples(module: str) -> None:
+    found = doctest.testmod(importlib.import_module("streamlearn.features" + module))
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize(
+    ("event", "row"),
+    [
+        ({"a": 1.5, "b": 2, "c": True}, {"a": 1.5, "b": 2.0, "c": 1.0}),
+        ({"a": 0.0, "b": 0, "c": False, "d": -0.0}, {}),
+        ({"a": None}, {}),
+        ({"f": "x"}, {"f=x": 1.0}),
+        ({"f": ""}, {"f=": 1.0}),
+        ({"": 1}, {"": 1.0}),
+        ({"f": "ж", "ü": 2}, {"f=ж": 1.0, "ü": 2.0}),
+        ({"f": ["x", "y", "x", None]}, {"f=x": 1.0, "f=y": 1.0}),
+        ({"f": ("x", "y")}, {"f=x": 1.0, "f=y": 1.0}),
+        ({"f": {"x", "y"}}, {"f=x": 1.0, "f=y": 1.0}),
+        ({"f": frozenset(["x"]), "g": []}, {"f=x": 1.0}),
+        ({"a": {"b": {"c": 2, "d": "x"}, "": 3}}, {"a.b.c": 2.0, "a.b.d=x": 1.0, "a.": 3.0}),
+        ({1: 2.0, "1": 3.0, ("a", 1): 4.0}, {1: 2.0, "1": 3.0, ("a", 1): 4.0}),
+        ({1: "x", ("a", 1): {"b": 1}}, {"1=x": 1.0, "('a', 1).b": 1.0}),
+        ({"a": {1: 2.0}}, {"a.1": 2.0}),
+        ({np.int64(3): 1.0, np.str_("s"): 1.0}, {3: 1.0, "s": 1.0}),
+        (
+            {"a": np.float32(0.5), "b": np.int8(3), "c": np.bool_(True), "d": np.float64(2)},
+            {"a": 0.5, "b": 3.0, "c": 1.0, "d": 2.0},
+        ),
+        ({"f": np.str_("x"), "g": [np.str_("y")]}, {"f=x": 1.0, "g=y": 1.0}),
+        ({"a": 2**62, "b": 2**70, "c": -(2**63)}, {"a": 2.0**62, "b": 2.0**70, "c": -(2.0**63)}),
+        (MappingProxyType({"a": 1, "f": "x"}), {"a": 1.0, "f=x": 1.0}),
+        (collections.OrderedDict(a=1, b=MappingProxyType({"c": 2})), {"a": 1.0, "b.c": 2.0}),
+        ({"f=x": 1, "f": "x"}, {"f=x": 2.0}),
+        ({"a.b": 1, "a": {"b": 2}}, {"a.b": 3.0}),
+        ({"a.b": 1, "a": {"b": -1}, "c": 1}, {"c": 1.0}),
+        ({"f=x": 1, "f": ["x", "x"]}, {"f=x": 2.0}),
+    ],
+)
+def test_what_an_event_may_hold(event: object, row: dict[object, float]) -> None:
+    names = Names()
+    assert read(names, event) == row
+    assert read(names, event, grow=False) == row
+    assert set(row) <= set(names.names())
+    hashed = Hashing(bits=30)
+    assert read(hashed, event) == {hashed.slot_of(name): value for name, value in row.items()}
+
+
+def nested(depth: int) -> dict[str, object]:
+    event: dict[str, object] = {"x": 1}
+    for _ in range(depth):
+        event = {"x": event}
+    return event
+
+
+@pytest.mark.parametrize("grow", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("event", "field", "says"),
+    [
+        ({"a": float("nan")}, "a", "finite"),
+        ({"a": float("-inf")}, "a", "finite"),
+        ({"a": np.float32("inf")}, "a", "finite"),
+        ({"a": {"b": float("nan")}}, "a.b", "finite"),
+        ({"a": 10**400}, "a", "too large"),
+        ({"a": 10**5000}, "a", "too large"),
+        ({"a": 1j}, "a", "complex"),
+        ({"a": b"x"}, "a", "bytes"),
+        ({"a": np.array(1.0)}, "a", "ndarray"),
+        ({"a": np.timedelta64(1, "s")}, "a", "timedelta64"),
+        ({"a": [1.0, 2.0]}, "a", "strings only"),
+        ({"a": [["x"]]}, "a", "strings only"),
+        ({"a": {"b": ["x", 10**5000]}}, "a.b", "strings only"),
+        ({3: object()}, "3", "object"),
+        ({True: 1}, "True", "bool"),
+        ({np.bool_(True): 1}, "np.True_", "bool"),
+        ({1.0: 1}, "1.0", "float"),
+        ({None: 1}, "None", "NoneType"),
+        ({b"a": 1}, "b'a'", "bytes"),
+        ({frozenset(): 1}, "frozenset()", "frozenset"),
+        ({("a", 1.0): 1}, "('a', 1.0)", "tuple"),
+        ({("a", "\ud800"): 1}, "('a', '\\ud800')", "tuple"),
+        ({2**63: 1}, str(2**63), "64 bits"),
+        ({"a": {True: 1}}, "True", "inside field 'a'"),
+        ({"\ud800": 1}, "'\\ud800'", "surrogate"),
+        ({"a": "\ud800"}, "a", "surrogate"),
+        ({"a": ["x", "\ud800"]}, "a", "surrogate"),
+        ({"a": {"\udfff": 1}}, "'\\udfff'", "surrogate"),
+        (nested(33), None, "32 levels"),
+        (None, None, "mapping"),
+        ([("a", 1)], None, "list"),
+        ("a", None, "str"),
+    ],
+)
+def test_what_is_refused(
+    kind: type[Reader], grow: bool, event: Any, field: str | None, says: str
+) -> None:
+    reader = kind()
+    reader.read_event({"known": 1})
+    before = reader.state()
+    if isinstance(event, dict):
+        event = {"new": 1.0, **event, "late": "x"}
+    with pytest.raises(BadEvent, match=says) as caught:
+        reader.read_event(event, grow)
+    assert isinstance(caught.value, ValueError)
+    if field is not None:
+        assert caught.value.field == field
+        assert field in str(caught.value) or field.startswith("'")
+    assert pickle.loads(pickle.dumps(caught.value)).field == caught.value.field
+    assert reader.state() == before
+    assert reader.read_event({"known": 1}) == [(reader.slot_of("known"), 1.0)]
+
+
+def test_nesting_as_deep_as_allowed() -> None:
+    assert read(Names(), nested(32)) == {".".join(["x"] * 33): 1.0}
+    event: dict[str, object] = {}
+    event["self"] = event
+    with pytest.raises(BadEvent, match="levels"):
+        Names().read_event(event)
+
+
+def test_a_sum_that_overflows_takes_the_new_names_back() -> None:
+    reader = Names()
+    reader.read_event({"old": 1, 5: 1})
+    before = reader.state()
+    bad = {"new": 1, 7: 2, ("t",): 3, "a.b": 1e308, "a": {"b": 1e308}}
+    for _ in range(3):
+        with pytest.raises(BadEvent, match=r"a\.b"):
+            reader.read_event(bad)
+        assert reader.state() == before
+        assert reader.slot_of("new") is None
+        assert reader.slot_of(7) is None
+    many = {str(i): 1.0 for i in range(1000)}
+    with pytest.raises(BadEvent):
+        reader.read_event({**many, **bad})
+    assert reader.state() == before
+    assert read(reader, many) == many
+    assert read(reader, {"old": 2, 5: 3}) == {"old": 2.0, 5: 3.0}
+    fresh = Names()
+    with pytest.raises(BadEvent):
+        fresh.read_event({0: 1, 1: 1, **bad})
+    assert (fresh.size, fresh.identity, fresh.names()) == (0, 0, [])
+    with pytest.raises(BadEvent, match="add up"):
+        Hashing(bits=1).read_event({str(i): 1e308 for i in range(9)})
+
+
+def test_prediction_skips_unknown_names() -> None:
+    reader = Names(interactions=[("a", "b")])
+    read(reader, {"a": "x", "b": 2})
+    before = reader.state()
+    assert read(reader, {"a": "y", "b": 3, "c": 1, 4: 1}, grow=False) == {"b": 3.0}
+    assert reader.state() == before
+
+
+def test_zero_values_make_their_names_known() -> None:
+    reader = Names()
+    assert reader.read_event({"a": 0, "b": 1}) == [(1, 1.0)]
+    assert reader.names() == ["a", "b"]
+
+
+def test_strings_of_a_set_get_slots_in_a_fixed_order() -> None:
+    reader = Names()
+    reader.read_event({"f": {"c", "a", "b"}})
+    assert reader.names() == ["f=a", "f=b", "f=c"]
+
+
+def test_names_whose_hashes_meet_stay_apart() -> None:
+    reader = Names()  # of so many names ten pairs share all 32 bits that the table keeps
+    many = {str(i): 1.0 for i in range(100_000, 400_000)}
+    assert len(reader.read_event(many)) == reader.size == len(many)
+
+
+# Interactions
+
+
+def test_interactions_cross_all_features_of_their_fields() -> None:
+    reader = Names(interactions=[("user", "ad"), ("ad", "user.age", 7)])
+    event = {"user": {"age": 3, "tag": ["p", "q"]}, "ad": "z", 7: 2.0, "else": 1}
+    assert read(reader, event) == {
+        "user.age": 3.0,
+        "user.tag=p": 1.0,
+        "user.tag=q": 1.0,
+        "ad=z": 1.0,
+        7: 2.0,
+        "else": 1.0,
+        "user.age^ad=z": 3.0,
+        "user.tag=p^ad=z": 1.0,
+        "user.tag=q^ad=z": 1.0,
+        "ad=z^user.age^7": 6.0,
+    }
+    assert read(reader, {"user": {"age": 3}, "ad": None}) == {"user.age": 3.0}
+    assert read(reader, {"user": 2, "ad": 0}) == {"user": 2.0}
+
+
+@pytest.mark.parametrize("make", [Names, lambda **k: Hashing(bits=30, **k)])
+def test_interactions_equal_the_products_given_by_hand(make: type[Reader]) -> None:
+    crossed = make(interactions=[("a", "b"), ("a", "b", "c")])
+    plain = make()
+    event = {"a": {"u": 2, "v": 3, "w": "x"}, "b": ["p", "q"], "a.u": 0.5, "c": -1.5}
+    by_hand: dict[str, float] = {"c": -1.5, "b=p": 1, "b=q": 1, "a.u": 2.5, "a.v": 3, "a.w=x": 1}
+    for name, x in (("a.u", 2), ("a.v", 3), ("a.w=x", 1)):
+        for b in ("b=p", "b=q"):
+            by_hand[f"{name}^{b}"] = x
+            by_hand[f"{name}^{b}^c"] = x * -1.5
+    assert read(crossed, event) == read(plain, by_hand)
+
+
+def test_interactions_too_many_or_too_large() -> None:
+    reader = Names(interactions=[("a", "b")])
+    many = [str(i) for i in range(2000)]
+    with pytest.raises(BadEvent, match="crossed"):
+        reader.read_event({"a": many, "b": many})
+    with pytest.raises(BadEvent, match=r"a\^b"):
+        reader.read_event({"a": 1e200, "b": 1e200})
+    assert reader.size == 0
+
+
+@pytest.mark.parametrize(
+    "interactions",
+    [
+        "ab",
+        5,
+        ["ab"],
+        [("a",)],
+        [("a", "a")],
+        [("a", 1.0)],
+        [("a", True)],
+        [("a", "b"), ("b", "a")],
+        [tuple("abcdefghi")],
+    ],
+)
+def test_interactions_that_make_no_sense(interactions: Any) -> None:
+    for kind in KINDS:
+        with pytest.raises(ValueError, match="interaction"):
+            kind(interactions=interactions)
+
+
+# Hashing
+
+GOLDEN = {  # slots of 2**30; a saved model of hashed features depends on them for ever
+    "": 423884379,
+    "a": 423597965,
+    "ab": 395753431,
+    "abc": 1061186748,
+    "abcd": 257797192,
+    "age": 346854604,
+    "user=ann": 416048812,
+    "user=ann^ad=7": 444670724,
+    "aaaaaaaaaaaaaaaa": 269572320,
+    "aaaaaaaaaaaaaaaaa": 510749222,
+    "abcdefghijklmnopqrstuvwxyz" * 3: 22663688,
+    "ж": 272364916,
+    "f=ж": 558229954,
+    "😀": 664952335,
+}
+
+
+def test_hash_is_for_ever() -> None:
+    reader = Hashing(bits=30)
+    assert {text: reader.slot_of(text) for text in GOLDEN} == GOLDEN
+    for text, slot in GOLDEN.items():
+        assert reader.read_event({text: 1.0}) == [(slot, 1.0)]
+
+
+def test_hash_is_the_one_written_down() -> None:
+    def fold(a: int, b: int) -> int:
+        return (a * b) % 2**64 ^ (a * b) >> 64
+
+    def hashed(data: bytes) -> int:
+        one, two, seed = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0
+        n = len(data)
+        seed ^= fold(seed ^ one, two)
+
+        def word(i: int, size: int) -> int:
+            return int.from_bytes(data[i : i + size], "little")
+
+        if n > 16:
+            for i in range(0, (n - 1) // 16 * 16, 16):
+                seed = fold(word(i, 8) ^ one, word(i + 8, 8) ^ seed)
+            a, b = word(n - 16, 8), word(n - 8, 8)
+        elif n >= 8:
+            a, b = word(0, 8), word(n - 8, 8)
+        elif n >= 4:
+            a, b = word(0, 4), word(n - 4, 4)
+        else:
+            a, b = data[0] << 16 | data[n >> 1] << 8 | data[-1] if n else 0, 0
+        return fold(fold(a ^ two, b ^ seed) ^ one ^ n, seed ^ two)
+
+    reader = Hashing(bits=30)
+    for n in range(100):
+        text = "".join(chr(33 + (7 * i + n) % 90) for i in range(n))
+        assert reader.slot_of(text) == hashed(text.encode()) % 2**30
+
+
+def test_hash_is_the_same_in_every_process() -> None:
+    event = {"f": ["x", "ж"], "a": {"b": 2}, "long" * 20: 1, 5: 3, ("t", 1): 1}
+    code = (
+        "from streamlearn.features import Hashing;"
+        f"print(Hashing(20, [('f', 'a')]).read_event({event!r}))"
+    )
+    here = str(Hashing(20, [("f", "a")]).read_event(event))
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.strip() == here
+
+
+def test_hash_is_bounded_and_spread() -> None:
+    reader = Hashing(bits=10)
+    slots = reader.slots_of(f"field={i}" for i in range(20 * 1024))
+    counts = np.bincount(slots, minlength=1024)
+    assert len(counts) == reader.size == 1024
+    chi2 = ((counts - 20.0) ** 2 / 20.0).sum()
+    assert 850 < chi2 < 1210  # 1023 degrees of freedom: four standard deviations
+
+
+def test_hash_differs_in_one_character_anywhere() -> None:
+    reader = Hashing(bits=30)
+    for length in range(1, 40):
+        texts = {"a" * length} | {"a" * i + "b" + "a" * (length - i - 1) for i in range(length)}
+        assert len({reader.slot_of(text) for text in texts}) == length + 1
+
+
+def test_collisions_add_up() -> None:
+    row = Hashing(bits=1).read_event({str(i): 1.0 for i in range(100)})
+    assert len(row) == 2
+    assert sum(value for _, value in row) == 100
+
+
+def test_int_names_are_slots_of_hashing() -> None:
+    reader = Hashing(bits=4)
+    assert sorted(reader.read_event({3: 1.0, 17: 2.0, -1: 4.0})) == [(1, 2.0), (3, 1.0), (15, 4.0)]
+    assert reader.columns(16) is None
+    assert columns(reader, 18) == [*range(16), 0, 1]
+    assert reader.slots_of([3, 17, "a"]).tolist() == [3, 1, reader.slot_of("a")]
+
+
+@pytest.mark.parametrize("bits", [0, 31, 2.0, True, "20", None])
+def test_bits_that_make_no_sense(bits: Any) -> None:
+    with pytest.raises(ValueError, match="bits"):
+        Hashing(bits=bits)
+
+
+# Columns
+
+
+def test_columns_cost_nothing() -> None:
+    reader = Names()
+    assert reader.columns(10_000_000) is None
+    assert reader.size == reader.identity == 10_000_000
+    assert sys.getsizeof(reader) < 10_000
+    assert reader.read_event({1234567: 2.0, "a": 1.0}) == [(1234567, 2.0), (10_000_000, 1.0)]
+    assert reader.name_of(5) == 5
+    assert reader.columns(10_000_000) is None
+
+
+def test_columns_read_in_order_need_no_entries() -> None:
+    reader = Names()
+    reader.read_event({i: 1.0 for i in range(50)})
+    assert reader.identity == 50
+    assert reader.columns(80) is None
+    assert reader.names() == list(range(80))
+
+
+def test_columns_among_other_names() -> None:
+    reader = Names()
+    reader.read_event({"a": 1.0, 3: 1.0})
+    assert columns(reader, 5, grow=False) == [-1, -1, -1, 1, -1]
+    assert reader.size == 2
+    assert columns(reader, 5) == [2, 3, 4, 1, 5]
+    assert columns(reader, 4) == [2, 3, 4, 1]
+    assert reader.names() == ["a", 3, 0, 1, 2, 4]
+    assert reader.read_event({0: 1.0, 4: 1.0}) == [(2, 1.0), (5, 1.0)]
+    reader = Names()
+    reader.reserve_columns(2)
+    reader.read_event({"a": 1.0})
+    assert columns(reader, 3, grow=False) == [0, 1, -1]
+    assert columns(reader, 3) == [0, 1, 3]
+
+
+def test_slots_of_many_names() -> None:
+    reader = Names()
+    assert reader.slots_of(["a", 5, ("t", 1), "a"]).tolist() == [0, 1, 2, 0]
+    assert reader.slots_of(["b", "a"], grow=False).tolist() == [-1, 0]
+    assert reader.slots_of([]).tolist() == []
+    with pytest.raises(BadEvent):
+        reader.slots_of(["new", 1.5])
+    assert reader.size == 3
+
+
+# State
+
+
+def some_reader(kind: type[Reader]) -> Reader:
+    reader = kind(interactions=[("f", "g")])
+    reader.reserve_columns(3)
+    event = {
+        "f": ["x", "y"],
+        "g": 2,
+        9: 1,
+        ("a", (1, "b")): 1,
+        "columns": 1,
+        "kind": "names",
+        "ж": 1,
+    }
+    reader.read_event(event)
+    return reader
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_state_round_trips(kind: type[Reader]) -> None:
+    reader = some_reader(kind)
+    state = json.loads(json.dumps(reader.state()))
+    for other in (
+        from_state(state),
+        copy.copy(reader),
+        copy.deepcopy(reader),
+        pickle.loads(pickle.dumps(reader)),
+    ):
+        assert other == reader
+        assert other.state() == reader.state()
+        assert pickle.dumps(other) == pickle.dumps(reader)
+        assert list(other.names()[:50]) == list(reader.names()[:50])
+        event = {"f": "y", "g": 3, 1: 1, 9: 2, ("a", (1, "b")): 2, "newer": 1}
+        copied = copy.deepcopy(reader)
+        assert other.read_event(event) == copied.read_event(event)
+        assert other.state() == copied.state()
+
+
+def test_copies_are_independent() -> None:
+    reader = some_reader(Names)
+    size = reader.size
+    copy.deepcopy(reader).read_event({"more": 1})
+    assert reader.size == size
+    fresh = reader.fresh()
+    assert fresh == reader
+    assert fresh.size == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "Hashing"},
+        {"kind": None},
+        {"interactions": []},
+        {"interactions": None},
+        {"columns": -1},
+        {"columns": True},
+        {"names": None},
+        {"names": ["a", "a"]},
+        {"names": ["a", 1.5]},
+        {"names": [True]},
+        {"names": ["a", 2]},
+        {"names": [["a", None]]},
+        {"names": ["\ud800"]},
+    ],
+)
+def test_a_damaged_state_is_refused(change: dict[str, object]) -> None:
+    reader = some_reader(Names)
+    before = reader.state()
+    with pytest.raises(ModelFileError):
+        reader.restore({**before, **change})
+    assert reader.state() == before
+    with pytest.raises(ModelFileError):
+        from_state({**before, "interactions": [["a"]]})
+    with pytest.raises(ModelFileError):
+        from_state({})
+
+
+def test_specs() -> None:
+    assert repr(Names()) == "Names()"
+    assert repr(Hashing()) == "Hashing(bits=20)"
+    assert repr(Names([("a", "b")])) == "Names(interactions=(('a', 'b'),))"
+    assert Hashing(bits=4) == Hashing(4) != Hashing(5)
+    assert Names() != Hashing()
+    assert Names([["a", "b"]]) == Names([("a", "b")]) != Names()
+    assert len({Names(), Names(), Hashing(), Hashing()}) == 2
+    assert Hashing(3).params == {"bits": 3, "interactions": ()}
+    with pytest.raises(TypeError, match="abstract"):
+        Reader()
+
+
+def test_memory_is_told() -> None:
+    reader = Names()
+    small = sys.getsizeof(reader)
+    reader.read_event({str(i): 1.0 for i in range(10_000)})
+    assert sys.getsizeof(reader) > small + 10_000 * 16
+    hashed = Hashing(bits=20)
+    hashed.read_event({"a": 1})
+    assert sys.getsizeof(hashed) < 20_000
+
+
+def test_buffers_of_a_giant_event_are_given_back() -> None:
+    reader = Hashing()
+    reader.read_event({"f" * 1000: [str(i) for i in range(50_000)]})
+    assert sys.getsizeof(reader) > 50_000_000
+    reader.read_event({"a": 1})
+    assert sys.getsizeof(reader) < 10_000_000
+
+
+def test_an_event_that_reads_or_changes_while_it_is_read() -> None:
+    reader = Names()
+
+    class Odd(collections.UserDict[str, float]):
+        def items(self):  # type: ignore[no-untyped-def]
+            outer.clear()
+            with pytest.raises(RuntimeError, match="middle"):
+                reader.read_event({"x": 1})
+            return super().items()
+
+    outer: dict[str, object] = {f"key{i}": float(i + 1) for i in range(30)}
+    outer["odd"] = Odd(a=1.0)
+    row = read(reader, outer)
+    assert row == {**{f"key{i}": i + 1.0 for i in range(30)}, "odd.a": 1.0}
+    assert read(reader, {"x": 1}) == {"x": 1.0}
