@@ -399,11 +399,13 @@ cdef class Pieces:
 
     cdef int cross_pieces(self, const Py_ssize_t* member, Py_ssize_t n) except -1:
         cdef Text text = self.piece[member[0]].text
-        cdef double x = self.piece[member[0]].value
+        cdef double x = 1.0
         cdef Py_ssize_t i
-        for i in range(1, n):
+        for i in range(n):
+            if self.piece[member[i]].value == 0.0:
+                return 0
             x *= self.piece[member[i]].value
-        if x == 0.0:
+        if x == 0.0:  # an underflow
             return 0
         for i in range(1, n):
             self.join(text, b"^", self.piece[member[i]].text, &text)

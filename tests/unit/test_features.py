@@ -244,6 +244,13 @@ def test_interactions_equal_the_products_given_by_hand(make: type[Reader]) -> No
     assert read(crossed, event) == read(plain, by_hand)
 
 
+def test_a_product_of_zero_is_absent() -> None:
+    reader = Names(interactions=[("a", "b", "c")])
+    assert read(reader, {"a": 1e200, "b": 1e200, "c": 0}) == {"a": 1e200, "b": 1e200}
+    assert read(reader, {"a": 1e-200, "b": 1e-200, "c": 1})["c"] == 1.0
+    assert reader.names() == ["a", "b", "c"]
+
+
 def test_interactions_too_many_or_too_large() -> None:
     reader = Names(interactions=[("a", "b")])
     many = [str(i) for i in range(2000)]
