@@ -1,0 +1,60 @@
+"""streamlearn: linear models from event streams, with known regret and exact sparsity."""
+
+from streamlearn import losses, penalties, rules, schedules
+from streamlearn.classifier import LinearClassifier
+from streamlearn.errors import BadEvent, Diverged, ModelFileError, StreamlearnError
+from streamlearn.features import Hashing, Names
+from streamlearn.presets import (
+    AdaGradClassifier,
+    AdaGradRegressor,
+    AdaptiveClassifier,
+    AdaptiveRegressor,
+    DualAveragingClassifier,
+    DualAveragingRegressor,
+    FTRLClassifier,
+    FTRLRegressor,
+    GradientDescentClassifier,
+    GradientDescentRegressor,
+    PegasosClassifier,
+    PegasosRegressor,
+    PrimalGradientClassifier,
+    PrimalGradientRegressor,
+    ProximalClassifier,
+    ProximalRegressor,
+)
+from streamlearn.regressor import LinearRegressor
+from streamlearn.rules import Refused
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdaGradClassifier",
+    "AdaGradRegressor",
+    "AdaptiveClassifier",
+    "AdaptiveRegressor",
+    "BadEvent",
+    "Diverged",
+    "DualAveragingClassifier",
+    "DualAveragingRegressor",
+    "FTRLClassifier",
+    "FTRLRegressor",
+    "GradientDescentClassifier",
+    "GradientDescentRegressor",
+    "Hashing",
+    "LinearClassifier",
+    "LinearRegressor",
+    "ModelFileError",
+    "Names",
+    "PegasosClassifier",
+    "PegasosRegressor",
+    "PrimalGradientClassifier",
+    "PrimalGradientRegressor",
+    "ProximalClassifier",
+    "ProximalRegressor",
+    "Refused",
+    "StreamlearnError",
+    "losses",
+    "penalties",
+    "rules",
+    "schedules",
+]

@@ -28,3 +28,7 @@ class BadEvent(StreamlearnError, ValueError):
 
 class ModelFileError(StreamlearnError, ValueError):
     """A saved model that is damaged, of a newer version, or of another kind than expected."""
+
+
+class Diverged(StreamlearnError, ArithmeticError):
+    """A score or slope is no longer a finite number; the event was not learnt."""

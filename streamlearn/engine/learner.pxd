@@ -33,6 +33,10 @@ cdef class Batch:
 cdef class Learner:
     cdef readonly Py_ssize_t outputs, features, shift
     cdef bint busy
+    # a score or slope was not finite, and its event was left out
+    cdef bint diverged
+    cdef bint stopped(self) noexcept nogil
+    cdef int complain(self) except -1
     cdef Py_ssize_t row_room
     cdef int* slot
     cdef double* value

@@ -9,6 +9,7 @@ An intercept is free, with weights of its own (a rule on the single slot 0), or 
 then it is slot 0 and the features follow, `shift` = 1.
 """
 
+from libc.math cimport isfinite
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
@@ -20,6 +21,7 @@ from streamlearn.rules.rule cimport Rule, room
 
 import numpy as np
 
+from streamlearn.errors import Diverged
 from streamlearn.rules.needs import Refused
 
 
@@ -239,17 +241,34 @@ cdef class Learner:
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         """The scores of one row."""
 
+    cdef bint stopped(self) noexcept nogil:
+        return self.diverged
+
+    cdef int complain(self) except -1:
+        """Raise Diverged if an event could not be learnt."""
+        if self.stopped():
+            self.diverged = False
+            raise Diverged(
+                "the score of an event is not finite, so it was not learnt: the steps are too long "
+                "for features of this size; scale them, take a smaller step, or a rule that sets "
+                "its own (the default)"
+            )
+        return 0
+
     cdef int enter(self) except -1:
         if self.busy:
             raise RuntimeError("this learner is at work in another thread")
         self.busy = True
 
-    def run(self, Rows rows, labels, weights, scores):
-        """Learn all rows, without the GIL: labels (float64), weights or None, scores or None."""
+    def run(self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None):
+        """Learn rows start .. stop - 1, without the GIL.
+
+        `labels` are float64, one row of them for each row; `weights` and `scores` too, or None.
+        """
         cdef const double* y = <const double*><size_t>labels.ctypes.data
         cdef const double* w = NULL
         cdef double* out = NULL
-        cdef Py_ssize_t i, n = rows.n, k = self.outputs
+        cdef Py_ssize_t i, n = rows.n if stop is None else stop, k = self.outputs
         cdef Py_ssize_t wide = labels.shape[1] if labels.ndim == 2 else 1
         cdef double weight = 1.0
         cdef Row row
@@ -261,16 +280,19 @@ cdef class Learner:
         self.enter()
         try:
             with nogil:
-                for i in range(n):
+                for i in range(start, n):
                     rows.row(i, &row)
                     if w != NULL:
                         weight = w[i]
                     if weight != 0.0:
                         self.learn(&row, y + i * wide, weight, NULL if out == NULL else out + i * k)
+                        if self.stopped():
+                            break
                     elif out != NULL:
                         self.predict(&row, out + i * k)
         finally:
             self.busy = False
+        self.complain()
 
     def score(self, Rows rows):
         """The scores of all rows, without the GIL."""
@@ -359,6 +381,9 @@ cdef class Single(Learner):
             if self.free_intercept is not None:
                 p += self.free_intercept.query(&self.one)
             slope = weight * self.loss.slope_at(p, y)
+            if not (isfinite(p) and isfinite(slope)):
+                self.diverged = True
+                return p
             if self.batch is None:
                 self.step(row, slope, slope)
             else:
@@ -484,6 +509,14 @@ cdef class OneVersusRest(Learner):
             if scores != NULL:
                 scores[k] = p
 
+    cdef bint stopped(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.outputs):
+            if (<Single>self.each[k]).diverged:
+                (<Single>self.each[k]).diverged = False
+                self.diverged = True
+        return self.diverged
+
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         cdef Py_ssize_t k
         for k in range(self.outputs):
@@ -506,7 +539,7 @@ cdef class OneVersusRest(Learner):
 
     def add(self, single):
         """One more class."""
-        single.know(self.features)
+        (<Single>single).know(self.features)
         self.singles.append(single)
         self.outputs += 1
         self.point()
@@ -626,6 +659,10 @@ cdef class Joint(Learner):
             memcpy(scores, f, self.outputs * sizeof(double))
         self.loss.slopes_of(f, self.outputs, y, slopes)
         for k in range(self.outputs):
+            if not (isfinite(f[k]) and isfinite(slopes[k])):
+                self.diverged = True
+                return
+        for k in range(self.outputs):
             if slopes[k] != 0.0:
                 self.of_class(row, k, &wide)
                 self.batch.add(&wide, weight * slopes[k])
@@ -638,6 +675,10 @@ cdef class Joint(Learner):
             if self.free_intercept is not None:
                 self.intercept_batch.take(&wide)
                 self.free_intercept.update(&wide, 1.0)
+
+    def use_loss(self, VectorLoss loss):
+        """The same loss, for other classes."""
+        self.loss = loss
 
     def widen(self, outputs):
         """Room for so many outputs, the new ones at the start."""

@@ -22,6 +22,12 @@ cdef class Model:
         if self.reader.size > self.learner.features:
             self.learner.know(self.reader.size)
         self.learner.learn(&self.reader.row, &y, weight, NULL)
+        if self.learner.stopped():
+            self.learner.complain()
+
+    def check(self, event):
+        """BadEvent if this event cannot be learnt; nothing changes."""
+        self.reader.read(event, False)
 
     def learn_targets(self, event, targets, double weight):
         """Learn one event with a label for every output."""
@@ -31,6 +37,7 @@ cdef class Model:
         self.learner.learn(
             &self.reader.row, <const double*><size_t>targets.ctypes.data, weight, NULL
         )
+        self.learner.complain()
 
     def score_one(self, event):
         """The score of one event with one output."""
@@ -55,6 +62,11 @@ cdef class Model:
 
     def rows(self, X, bint grow):
         """A matrix as rows of slots; column j is the feature named j."""
+        if self.reader.interactions:
+            raise ValueError(
+                "rows of a matrix have no fields to cross: with interactions, learn events "
+                "(learn_one, learn_many), or cross the columns beforehand"
+            )
         rows = Rows(X)
         grow = grow or self.grows_when_scored
         rows.map(self.reader.columns(rows.columns, grow))

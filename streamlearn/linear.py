@@ -1,0 +1,272 @@
+"""What classifiers and regressors share: a model of one rule, loss and penalty, and its faces."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from river import base
+
+from streamlearn import modelfile
+from streamlearn.engine.learner import Joint, OneVersusRest, Single
+from streamlearn.engine.model import Model
+from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.features import Names, Reader, from_state
+from streamlearn.losses import Loss, VectorLoss
+from streamlearn.penalties import Penalty, Zero
+from streamlearn.rules import Mixture, Refused, Rule
+from streamlearn.rules.needs import check
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AVERAGES = ("last", "uniform", "tail", "random")
+Event = Mapping[Any, Any]
+
+
+class Linear(base.Estimator):
+    """Rule x penalty x loss x features, as a river estimator."""
+
+    # What the model is made of. A preset overrides them with properties of its parameters.
+    rule: Rule | None
+    loss: Loss | VectorLoss | None
+    penalty: Penalty | None
+    features: Reader | None
+    fit_intercept: bool | str
+    average: str
+    batch: int
+    seed: int | None
+
+    _default_loss: Loss
+
+    def _assemble(self) -> None:
+        """Build the model; refuse here what cannot be learnt."""
+        name = type(self).__name__
+        self._rule, self._penalty, self._loss = self._parts()
+        for part, kind in ((self._rule, Rule), (self._penalty, Penalty)):
+            if not isinstance(part, kind):
+                raise Refused(f"{name}: {part!r} is not a {kind.__name__.lower()}")
+        if not isinstance(self._loss, Loss | VectorLoss):
+            raise Refused(f"{name}: {self._loss!r} is not a loss")
+        if self.average not in AVERAGES:
+            raise Refused(f"{name}: average is one of {', '.join(AVERAGES)}, not {self.average!r}")
+        if isinstance(self.batch, bool) or int(self.batch) != self.batch or self.batch < 1:
+            raise Refused(f"{name}: batch must be a whole number >= 1, not {self.batch!r}")
+        check(self._rule, self._penalty, self._loss)
+        self._intercept = self._place_of_intercept()
+        if self.seed is None:
+            # river's convention: without a seed two runs differ, where chance plays a part
+            self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
+        else:
+            self._seed = int(self.seed)
+        reader = Names() if self.features is None else self.features.fresh()
+        self._model = Model(reader, self._fresh_learner(), self._penalty.on_simplex)
+
+    def _parts(self) -> tuple[Rule, Penalty, Loss | VectorLoss]:
+        return (
+            Mixture() if self.rule is None else self.rule,
+            Zero() if self.penalty is None else self.penalty,
+            self._default_loss if self.loss is None else self.loss,
+        )
+
+    def _place_of_intercept(self) -> str:
+        wish = self.fit_intercept
+        if wish not in (True, False, "penalised"):
+            raise Refused(
+                f"{type(self).__name__}: fit_intercept is True, False or 'penalised', not {wish!r}"
+            )
+        if wish is False:
+            return "none"
+        if self._penalty.on_simplex:
+            raise Refused(
+                f"{type(self).__name__} with {self._penalty!r}: weights on a simplex leave no room "
+                "for an intercept; use fit_intercept=False"
+            )
+        return "inside" if wish == "penalised" else self._rule.intercept
+
+    def _fresh_learner(self) -> Single | Joint:
+        parts = (self._rule, self._penalty, self._loss, self._intercept)
+        if isinstance(self._loss, VectorLoss):
+            outputs = max(self._loss.outputs, 1)
+            return Joint(*parts, self.average, self.batch, self._seed, outputs)
+        return Single(*parts, self.average, self.batch, self._seed)
+
+    # -- scores ---------------------------------------------------------------------------------
+
+    def score_rows(self, X: Any) -> np.ndarray[Any, Any]:
+        """The scores <w, x> of the rows of a CSR matrix or an array; n x K with K outputs."""
+        scores = self._model.learner.score(self._model.rows(X, False))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _checked_weight(self, w: float) -> float:
+        if not 0.0 <= w < math.inf:
+            raise ValueError(f"the weight of an event must be >= 0 and finite, got {w!r}")
+        return float(w)
+
+    def _checked_weights(self, w: Any, n: int) -> np.ndarray[Any, Any] | None:
+        if w is None:
+            return None
+        w = np.ascontiguousarray(w, dtype=float)
+        if w.shape != (n,):
+            raise ValueError(f"w must have one weight for each of {n} rows, got shape {w.shape}")
+        if not (np.isfinite(w).all() and (w >= 0.0).all()):
+            raise ValueError("the weights of events must be >= 0 and finite")
+        return w
+
+    # -- what was learnt --------------------------------------------------------------------------
+
+    def _names(self) -> Sequence[Any]:
+        return self._model.reader.names()
+
+    def _as_dict(self, values: np.ndarray[Any, Any]) -> dict[Any, float]:
+        names = self._names()
+        return {names[j]: float(values[j]) for j in np.flatnonzero(values)}
+
+    @property
+    def nonzero(self) -> int:
+        """How many weights of features are not 0: an exact count, the intercept left out."""
+        return int(np.count_nonzero(self._model.learner.coefficients()))
+
+    @property
+    def penalty_value(self) -> float:
+        """Psi(w) at the current weights."""
+        return float(self._penalty.value(self._model.learner.penalised()))
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken: events of weight > 0, or batches of them."""
+        return int(max(rule.t for rule in self.rules))
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules at work, one for each output: their state, to look at."""
+        return self._model.learner.rules()
+
+    def _coefficients(self, n: int) -> np.ndarray[Any, Any]:
+        """The weights of columns 0 .. n-1, a row for each output."""
+        all_weights = self._model.learner.coefficients()
+        slots = self._model.reader.columns(n, False)
+        if slots is None:
+            return all_weights[:, :n].copy()
+        out = np.zeros((len(all_weights), n))
+        known = (slots >= 0) & (slots < all_weights.shape[1])
+        out[:, known] = all_weights[:, slots[known]]
+        return out
+
+    def coef(self, n: int) -> np.ndarray[Any, Any]:
+        """The weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
+        out = self._coefficients(n)
+        return out[0] if len(out) == 1 else out
+
+    def _against(self, u: Any, intercept: float) -> tuple[float | None, str | None]:
+        if isinstance(u, Mapping):
+            values = np.zeros(self._model.reader.size)
+            for name, weight in u.items():
+                slot = self._model.reader.slot_of(name)
+                if slot is None or slot >= len(values):
+                    values = np.append(values, weight)
+                else:
+                    values[slot] = weight
+            u = values
+        elif u is not None and np.ndim(u) == 1:
+            slots = self._model.reader.columns(len(u), False)
+            if slots is not None:
+                return self._against({j: float(x) for j, x in enumerate(u) if x != 0.0}, intercept)
+        bound, reason = self._model.learner.bound(u, intercept)
+        return bound, reason
+
+    def regret_bound(self, u: Any = None, intercept: float = 0.0) -> float | None:
+        """The paper's bound on the regret against `u` for what has been seen.
+
+        `u` is weights (by name, or an array by column), a number for their norm, or None for the
+        rule's own radius. None where nothing is proved: `why_no_bound` says why.
+        """
+        return self._against(u, intercept)[0]
+
+    def why_no_bound(self, u: Any = None, intercept: float = 0.0) -> str | None:
+        """Why `regret_bound` is None; None if it is not."""
+        return self._against(u, intercept)[1]
+
+    # -- copies and files ---------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "features": self._model.reader.state(),
+            "learner": self._model.learner.state(),
+            "seed": self._seed,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._seed = state["seed"]
+        self._model.reader.restore(state["features"])
+        self._model.learner.restore(state["learner"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        params = {name: getattr(self, name) for name in self._get_params()}
+        return {"params": params, "state": self._state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["params"])  # type: ignore[misc]
+        self._restore(state["state"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; `load` goes on from it, to the bit."""
+        params = {name: plain(getattr(self, name)) for name in self._get_params()}
+        modelfile.write(
+            path, {"estimator": type(self).__name__, "params": params, "state": self._state()}
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The model that `save` wrote. Nothing in the file is executed."""
+        data = modelfile.read(path)
+        kinds = {kind.__name__: kind for kind in (cls, *descendants(cls))}
+        if data["estimator"] not in kinds:
+            raise ModelFileError(
+                f"{path} holds a {data['estimator']}, not a {cls.__name__}: "
+                f"load it with {data['estimator']}.load"
+            )
+        params = {name: revived(value) for name, value in data["params"].items()}
+        model = kinds[data["estimator"]](**params)
+        model._restore(data["state"])
+        return model
+
+
+def descendants(kind: type) -> list[type]:
+    """All subclasses, theirs too."""
+    return [below for sub in kind.__subclasses__() for below in (sub, *descendants(sub))]
+
+
+def plain(value: Any) -> Any:
+    """A parameter as plain data: specs by name and parameters."""
+    from streamlearn.spec import Spec
+
+    if isinstance(value, Spec):
+        return {"spec": type(value).__name__, "params": {k: plain(v) for k, v in value.params.items()}}
+    if isinstance(value, Reader):
+        return {"features": value.fresh().state()}
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def revived(value: Any) -> Any:
+    """The inverse of `plain`; only classes of this package are ever made."""
+    from streamlearn.spec import Spec
+
+    if isinstance(value, dict) and set(value) == {"spec", "params"}:
+        kinds = {kind.__name__: kind for kind in descendants(Spec)}
+        if value["spec"] not in kinds:
+            raise ModelFileError(f"the model needs {value['spec']}, which is not known here")
+        return kinds[value["spec"]](**{k: revived(v) for k, v in value["params"].items()})
+    if isinstance(value, dict) and set(value) == {"features"}:
+        return from_state(value["features"])
+    if isinstance(value, tuple | list):
+        return type(value)(revived(item) for item in value)
+    return value

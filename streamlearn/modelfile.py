@@ -1,0 +1,128 @@
+"""Model files: versioned, checksummed, with nothing in them that could be executed.
+
+    magic | version | length of the header | header (JSON) | arrays, one after the other | digest
+
+The header is the model as plain data, arrays replaced by their place, type and shape. The digest
+covers all that comes before it, so a damaged file is always noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamlearn.errors import ModelFileError
+
+MAGIC = b"streamlearn model\n"
+VERSION = 1
+HEAD = struct.Struct("<IQ")
+DIGEST = 32
+
+
+def pack(model: Any) -> bytes:
+    """Plain data (numbers, strings, tuples, lists, dicts, arrays) as the bytes of a file."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    header = json.dumps(encode(model, arrays), ensure_ascii=False).encode()
+    parts = [MAGIC, HEAD.pack(VERSION, len(header)), header]
+    parts += [np.ascontiguousarray(a).tobytes() for a in arrays]
+    body = b"".join(parts)
+    return body + hashlib.blake2b(body, digest_size=DIGEST).digest()
+
+
+def unpack(data: bytes, name: str = "model file") -> Any:
+    """The plain data of `pack`; ModelFileError for anything else."""
+    if not data.startswith(MAGIC) or len(data) < len(MAGIC) + HEAD.size + DIGEST:
+        raise ModelFileError(f"{name} is not a streamlearn model, or only the beginning of one")
+    version, length = HEAD.unpack_from(data, len(MAGIC))
+    body, digest = data[:-DIGEST], data[-DIGEST:]
+    sound = hashlib.blake2b(body, digest_size=DIGEST).digest() == digest
+    if sound and version > VERSION:
+        raise ModelFileError(
+            f"{name} has format {version}; this streamlearn reads up to {VERSION}: upgrade it"
+        )
+    if not sound:
+        raise ModelFileError(f"{name} is damaged: its checksum does not match; use a copy of it")
+    start = len(MAGIC) + HEAD.size
+    return decode(json.loads(body[start : start + length]), memoryview(body)[start + length :])
+
+
+def write(path: str | os.PathLike[str], model: Any) -> None:
+    """Write the file as a whole or not at all: under another name first, then renamed."""
+    path = Path(path)
+    data = pack(model)
+    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> Any:
+    """What `write` wrote."""
+    return unpack(Path(path).read_bytes(), str(path))
+
+
+def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """`value` as JSON has it; what JSON has not is a dict with one key that begins with '$'."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.ndarray):
+        arrays.append(value.astype(value.dtype.newbyteorder("<"), copy=False))
+        return {"$array": [value.dtype.str.replace(">", "<"), list(value.shape)]}
+    if isinstance(value, np.generic):
+        return encode(value.item(), arrays)
+    if isinstance(value, list):
+        return [encode(item, arrays) for item in value]
+    if isinstance(value, tuple):
+        return {"$tuple": [encode(item, arrays) for item in value]}
+    if isinstance(value, bytes):
+        return {"$bytes": value.hex()}
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: encode(item, arrays) for key, item in value.items()}
+        pairs = [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]
+        return {"$dict": pairs}
+    raise ModelFileError(
+        f"a model file cannot hold {value!r} of type {type(value).__name__}: "
+        "labels must be strings, numbers, bools, bytes or tuples of them (pickle holds any)"
+    )
+
+
+def decode(value: Any, buffer: memoryview) -> Any:
+    """The inverse of `encode`; arrays are taken from `buffer` in the order of their writing."""
+    place = 0
+
+    def walk(value: Any) -> Any:
+        nonlocal place
+        if isinstance(value, list):
+            return [walk(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "$array" in value:
+            kind, shape = value["$array"]
+            dtype = np.dtype(kind)
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            array = np.frombuffer(buffer[place : place + size], dtype=dtype).reshape(shape).copy()
+            place += size
+            return array
+        if "$tuple" in value:
+            return tuple(walk(item) for item in value["$tuple"])
+        if "$bytes" in value:
+            return bytes.fromhex(value["$bytes"])
+        if "$dict" in value:
+            return {walk(key): walk(item) for key, item in value["$dict"]}
+        return {key: walk(item) for key, item in value.items()}
+
+    return walk(value)
