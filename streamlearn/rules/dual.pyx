@@ -10,7 +10,7 @@ weight is read (`Penalty.shape`), so an event costs O(its features) unless the p
 
 from libc.math cimport INFINITY, fabs, fmax, pow, sqrt
 
-from streamlearn.penalties.penalty cimport DualVector, EVERYTHING, NOTHING, ORDER, read
+from streamlearn.penalties.penalty cimport DualVector, EVERYTHING, NOTHING, ORDER, read, soft
 from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Ledger, Rule
 
@@ -54,21 +54,25 @@ cdef class Dual(Rule):
         return read(&self.shape, self.cells[j * self.width], j)
 
     cdef double score(self, Row* row) noexcept nogil:
-        cdef double p = 0.0
+        cdef double p = 0.0, threshold = self.shape.threshold
         cdef Py_ssize_t i
+        if self.shape.bend == NULL:
+            for i in range(row.n):
+                p += soft(self.cells[row.slot[i]], threshold) * row.value[i]
+            return self.shape.scale * p
         for i in range(row.n):
             p += read(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
         return p
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef double square = self.add(row, slope)
+        cdef double square = self.add(row, slope), gradient = 0.0
         if slope != 0.0:
-            self.largest_gradient = fmax(
-                self.largest_gradient, fabs(slope) * self.gradient_norm(row, square)
-            )
+            gradient = fabs(slope) * self.gradient_norm(row, square)
+            if gradient > self.largest_gradient:
+                self.largest_gradient = gradient
         if self.t == 0.0:
             self.slots_at_start = self.n
-        self.account(fabs(slope) * sqrt(square))
+        self.account(gradient)
         self.t += 1.0
         self.reshape()
         if self.ledger is not None:
@@ -79,6 +83,12 @@ cdef class Dual(Rule):
         """s += slope x; |x|^2."""
         cdef double square = 0.0, x, old
         cdef Py_ssize_t i, j
+        if self.width == 1 and not self.watching:
+            for i in range(row.n):
+                x = row.value[i]
+                square += x * x
+                self.cells[row.slot[i]] += slope * x
+            return square
         for i in range(row.n):
             j = row.slot[i] * self.width
             x = row.value[i]
@@ -116,7 +126,7 @@ cdef class Dual(Rule):
         self.geometry.shape(a, b, self.rho, self.vector, &self.shape)
 
     cdef void account(self, double gradient) noexcept nogil:
-        """Add event t + 1, with a gradient of this 2-norm, to what the regret bound sums up."""
+        """Add event t + 1, with a gradient of this norm, to what the regret bound sums up."""
 
     # -- averages --------------------------------------------------------------------------------
 

@@ -274,7 +274,7 @@ cdef class Rule(Spec):
         cdef double* w = <double*><size_t>out.ctypes.data
         with nogil:
             for j in range(first, last):
-                w[j - first] = self.weight(j)
+                w[j - first] = self.weight(j) + 0.0  # no negative zeros
         return out
 
     def bound(self, u):
