@@ -18,6 +18,7 @@ cdef class Ball(Penalty):
     """|w|_2 <= radius."""
 
     _names = ("radius",)
+    _examples = ((0.8,),)
     simple = True
     summable = True
 
@@ -39,6 +40,7 @@ cdef class L1Ball(Penalty):
     """
 
     _names = ("radius",)
+    _examples = ((1.0,),)
     cdef readonly double size
 
     def __init__(self, radius):
@@ -87,6 +89,7 @@ cdef class LInfinity(Penalty):
     """
 
     _names = ("strength",)
+    _examples = ((0.1,),)
     cdef readonly double strength
 
     def __init__(self, strength):

@@ -34,6 +34,7 @@ cdef class AcceleratedDualAveraging(Dual):
     """
 
     _names = ("gamma", "smoothness")
+    _examples = ((2.0,), (1.0, 5.0))
     fields = (
         Field("gradients", merge="sum", odd=True),
         Field("total", odd=True),

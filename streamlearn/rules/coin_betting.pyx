@@ -25,6 +25,7 @@ cdef class CoinBetting(Guarded):
     """Coin betting on each slot: no step size; bold where gradients agree."""
 
     _names = ("alpha", "beta")
+    _examples = ((), (0.5, 2.0))
     fields = (
         Field("largest", merge="max"),
         Field("absolute", merge="sum"),

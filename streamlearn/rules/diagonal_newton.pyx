@@ -24,6 +24,7 @@ cdef class DiagonalNewton(Guarded):
     """Implicit Newton steps along each slot; `prior` is the curvature each starts with."""
 
     _names = ("prior",)
+    _examples = ((), (1.0,))
     fields = (Field("weight", odd=True), Field("curvature"), Field("size", merge="max"))
     cdef readonly double prior
 

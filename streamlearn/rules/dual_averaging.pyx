@@ -25,6 +25,9 @@ cdef class DualAveraging(Dual):
     """
 
     _names = ("gamma", "rho", "schedule")
+    _examples = (
+        (), (0.8, 0.1), (1.0, 0.0, "constant"), (1.0, 0.0, "log"), (1.0, 0.0, "zero")
+    )
     needs = (*Dual.needs, enhances, strongly_convex)
 
     def __init__(self, gamma=1.0, rho=0.0, schedule="sqrt"):

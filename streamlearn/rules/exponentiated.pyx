@@ -22,6 +22,7 @@ cdef class ExponentiatedDualAveraging(DualAveraging):
     """
 
     _names = ("gamma",)
+    _examples = ((), (2.0,))
     needs = (not_simplex, simplex)
 
     def __init__(self, gamma=1.0):

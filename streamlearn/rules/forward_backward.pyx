@@ -16,13 +16,14 @@ from streamlearn.schedules cimport Schedule
 
 from streamlearn.rules.needs import simple
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import schedule
+from streamlearn.schedules import InverseSqrt, schedule
 
 
 cdef class ForwardBackward(Scaled):
     """FOBOS with a step that you choose: a number, or one of `sl.schedules`; O(d) an event."""
 
     _names = ("step",)
+    _examples = ((0.05,), (InverseSqrt(0.1),))
     needs = (simple,)
     cdef readonly Schedule step
 

@@ -13,7 +13,7 @@ from streamlearn.schedules cimport Schedule
 
 from streamlearn.rules.needs import simple
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import schedule
+from streamlearn.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class GradientDescent(Scaled):
@@ -25,6 +25,7 @@ cdef class GradientDescent(Scaled):
     """
 
     _names = ("step",)
+    _examples = ((0.05,), (InverseSqrt(0.1),), (Inverse(0.5),))
     needs = (simple,)
     cdef readonly Schedule step
 

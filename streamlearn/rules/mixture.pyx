@@ -44,6 +44,7 @@ cdef class Mixture(Rule):
     """
 
     _names = ("rules", "share")
+    _examples = ((), ((CoinBetting(), NormalizedAdaptive(2.0)), 0.01))
     scalars = ("t", "variance")
     needs = (scalar_loss,)
     intercept = "inside"

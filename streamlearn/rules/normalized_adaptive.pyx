@@ -27,6 +27,7 @@ cdef class NormalizedAdaptive(Guarded):
     """Normalised adaptive gradient steps, indifferent to the scale of each feature."""
 
     _names = ("rate", "update")
+    _examples = ((), (2.0, "implicit"), (4.0, "invariant"))
     fields = (
         Field("weight", odd=True), Field("squares", merge="sum"), Field("size", merge="max")
     )

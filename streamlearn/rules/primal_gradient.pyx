@@ -23,6 +23,7 @@ cdef class PrimalGradient(Dual):
     """
 
     _names = ("radius",)
+    _examples = ((), (0.8,))
     needs = (not_simplex, has_geometry)
     intercept = "inside"
     cdef readonly object radius

@@ -12,7 +12,7 @@ from streamlearn.schedules cimport Schedule
 
 from streamlearn.rules.needs import l1_only
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import schedule
+from streamlearn.schedules import InverseSqrt, schedule
 from streamlearn.spec import number
 
 DEF WEIGHT = 0
@@ -27,6 +27,7 @@ cdef class TruncatedGradient(Rule):
     """
 
     _names = ("step", "every", "ceiling")
+    _examples = ((0.05, 3), (InverseSqrt(0.1), 2, 0.3))
     fields = (Field("weight", odd=True), Field("mark"), Field("seen"))
     scalars = ("t", "drift")
     needs = (l1_only,)
