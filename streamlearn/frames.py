@@ -5,7 +5,6 @@ pandas is loaded only when a data frame comes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import scipy.sparse
 from streamlearn.errors import BadEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
     import pandas as pd
 
 Array = np.ndarray[Any, Any]

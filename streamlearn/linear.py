@@ -23,8 +23,6 @@ from streamlearn.rules.needs import check
 from streamlearn.spec import Spec
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from streamlearn.frames import Array
 
 AVERAGES = ("last", "uniform", "tail", "random")
@@ -203,7 +201,9 @@ class Linear(base.Estimator):
     # -- copies and files -------------------------------------------------------------------------
 
     def clone(
-        self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
+        self,
+        new_params: dict[str, Any] | None = None,
+        include_attributes: bool = False,  # noqa: FBT001, FBT002 - as in river
     ) -> Self:
         """A fresh estimator with the same parameters; with `include_attributes`, what it learnt."""
         clone = super().clone(new_params)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import pickle
-from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +14,9 @@ from hypothesis import strategies as st
 
 import streamlearn as sl
 from streamlearn import modelfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 L = sl.losses
 AVERAGES = ("last", "uniform", "tail", "random")

@@ -6,16 +6,14 @@ import inspect
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from river import base, checks, compose, multiclass, preprocessing
 
 import streamlearn as sl
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Build = Callable[[], Any]
 Estimator = type[sl.LinearClassifier] | type[sl.LinearRegressor]
@@ -141,8 +139,6 @@ def test_parameters_are_immutable() -> None:
 
 
 def test_frames_are_labelled_as_river_does() -> None:
-    import pandas as pd
-
     X = pd.DataFrame({"a": [1.0, -1.0, 2.0]}, index=[7, 8, 9])
     model = sl.LinearClassifier()
     assert list(model.predict_proba_many(X).columns) == [False, True]
