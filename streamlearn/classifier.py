@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -370,7 +370,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         shares = self._shares(self._scores_of([x]))[0]
         return {label: float(shares[k]) for k, label in enumerate(self._labels)}
 
-    def _scores_of(self, events: list[Event]) -> Array:
+    def _scores_of(self, events: Sequence[Event]) -> Array:
         """The scores of events, a column for each output that has a label."""
         if self._single():
             return np.array([[self._model.score_one(x)] for x in events]).reshape(-1, 1)

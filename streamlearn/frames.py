@@ -14,6 +14,7 @@ from streamlearn.errors import BadEvent
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
+
     import pandas as pd
 
 Array = np.ndarray[Any, Any]

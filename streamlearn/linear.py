@@ -208,7 +208,7 @@ class Linear(base.Estimator):
         """A fresh estimator with the same parameters; with `include_attributes`, what it learnt."""
         clone = super().clone(new_params)
         if include_attributes:
-            clone._restore(copy.deepcopy(self._state()))
+            clone._restore(copy.deepcopy(self._state()))  # noqa: SLF001 - one of us
         return clone
 
     def _state(self) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class Linear(base.Estimator):
             )
         params = {name: revived(value) for name, value in data["params"].items()}
         model = kinds[kind](**params)
-        model._restore(data["state"])
+        model._restore(data["state"])  # noqa: SLF001 - one of us
         return model
 
     def _name_labels(self, y: Any) -> None:

@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> Any:
     return unpack(Path(path).read_bytes(), str(path))
 
 
-def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0911 - a case each
     """`value` as JSON has it; what JSON has not is a dict with one key that begins with '$'."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
@@ -110,7 +110,7 @@ def decode(value: Any, buffer: memoryview) -> Any:
     """The inverse of `encode`; arrays are taken from `buffer` in the order of their writing."""
     place = 0
 
-    def walk(value: Any) -> Any:
+    def walk(value: Any) -> Any:  # noqa: PLR0911 - a case each
         nonlocal place
         if isinstance(value, list):
             return [walk(item) for item in value]

@@ -6,7 +6,7 @@ same options (features, fit_intercept, average, batch, seed, and class_weight fo
 
 from __future__ import annotations
 
-from typing import TypedDict, Unpack, TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from streamlearn.classifier import LinearClassifier
 from streamlearn.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
@@ -26,8 +26,9 @@ from streamlearn.rules import (
 from streamlearn.schedules import InverseSqrt
 
 if TYPE_CHECKING:
-    from streamlearn.features import Reader
     from collections.abc import Hashable, Mapping
+
+    from streamlearn.features import Reader
 
 
 class Options(TypedDict, total=False):

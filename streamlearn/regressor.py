@@ -113,7 +113,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """A label of one target."""
         try:
             if isinstance(y, str | bytes):
-                raise TypeError
+                raise TypeError  # noqa: TRY301 - met right below
             label = float(y)
         except (TypeError, ValueError):
             raise BadEvent(f"the label must be a number, got {y!r}") from None

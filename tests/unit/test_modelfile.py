@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import pickle
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
