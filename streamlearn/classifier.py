@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +11,16 @@ from river import base
 from streamlearn import frames
 from streamlearn.engine.learner import Joint, OneVersusRest, Single
 from streamlearn.errors import BadEvent
-from streamlearn.features import Reader
 from streamlearn.linear import Event, Linear
-from streamlearn.losses import Logistic, Loss, VectorLoss
-from streamlearn.penalties import Penalty
+from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 from streamlearn.rules import Refused, Rule
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from streamlearn.features import Reader
+    from streamlearn.frames import Array
+    from streamlearn.penalties import Penalty
 
 
 class LinearClassifier(Linear, base.MiniBatchClassifier):
@@ -91,12 +93,13 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _assemble(self) -> None:
         super()._assemble()
-        kind = self._loss.kind
-        if kind not in ("binary", "one-class", "multiclass", "multitarget"):
+        if self._loss.kind not in ("binary", "one-class", "multiclass"):
             raise Refused(
-                f"{type(self).__name__}: {self._loss!r} is a loss of numbers; use LinearRegressor, "
-                "or Logistic, Hinge, Softmax .. for classes"
+                f"{type(self).__name__}: {self._loss!r} is a loss of numbers; "
+                "use LinearRegressor, or Logistic, Hinge, Softmax .. for classes"
             )
+        if not isinstance(self.class_weight, Mapping | None):
+            raise Refused(f"class_weight maps labels to factors, got {self.class_weight!r}")
         self._factors = dict(self.class_weight or {})
         for label, factor in self._factors.items():
             if not 0.0 <= factor < np.inf:
@@ -111,39 +114,62 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     # -- labels -----------------------------------------------------------------------------------
 
-    def _code(self, label: Any) -> float:
-        """What the learner is told of a label; a new one is met first."""
-        try:
-            code = self._codes.get(label)
-        except TypeError:
-            raise BadEvent(f"a label must be hashable, got {label!r}") from None
-        return self._meet(label) if code is None else code
+    def _refuse(self, labels: list[Any]) -> None:
+        """BadEvent if these labels, distinct and in this order, cannot all be learnt."""
+        seen = set(self._codes)
+        fixed = self._loss.outputs if isinstance(self._loss, VectorLoss) else 0
+        for label in labels:
+            if label in seen:
+                continue
+            if label is None or bool(label != label):  # noqa: PLR0124 - a NaN is not itself
+                raise BadEvent(f"{label!r} is no label")
+            if fixed and label not in range(fixed):
+                raise BadEvent(
+                    f"label {label!r}: the costs of {self._loss!r} are those of the labels 0 to "
+                    f"{fixed - 1}; give costs as a mapping from labels for others"
+                )
+            if not isinstance(self._model.learner, Single):
+                continue
+            # of bools both are known at once
+            seen |= {False, True} if not seen and isinstance(label, bool | np.bool_) else {label}
+            if len(seen) > 2 and not self._splits():
+                raise BadEvent(
+                    f"label {label!r} is a third class, and {self._loss!r} with "
+                    f"{self._penalty!r} tells only two apart; "
+                    "use LinearClassifier(loss=Logistic())"
+                )
 
-    def _meet(self, label: Any) -> float:
-        """A label seen for the first time."""
+    def _splits(self) -> bool:
+        """Whether two classes, each other's rest, may become two of three."""
+        return self._loss.kind == "binary" and not self._penalty.on_simplex
+
+    def _meet(self, label: Any) -> None:
+        """A label seen for the first time; `_refuse` let it pass."""
         label = label.item() if isinstance(label, np.generic) else label
-        if label is None or label != label:
-            raise BadEvent(f"{label!r} is no label")
         learner = self._model.learner
-        if isinstance(learner, Joint):
+        if isinstance(learner, Joint | OneVersusRest):
             self._labels.append(label)
             self._codes[label] = float(len(self._labels) - 1)
-            if len(self._labels) > learner.outputs:
-                learner.widen(len(self._labels))
-            if hasattr(self._loss, "bound"):
-                learner.use_loss(self._loss.bound(self._labels))
-        elif isinstance(learner, OneVersusRest):
-            learner.add(self._fresh_learner())
-            self._labels.append(label)
-            self._codes[label] = float(len(self._labels) - 1)
+            self._widen(learner)
         elif isinstance(label, bool) and not self._labels:
             self._labels = [False, True]
             self._codes = {False: -1.0, True: 1.0}
-        elif len(self._labels) < 2:
-            self._meet_second(label) if self._labels else self._meet_first(label)
+        elif len(self._labels) == 0:
+            self._meet_first(label)
+        elif len(self._labels) == 1:
+            self._meet_second(label)
         else:
             self._meet_third(label)
-        return self._codes[label]
+
+    def _widen(self, learner: Joint | OneVersusRest) -> None:
+        """An output for the newest label."""
+        if isinstance(learner, OneVersusRest):
+            learner.add(self._fresh_learner())
+            return
+        if len(self._labels) > learner.outputs:
+            learner.widen(len(self._labels))
+        if isinstance(self._loss, MulticlassHinge):
+            learner.use_loss(self._loss.bound(self._labels))
 
     def _meet_first(self, label: Any) -> None:
         self._labels = [label]
@@ -153,8 +179,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         (first,) = self._labels
         ordered = isinstance(first, int | float) and isinstance(label, int | float)
         first_is_positive = first > label if ordered else False
-        symmetric = self._loss.kind == "binary" and not self._penalty.on_simplex
-        if symmetric and first_is_positive != (self._codes[first] > 0.0):
+        if self._splits() and first_is_positive != (self._codes[first] > 0.0):
             # what was learnt of the one class alone, seen from the other side
             self._model.learner.mirror()
             self._codes[first] = -self._codes[first]
@@ -163,11 +188,6 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _meet_third(self, label: Any) -> None:
         """Two classes that were each other's rest become two of three."""
-        if self._loss.kind != "binary" or self._penalty.on_simplex:
-            raise BadEvent(
-                f"label {label!r} is a third class after {self._labels}, and {self._loss!r} with "
-                f"{self._penalty!r} tells only two apart; use LinearClassifier(loss=Logistic())"
-            )
         positive = self._model.learner
         negative = self._fresh_learner()
         negative.restore(positive.state())
@@ -181,18 +201,35 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
         """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
-        if w != 1.0:
-            w = self._checked_weight(w)
-        if self._factors:
-            w *= self._factors.get(y, 1.0)
-        if w == 0.0:
-            return
+        if w != 1.0 or self._factors:
+            w = self._weighed(y, w)
+            if w == 0.0:
+                return
         try:
             code = self._codes[y]
-        except (KeyError, TypeError):
-            self._model.check(x)
-            code = self._code(y)
+        except KeyError:
+            code = self._first_code(x, y)
+        except TypeError:
+            raise BadEvent(f"a label must be hashable, got {y!r}") from None
         self._model.learn_one(x, code, w)
+
+    def _first_code(self, x: Event, y: Any) -> float:
+        """The code of a label that is new, as far as one can see."""
+        label = y.item() if isinstance(y, np.generic) else y
+        if label not in self._codes:
+            self._refuse([label])
+            # the event is read as a whole before its label counts as seen
+            self._model.reader.read_event(x, True)
+            self._meet(label)
+        return self._codes[label]
+
+    def _weighed(self, y: Any, w: float) -> float:
+        """The weight of an event with its class's factor."""
+        w = self._checked_weight(w)
+        try:
+            return self._checked_weight(w * self._factors.get(y, 1.0))
+        except TypeError:
+            raise BadEvent(f"a label must be hashable, got {y!r}") from None
 
     def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a CSR matrix or an array, without the GIL.
@@ -201,84 +238,100 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """
         self._run(X, y, w, scored=False)
 
-    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> np.ndarray[Any, Any]:
+    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
         """Learn the rows, and return the score of each before it was learnt."""
-        scores = self._run(X, y, w, scored=True)
-        assert scores is not None
-        return scores
+        return self._joined(self._run(X, y, w, scored=True))
 
-    def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> np.ndarray[Any, Any] | None:
-        y = np.asarray(y)
+    def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> list[Array]:
+        """Learn the rows; their scores in stretches, for each new label the next."""
+        X = frames.matrix(X)
         n = X.shape[0]
-        if y.shape != (n,):
-            raise ValueError(f"y must have one label for each of {n} rows, got shape {y.shape}")
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise BadEvent("a label is not a finite number")
-        weights = self._checked_weights(w, n)
+        y = frames.label_array(y, n)
+        weights = self._all_weighed(y, self._checked_weights(w, n))
+        if weights is not None and not weights.any():
+            return [self._model.learner.score(self._model.rows(X, False))] if scored else []
+        # a label of weight 0 is not met, so it may be any that is known
+        codes = self._encode(y)
+        if weights is not None:
+            codes[weights == 0.0] = 0.0
+        if np.isnan(codes).any():
+            self._refuse(frames.distinct(y[np.isnan(codes)].tolist()))
         rows = self._model.rows(X, True)
-        parts: list[np.ndarray[Any, Any]] = []
+        parts: list[Array] = []
         start = 0
         while start < n:
             # as far as the labels are known, so that a new one is met when its turn comes
-            codes, stop = self._encode(y[start:])
-            stop += start
-            if stop == start:
-                before = self._codes.copy()
-                self._code(y[start])
-                if scored and any(self._codes.get(k) == -c for k, c in before.items()):
+            unknown = np.flatnonzero(np.isnan(codes[start:]))
+            stop = start + int(unknown[0]) if len(unknown) else n
+            if stop > start:
+                scores = np.zeros((n, self._model.learner.outputs)) if scored else None
+                self._model.learner.run(rows, codes, weights, scores, start, stop)
+                if scores is not None:
+                    parts.append(scores[start:stop])
+            if stop < n:
+                first = self._positive_code()
+                self._meet(y[stop])
+                if first is not None and self._positive_code() == -first:
                     parts = [-part for part in parts]
-                continue
-            labels = np.zeros(n)
-            labels[start:stop] = codes[: stop - start]
-            used = self._with_factors(weights, y, start, stop)
-            scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-            self._model.learner.run(rows, labels, used, scores, start, stop)
-            if scores is not None:
-                parts.append(scores[start:stop])
+                codes[stop:] = self._encode(y[stop:])
+                if weights is not None:
+                    codes[weights == 0.0] = 0.0
             start = stop
-        return self._joined(parts) if scored else None
+        return parts
 
-    def _encode(self, y: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], int]:
-        """The codes of the labels, and up to where they are known."""
-        if y.dtype.kind == "O":
-            found = [self._codes.get(label, np.nan) for label in y]
-            codes = np.array(found, dtype=float)
-        else:
-            codes = np.full(len(y), np.nan)
+    def _positive_code(self) -> float | None:
+        """The sign of the first label seen, as long as one output tells two classes apart."""
+        return next(iter(self._codes.values()), None) if self._single() else None
+
+    def _encode(self, y: Array) -> Array:
+        """What the learner is told of each label; NaN for those not seen yet."""
+        numeric, text = y.dtype.kind in "biuf", y.dtype.kind == "U"
+        codes = np.full(len(y), np.nan)
+        if (numeric or text) and len(self._codes) <= 32:
             for label, code in self._codes.items():
-                if np.result_type(y.dtype, np.asarray(label).dtype).kind == y.dtype.kind or (
-                    not isinstance(label, str)
-                ):
+                if isinstance(label, bool | int | float) if numeric else isinstance(label, str):
                     codes[y == label] = code
-        unknown = np.flatnonzero(np.isnan(codes))
-        return codes, int(unknown[0]) if len(unknown) else len(y)
+            return codes
+        try:
+            codes[:] = [self._codes.get(label, np.nan) for label in y.tolist()]
+        except TypeError:
+            raise BadEvent("a label is not hashable") from None
+        return codes
 
-    def _with_factors(
-        self, weights: np.ndarray[Any, Any] | None, y: np.ndarray[Any, Any], start: int, stop: int
-    ) -> np.ndarray[Any, Any] | None:
+    def _all_weighed(self, y: Array, weights: Array | None) -> Array | None:
+        """The weights of rows with their classes' factors."""
         if not self._factors:
             return weights
-        factors = np.ones(len(y)) if weights is None else weights.copy()
-        factors[start:stop] *= [self._factors.get(label, 1.0) for label in y[start:stop].tolist()]
-        return factors
+        try:
+            factors = np.array([self._factors.get(label, 1.0) for label in y.tolist()], dtype=float)
+        except TypeError:
+            raise BadEvent("a label is not hashable") from None
+        return factors if weights is None else self._checked_weights(weights * factors, len(y))
 
-    def _joined(self, parts: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    def _joined(self, parts: list[Array]) -> Array:
         """Scores of stretches with one, two or more classes known, as one array."""
         outputs = self._model.learner.outputs
+        split = isinstance(self._model.learner, OneVersusRest)
         wide = []
         for part in parts:
-            if part.shape[1] == 1 and outputs > 1 and isinstance(
-                self._model.learner, OneVersusRest
-            ):
-                part = np.hstack([-part, part])
-            wide.append(np.pad(part, ((0, 0), (0, outputs - part.shape[1]))))
+            columns = np.hstack([-part, part]) if split and part.shape[1] == 1 else part
+            wide.append(np.pad(columns, ((0, 0), (0, outputs - columns.shape[1]))))
         scores = np.concatenate(wide) if wide else np.zeros((0, outputs))
         return scores[:, 0] if outputs == 1 else scores
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn the rows of a data frame."""
-        for x, label in zip(frames.events(X), list(y), strict=True):
-            self.learn_one(x, label)
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
+        """Learn the rows of a data frame: all of them, or none if one cannot be read."""
+        events = frames.events(X)
+        labels = frames.listed(y, len(events))
+        given = self._checked_weights(w, len(events))
+        weights = [1.0] * len(events) if given is None else given.tolist()
+        learnt = [i for i, one in enumerate(weights) if self._weighed(labels[i], one)]
+        self._refuse(frames.distinct(labels[i] for i in learnt))
+        for i in learnt:
+            self._model.check(events[i])
+        self._name_labels(y)
+        for i in learnt:
+            self.learn_one(events[i], labels[i], weights[i])
 
     # -- predicting -------------------------------------------------------------------------------
 
@@ -307,38 +360,54 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Event) -> dict[Any, float]:
         """The probability of each label.
 
-        NotImplementedError where the loss defines none (Hinge, for instance).
+        Where the loss defines none (Hinge, for instance) the logistic function of the score
+        stands in, as in river: it orders labels as scores do, but is not calibrated.
         """
-        if not self._loss.has_probability:
-            raise NotImplementedError(f"{self._loss!r} defines no probability; use score_one")
         if not self._labels:
             return {False: 0.5, True: 0.5}
         if len(self._labels) == 1:
             return {self._labels[0]: 1.0}
-        if self._single():
-            p = self._loss.probability(self._model.score_one(x))
-            return {self._labels[0]: 1.0 - p, self._labels[1]: p}
-        shares = self._shares(self._model.score_all(x)[None, :])[0]
+        shares = self._shares(self._scores_of([x]))[0]
         return {label: float(shares[k]) for k, label in enumerate(self._labels)}
 
-    def _shares(self, scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The probabilities of K classes from their scores."""
-        shares = np.asarray(self._loss.probability(scores))
-        if isinstance(self._model.learner, Joint):
-            return shares
+    def _scores_of(self, events: Sequence[Event]) -> Array:
+        """The scores of events, a column for each output that has a label."""
+        if self._single():
+            return np.array([[self._model.score_one(x)] for x in events]).reshape(-1, 1)
+        scores = [self._model.score_all(x)[: len(self._labels)] for x in events]
+        return np.array(scores).reshape(-1, len(self._labels))
+
+    def _shares(self, scores: Array) -> Array:
+        """The probabilities of two or more labels from their scores."""
+        joint = isinstance(self._model.learner, Joint)
+        if joint and not self._loss.has_probability:
+            shares = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+            return shares / shares.sum(axis=1, keepdims=True)
+        if joint:
+            return np.asarray(self._loss.probability(scores))
+        shares = (
+            np.asarray(self._loss.probability(scores))
+            if self._loss.has_probability
+            else 0.5 * (1.0 + np.tanh(0.5 * scores))
+        )
+        if self._single():
+            return np.hstack([1.0 - shares, shares])
         total = shares.sum(axis=1, keepdims=True)
         even = np.full_like(shares, 1.0 / shares.shape[1])
         return np.where(total > 0.0, shares / np.where(total > 0.0, total, 1.0), even)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """`predict_proba_one` for the rows of a data frame."""
-        return frames.table([self.predict_proba_one(x) for x in frames.events(X)], X)
+        """`predict_proba_one` for the rows of a data frame, a column for each label."""
+        labels = self._labels or [False, True]
+        if len(self._labels) < 2:
+            return frames.table(np.full((len(X), len(labels)), 1.0 / len(labels)), labels, X)
+        return frames.table(self._shares(self._scores_of(frames.events(X))), labels, X)
 
-    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` for the rows of a data frame."""
-        return frames.series([self.predict_one(x) for x in frames.events(X)], X)
+        return frames.series([self.predict_one(x) for x in frames.events(X)], self._label_name, X)
 
-    # -- what was learnt ----------------------------------------------------------------------------
+    # -- what was learnt --------------------------------------------------------------------------
 
     @property
     def weights(self) -> dict[Any, Any]:
@@ -372,5 +441,5 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             singles = [self._fresh_learner() for _ in state["learner"]["singles"]]
             self._model.learner = OneVersusRest(singles)
         super()._restore(state)
-        if isinstance(self._model.learner, Joint) and hasattr(self._loss, "bound"):
+        if isinstance(self._loss, MulticlassHinge) and self._labels:
             self._model.learner.use_loss(self._loss.bound(self._labels))

@@ -5,24 +5,25 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from river import base
 
-from streamlearn import modelfile
-from streamlearn.engine.learner import Joint, OneVersusRest, Single
+from streamlearn import frames, modelfile
+from streamlearn.engine.learner import Joint, Single
 from streamlearn.engine.model import Model
-from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.errors import ModelFileError
 from streamlearn.features import Names, Reader, from_state
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
 from streamlearn.rules import Mixture, Refused, Rule
 from streamlearn.rules.needs import check
+from streamlearn.spec import Spec
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from streamlearn.frames import Array
 
 AVERAGES = ("last", "uniform", "tail", "random")
 Event = Mapping[Any, Any]
@@ -54,8 +55,10 @@ class Linear(base.Estimator):
             raise Refused(f"{name}: {self._loss!r} is not a loss")
         if self.average not in AVERAGES:
             raise Refused(f"{name}: average is one of {', '.join(AVERAGES)}, not {self.average!r}")
-        if isinstance(self.batch, bool) or int(self.batch) != self.batch or self.batch < 1:
+        if not whole(self.batch) or self.batch < 1:
             raise Refused(f"{name}: batch must be a whole number >= 1, not {self.batch!r}")
+        if self.seed is not None and (not whole(self.seed) or not 0 <= self.seed < 2**64):
+            raise Refused(f"{name}: seed is None or a whole number >= 0, not {self.seed!r}")
         check(self._rule, self._penalty, self._loss)
         self._intercept = self._place_of_intercept()
         if self.seed is None:
@@ -63,7 +66,11 @@ class Linear(base.Estimator):
             self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
         else:
             self._seed = int(self.seed)
+        if self.features is not None and not isinstance(self.features, Reader):
+            raise Refused(f"{name}: features are Names() or Hashing(), not {self.features!r}")
         reader = Names() if self.features is None else self.features.fresh()
+        # what predict_many calls its series: the name of the labels seen last
+        self._label_name: str | int | None = None
         self._model = Model(reader, self._fresh_learner(), self._penalty.on_simplex)
 
     def _parts(self) -> tuple[Rule, Penalty, Loss | VectorLoss]:
@@ -79,7 +86,7 @@ class Linear(base.Estimator):
             raise Refused(
                 f"{type(self).__name__}: fit_intercept is True, False or 'penalised', not {wish!r}"
             )
-        if wish is False:
+        if wish == False:  # noqa: E712 - of NumPy's too
             return "none"
         if self._penalty.on_simplex:
             raise Refused(
@@ -92,14 +99,14 @@ class Linear(base.Estimator):
         parts = (self._rule, self._penalty, self._loss, self._intercept)
         if isinstance(self._loss, VectorLoss):
             outputs = max(self._loss.outputs, 1)
-            return Joint(*parts, self.average, self.batch, self._seed, outputs)
-        return Single(*parts, self.average, self.batch, self._seed)
+            return Joint(*parts, self.average, int(self.batch), self._seed, outputs)
+        return Single(*parts, self.average, int(self.batch), self._seed)
 
     # -- scores ---------------------------------------------------------------------------------
 
-    def score_rows(self, X: Any) -> np.ndarray[Any, Any]:
+    def score_rows(self, X: Any) -> Array:
         """The scores <w, x> of the rows of a CSR matrix or an array; n x K with K outputs."""
-        scores = self._model.learner.score(self._model.rows(X, False))
+        scores: Array = self._model.learner.score(self._model.rows(frames.matrix(X), False))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _checked_weight(self, w: float) -> float:
@@ -107,10 +114,10 @@ class Linear(base.Estimator):
             raise ValueError(f"the weight of an event must be >= 0 and finite, got {w!r}")
         return float(w)
 
-    def _checked_weights(self, w: Any, n: int) -> np.ndarray[Any, Any] | None:
+    def _checked_weights(self, w: Any, n: int) -> Array | None:
         if w is None:
             return None
-        w = np.ascontiguousarray(w, dtype=float)
+        w = np.array(w, dtype=float, order="C")
         if w.shape != (n,):
             raise ValueError(f"w must have one weight for each of {n} rows, got shape {w.shape}")
         if not (np.isfinite(w).all() and (w >= 0.0).all()):
@@ -122,7 +129,7 @@ class Linear(base.Estimator):
     def _names(self) -> Sequence[Any]:
         return self._model.reader.names()
 
-    def _as_dict(self, values: np.ndarray[Any, Any]) -> dict[Any, float]:
+    def _as_dict(self, values: Array) -> dict[Any, float]:
         names = self._names()
         return {names[j]: float(values[j]) for j in np.flatnonzero(values)}
 
@@ -146,7 +153,7 @@ class Linear(base.Estimator):
         """The rules at work, one for each output: their state, to look at."""
         return self._model.learner.rules()
 
-    def _coefficients(self, n: int) -> np.ndarray[Any, Any]:
+    def _coefficients(self, n: int) -> Array:
         """The weights of columns 0 .. n-1, a row for each output."""
         all_weights = self._model.learner.coefficients()
         slots = self._model.reader.columns(n, False)
@@ -157,7 +164,7 @@ class Linear(base.Estimator):
         out[:, known] = all_weights[:, slots[known]]
         return out
 
-    def coef(self, n: int) -> np.ndarray[Any, Any]:
+    def coef(self, n: int) -> Array:
         """The weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
         out = self._coefficients(n)
         return out[0] if len(out) == 1 else out
@@ -191,16 +198,29 @@ class Linear(base.Estimator):
         """Why `regret_bound` is None; None if it is not."""
         return self._against(u, intercept)[1]
 
-    # -- copies and files ---------------------------------------------------------------------------
+    # -- copies and files -------------------------------------------------------------------------
+
+    def clone(
+        self,
+        new_params: dict[str, Any] | None = None,
+        include_attributes: bool = False,  # noqa: FBT001, FBT002 - as in river
+    ) -> Self:
+        """A fresh estimator with the same parameters; with `include_attributes`, what it learnt."""
+        clone = super().clone(new_params)
+        if include_attributes:
+            clone._restore(copy.deepcopy(self._state()))  # noqa: SLF001 - one of us
+        return clone
 
     def _state(self) -> dict[str, Any]:
         return {
+            "label_name": self._label_name,
             "features": self._model.reader.state(),
             "learner": self._model.learner.state(),
             "seed": self._seed,
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
+        self._label_name = state["label_name"]
         self._seed = state["seed"]
         self._model.reader.restore(state["features"])
         self._model.learner.restore(state["learner"])
@@ -224,49 +244,69 @@ class Linear(base.Estimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The model that `save` wrote. Nothing in the file is executed."""
         data = modelfile.read(path)
-        kinds = {kind.__name__: kind for kind in (cls, *descendants(cls))}
-        if data["estimator"] not in kinds:
+        try:
+            return cls._revived(data, path)
+        except ModelFileError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(
-                f"{path} holds a {data['estimator']}, not a {cls.__name__}: "
-                f"load it with {data['estimator']}.load"
+                f"{path} is not a model that this streamlearn understands: {error!r}"
+            ) from error
+
+    @classmethod
+    def _revived(cls, data: dict[str, Any], path: str | os.PathLike[str]) -> Self:
+        kind = data["estimator"]
+        kinds = {kind.__name__: kind for kind in (cls, *descendants(cls))}
+        if kind not in kinds:
+            raise ModelFileError(
+                f"{path} holds a {kind}, not a {cls.__name__}: load it with {kind}.load"
             )
         params = {name: revived(value) for name, value in data["params"].items()}
-        model = kinds[data["estimator"]](**params)
-        model._restore(data["state"])
+        model = kinds[kind](**params)
+        model._restore(data["state"])  # noqa: SLF001 - one of us
         return model
 
+    def _name_labels(self, y: Any) -> None:
+        """Remember what a series of labels is called."""
+        name = getattr(y, "name", None)
+        self._label_name = name if isinstance(name, str | int) else None
 
-def descendants(kind: type) -> list[type]:
+
+def whole(value: Any) -> bool:
+    """Whether `value` is a whole number, and no bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def descendants(kind: type[Any]) -> list[type[Any]]:
     """All subclasses, theirs too."""
     return [below for sub in kind.__subclasses__() for below in (sub, *descendants(sub))]
 
 
 def plain(value: Any) -> Any:
-    """A parameter as plain data: specs by name and parameters."""
-    from streamlearn.spec import Spec
-
+    """A parameter as plain data: specs by name and parameters. Every dict in it is a tagged one."""
     if isinstance(value, Spec):
-        return {"spec": type(value).__name__, "params": {k: plain(v) for k, v in value.params.items()}}
+        params = {name: plain(item) for name, item in value.params.items()}
+        return {"spec": type(value).__name__, "params": params}
     if isinstance(value, Reader):
         return {"features": value.fresh().state()}
-    if isinstance(value, tuple):
-        return tuple(plain(item) for item in value)
-    if isinstance(value, list):
-        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {"mapping": [(plain(key), plain(item)) for key, item in value.items()]}
+    if isinstance(value, tuple | list):
+        return type(value)([plain(item) for item in value])
     return value
 
 
 def revived(value: Any) -> Any:
     """The inverse of `plain`; only classes of this package are ever made."""
-    from streamlearn.spec import Spec
-
-    if isinstance(value, dict) and set(value) == {"spec", "params"}:
-        kinds = {kind.__name__: kind for kind in descendants(Spec)}
-        if value["spec"] not in kinds:
-            raise ModelFileError(f"the model needs {value['spec']}, which is not known here")
-        return kinds[value["spec"]](**{k: revived(v) for k, v in value["params"].items()})
-    if isinstance(value, dict) and set(value) == {"features"}:
-        return from_state(value["features"])
     if isinstance(value, tuple | list):
-        return type(value)(revived(item) for item in value)
-    return value
+        return type(value)([revived(item) for item in value])
+    if not isinstance(value, dict):
+        return value
+    if "mapping" in value:
+        return {revived(key): revived(item) for key, item in value["mapping"]}
+    if "features" in value:
+        return from_state(value["features"])
+    kinds = {kind.__name__: kind for kind in descendants(Spec)}
+    if value["spec"] not in kinds:
+        raise ModelFileError(f"the model needs {value['spec']}, which is not known here")
+    return kinds[value["spec"]](**{name: revived(item) for name, item in value["params"].items()})

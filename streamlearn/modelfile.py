@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import struct
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,14 @@ MAGIC = b"streamlearn model\n"
 VERSION = 1
 HEAD = struct.Struct("<IQ")
 DIGEST = 32
+# strings of Python may hold halves of characters, which UTF-8 proper has not
+TEXT = ("utf-8", "surrogatepass")
 
 
 def pack(model: Any) -> bytes:
     """Plain data (numbers, strings, tuples, lists, dicts, arrays) as the bytes of a file."""
     arrays: list[np.ndarray[Any, Any]] = []
-    header = json.dumps(encode(model, arrays), ensure_ascii=False).encode()
+    header = json.dumps(encode(model, arrays), ensure_ascii=False).encode(*TEXT)
     parts = [MAGIC, HEAD.pack(VERSION, len(header)), header]
     parts += [np.ascontiguousarray(a).tobytes() for a in arrays]
     body = b"".join(parts)
@@ -47,25 +49,29 @@ def unpack(data: bytes, name: str = "model file") -> Any:
         raise ModelFileError(
             f"{name} has format {version}; this streamlearn reads up to {VERSION}: upgrade it"
         )
-    if not sound:
+    if not sound or version < 1:
         raise ModelFileError(f"{name} is damaged: its checksum does not match; use a copy of it")
     start = len(MAGIC) + HEAD.size
-    return decode(json.loads(body[start : start + length]), memoryview(body)[start + length :])
+    try:
+        header = json.loads(body[start : start + length].decode(*TEXT))
+        return decode(header, memoryview(body)[start + length :])
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{name} is not a model that streamlearn wrote: {error!r}") from error
 
 
 def write(path: str | os.PathLike[str], model: Any) -> None:
     """Write the file as a whole or not at all: under another name first, then renamed."""
     path = Path(path)
     data = pack(model)
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -74,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> Any:
     return unpack(Path(path).read_bytes(), str(path))
 
 
-def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0911 - a case each
     """`value` as JSON has it; what JSON has not is a dict with one key that begins with '$'."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
@@ -104,7 +110,7 @@ def decode(value: Any, buffer: memoryview) -> Any:
     """The inverse of `encode`; arrays are taken from `buffer` in the order of their writing."""
     place = 0
 
-    def walk(value: Any) -> Any:
+    def walk(value: Any) -> Any:  # noqa: PLR0911 - a case each
         nonlocal place
         if isinstance(value, list):
             return [walk(item) for item in value]

@@ -6,11 +6,9 @@ same options (features, fit_intercept, average, batch, seed, and class_weight fo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from streamlearn.classifier import LinearClassifier
-from streamlearn.features import Reader
 from streamlearn.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
 from streamlearn.penalties import L2, ElasticNet, LpSquared, Penalty
 from streamlearn.regressor import LinearRegressor
@@ -26,6 +24,11 @@ from streamlearn.rules import (
     Rule,
 )
 from streamlearn.schedules import InverseSqrt
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from streamlearn.features import Reader
 
 
 class Options(TypedDict, total=False):

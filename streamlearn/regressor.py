@@ -11,14 +11,16 @@ from river import base
 from streamlearn import frames
 from streamlearn.engine.learner import Single
 from streamlearn.errors import BadEvent
-from streamlearn.features import Reader
 from streamlearn.linear import Event, Linear
 from streamlearn.losses import Loss, Squared, VectorLoss
-from streamlearn.penalties import Penalty
 from streamlearn.rules import Refused, Rule
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from streamlearn.features import Reader
+    from streamlearn.frames import Array
+    from streamlearn.penalties import Penalty
 
 
 class LinearRegressor(Linear, base.MiniBatchRegressor):
@@ -85,8 +87,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         super()._assemble()
         if self._loss.kind not in ("regression", "multitarget"):
             raise Refused(
-                f"{type(self).__name__}: {self._loss!r} is a loss of classes; use LinearClassifier, "
-                "or Squared, Absolute, Quantile .. for numbers"
+                f"{type(self).__name__}: {self._loss!r} is a loss of classes; "
+                "use LinearClassifier, or Squared, Absolute, Quantile .. for numbers"
             )
         # the names of the targets, with a loss of several
         self._targets: list[Any] | None = None
@@ -99,41 +101,55 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             w = self._checked_weight(w)
         if w == 0.0:
             return
-        if not self._single():
-            self._model.check(x)
-            self._model.learn_targets(x, self._vector(y), w)
+        if self._single():
+            self._model.learn_one(x, self._number(y), w)
             return
+        names, vector = self._vector(y)
+        self._model.check(x)
+        self._name_targets(names)
+        self._model.learn_targets(x, vector, w)
+
+    def _number(self, y: Any) -> float:
+        """A label of one target."""
         try:
+            if isinstance(y, str | bytes):
+                raise TypeError  # noqa: TRY301 - met right below
             label = float(y)
         except (TypeError, ValueError):
             raise BadEvent(f"the label must be a number, got {y!r}") from None
         if not self._loss.is_label(label):
             raise BadEvent(f"{y!r} is no label for {self._loss!r}")
-        self._model.learn_one(x, label, w)
+        return label
 
-    def _vector(self, y: Any) -> np.ndarray[Any, Any]:
-        """A label of several targets; the first one names them."""
-        if isinstance(y, Mapping):
-            names, values = list(y), list(y.values())
-        else:
-            values = list(y)
-            names = list(range(len(values)))
-        known = self._targets
-        if known is not None and set(names) != set(known):
-            raise BadEvent(f"the label has the targets {names}, those before had {known}")
-        vector = np.array(values, dtype=float)
+    def _vector(self, y: Any) -> tuple[list[Any], Array]:
+        """A label of several targets: their names, and values in the order of those."""
+        try:
+            named = dict(y) if isinstance(y, Mapping) else dict(enumerate(y))
+            vector = np.array([float(value) for value in named.values()])
+        except (TypeError, ValueError):
+            raise BadEvent(f"the label must map targets to numbers, got {y!r}") from None
         if len(vector) == 0 or not np.isfinite(vector).all():
             raise BadEvent(f"the targets must be finite numbers, got {y!r}")
-        if known is None:
-            self._name_targets(names)
-        return np.array([dict(zip(names, vector, strict=True))[name] for name in self._targets])
+        names = self._checked_targets(list(named))
+        return names, np.array([named[name] for name in names], dtype=float)
 
-    def _name_targets(self, names: list[Any]) -> None:
+    def _checked_targets(self, names: list[Any]) -> list[Any]:
+        """The targets in the order of the outputs; BadEvent if they are others than before."""
+        known = self._targets
+        if known is not None:
+            if set(names) != set(known):
+                raise BadEvent(f"the label has the targets {names}, those before had {known}")
+            return known
         if self._loss.outputs not in (0, len(names)):
             raise BadEvent(f"{self._loss!r} takes {self._loss.outputs} targets, got {len(names)}")
-        self._targets = names
-        if len(names) > self._model.learner.outputs:
-            self._model.learner.widen(len(names))
+        return names
+
+    def _name_targets(self, names: list[Any]) -> None:
+        """The first label names the targets."""
+        if self._targets is None:
+            self._targets = names
+            if len(names) > self._model.learner.outputs:
+                self._model.learner.widen(len(names))
 
     def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a CSR matrix or an array, without the GIL.
@@ -142,36 +158,62 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """
         self._run(X, y, w, scored=False)
 
-    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> np.ndarray[Any, Any]:
+    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
         """Learn the rows, and return the score of each before it was learnt."""
-        scores = self._run(X, y, w, scored=True)
-        assert scores is not None
+        scores = np.asarray(self._run(X, y, w, scored=True))
+        return scores[:, 0] if self._single() else scores
+
+    def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> Array | None:
+        X = frames.matrix(X)
+        n = X.shape[0]
+        y = self._label_rows(y, n)
+        weights = self._checked_weights(w, n)
+        if weights is not None and not weights.any():
+            return self._model.learner.score(self._model.rows(X, False)) if scored else None
+        if not self._single() and n > 0:
+            # columns are the targets in their order, whatever their names
+            names = self._targets or list(range(y.shape[1]))
+            if len(names) != y.shape[1]:
+                raise BadEvent(f"y has {y.shape[1]} columns, the targets are {names}")
+            names = self._checked_targets(names)
+        rows = self._model.rows(X, True)
+        if not self._single() and n > 0:
+            self._name_targets(names)
+        scores = np.zeros((n, self._model.learner.outputs)) if scored else None
+        self._model.learner.run(rows, y, weights, scores)
         return scores
 
-    def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> np.ndarray[Any, Any] | None:
-        y = np.ascontiguousarray(y, dtype=float)
-        n = X.shape[0]
+    def _label_rows(self, y: Any, n: int) -> Array:
+        """The labels of n rows, checked."""
+        y = np.asarray(y)
+        if y.dtype.kind in "USM":
+            raise BadEvent(f"labels must be numbers, got {y.dtype}")
+        try:
+            y = np.ascontiguousarray(y, dtype=float)
+        except (TypeError, ValueError):
+            raise BadEvent("a label is not a number") from None
         if len(y) != n or y.ndim != (1 if self._single() else 2):
             raise ValueError(f"y must have one label for each of {n} rows, got shape {y.shape}")
         good = np.isfinite(y).all()
-        if good and self._single() and self._loss.score_is_label is False:
+        if good and isinstance(self._loss, Loss) and not self._loss.score_is_label:
             good = all(self._loss.is_label(label) for label in np.unique(y))
         if not good:
             raise BadEvent(f"a label is no label for {self._loss!r}")
-        weights = self._checked_weights(w, n)
-        rows = self._model.rows(X, True)
-        if not self._single() and self._targets is None and n > 0:
-            self._name_targets(list(range(y.shape[1])))
-        scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-        self._model.learner.run(rows, y, weights, scores)
-        if scores is None:
-            return None
-        return scores[:, 0] if self._single() else scores
+        return y
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn the rows of a data frame."""
-        for x, label in zip(frames.events(X), list(y), strict=True):
-            self.learn_one(x, label)
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
+        """Learn the rows of a data frame: all of them, or none if one cannot be read."""
+        events = frames.events(X)
+        labels = frames.listed(y, len(events))
+        given = self._checked_weights(w, len(events))
+        weights = [1.0] * len(events) if given is None else given.tolist()
+        for x, label, one in zip(events, labels, weights, strict=True):
+            if one:
+                self._number(label) if self._single() else self._vector(label)
+                self._model.check(x)
+        self._name_labels(y)
+        for x, label, one in zip(events, labels, weights, strict=True):
+            self.learn_one(x, label, one)
 
     # -- predicting -------------------------------------------------------------------------------
 
@@ -195,11 +237,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             return self._loss.response(self._model.score_one(x))
         return self.score_one(x)
 
-    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` for the rows of a data frame."""
-        return frames.series([self.predict_one(x) for x in frames.events(X)], X)
+        return frames.series([self.predict_one(x) for x in frames.events(X)], self._label_name, X)
 
-    # -- what was learnt ----------------------------------------------------------------------------
+    # -- what was learnt --------------------------------------------------------------------------
 
     @property
     def weights(self) -> dict[Any, Any]:

@@ -1,0 +1,623 @@
+"""What estimators promise, whatever they are made of."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from river import datasets, evaluate, linear_model, metrics, preprocessing
+
+import streamlearn as sl
+from streamlearn import modelfile
+
+L, P, R = sl.losses, sl.penalties, sl.rules
+
+
+def state_of(model: Any) -> bytes:
+    return modelfile.pack(model._state())
+
+
+def dense(n: int = 60, d: int = 5, seed: int = 0) -> tuple[Any, Any]:
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(n, d)) * (draw.random((n, d)) < 0.6)
+    return X, X @ np.arange(1.0, d + 1.0) + 0.1 * draw.normal(size=n)
+
+
+def event(row: Any) -> dict[int, float]:
+    return {j: float(x) for j, x in enumerate(row) if x != 0.0}
+
+
+# -- river ------------------------------------------------------------------------------------
+
+
+def test_the_class_is_swapped_in_a_river_pipeline() -> None:
+    rates = []
+    for last in (linear_model.LogisticRegression(), sl.LinearClassifier()):
+        model = preprocessing.StandardScaler() | last
+        rates.append(
+            evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get()
+        )
+    assert rates[1] >= rates[0] - 0.01
+
+
+# -- labels -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("negative", "positive"),
+    [
+        (False, True),
+        (0, 1),
+        (-1, 1),
+        (2, 5),
+        (np.int64(0), np.int64(1)),
+        (np.False_, np.True_),
+        (-1.0, 1.0),
+    ],
+)
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("loss", [L.Logistic(), L.Hinge()])
+def test_the_greater_label_is_the_positive_one(
+    negative: Any, positive: Any, first: int, loss: Any
+) -> None:
+    model = sl.LinearClassifier(R.DualAveraging(), loss)
+    for i in range(20):
+        good = (i + first) % 2 == 0
+        model.learn_one({"a": 1.0 if good else -1.0}, positive if good else negative)
+    assert model.labels == [negative, positive]
+    assert model.score_one({"a": 1.0}) > 0.0 > model.score_one({"a": -1.0})
+    assert model.predict_one({"a": 1.0}) == positive
+    assert model.predict_one({"a": -1.0}) == negative
+    assert model.predict_proba_one({"a": 1.0})[positive] > 0.5
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_order_of_labels_does_not_matter(order: tuple[int, int]) -> None:
+    """What was learnt of one class alone is turned round when the other shows that it must be."""
+    X, y = dense()
+    first = sorted(range(len(y)), key=lambda i: (y[i] > 0) != order[0])
+    one, other = sl.LinearClassifier(), sl.LinearClassifier()
+    for i in first:
+        one.learn_one(event(X[i]), int(y[i] > 0))
+        other.learn_one(event(X[i]), bool(y[i] > 0))
+    assert one.weights == other.weights != {}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [("ham", "spam"), (("a", 1), ("b", 2)), (b"x", b"y"), (np.str_("u"), np.str_("v")), (0, "n")],
+)
+def test_labels_of_any_hashable_type(labels: tuple[Any, Any]) -> None:
+    one, many = sl.LinearClassifier(), sl.LinearClassifier()
+    X, y = dense()
+    targets = [labels[int(value > 0)] for value in y]
+    for row, label in zip(X, targets, strict=True):
+        one.learn_one(event(row), label)
+    many.learn_rows(X, targets)
+    assert one.labels == many.labels
+    assert set(one.labels) == set(labels)
+    assert {one.predict_one(event(row)) for row in X} == set(labels)
+    assert one.weights == pytest.approx(many.weights)
+
+
+def test_classes_appear_over_time() -> None:
+    draw = np.random.default_rng(0)
+    model = sl.LinearClassifier()
+    assert model.predict_one({"a": 1.0}) is False
+    assert model.predict_proba_one({}) == {False: 0.5, True: 0.5}
+    model.learn_one({"c0": 1.0}, "c0")
+    assert model.predict_one({"a": 1.0}) == "c0"
+    assert model.predict_proba_one({}) == {"c0": 1.0}
+    for classes in (2, 3, 5):
+        for _ in range(200):
+            k = int(draw.integers(classes))
+            model.learn_one({f"c{k}": 1.0, "noise": draw.normal()}, f"c{k}")
+        assert set(model.labels) == {f"c{k}" for k in range(classes)}
+        for k in range(classes):
+            shares = model.predict_proba_one({f"c{k}": 1.0})
+            assert sum(shares.values()) == pytest.approx(1.0)
+            assert model.predict_one({f"c{k}": 1.0}) == max(shares, key=shares.__getitem__)
+            assert model.predict_one({f"c{k}": 1.0}) == f"c{k}"
+    assert set(model.weights) == set(model.labels) == set(model.intercept)
+    assert set(model.score_one({})) == set(model.labels)
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), [1], {}, np.nan])
+def test_a_bad_label_changes_nothing(label: Any) -> None:
+    model = sl.LinearClassifier()
+    model.learn_one({"a": 1.0}, "x")
+    before = state_of(model)
+    with pytest.raises(sl.BadEvent):
+        model.learn_one({"new": 1.0}, label)
+    rows = np.empty(2, dtype=object)
+    rows[:] = ["x", label]
+    with pytest.raises(sl.BadEvent):
+        model.learn_rows(np.ones((2, 3)), rows)
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize("kind", [sl.LinearClassifier, sl.LinearRegressor])
+def test_what_is_refused_changes_nothing(kind: type[Any]) -> None:
+    regression = kind is sl.LinearRegressor
+    y1, y2 = (1.0, 2.0) if regression else ("x", "new")
+    model = kind()
+    model.learn_one({"a": 1.0}, y1)
+    before = state_of(model)
+    nan = float("nan")
+    matrix = np.ones((2, 3))
+    attempts: list[Any] = [
+        lambda: model.learn_one({"b": nan}, y2),
+        lambda: model.learn_one({"b": 1.0, "c": object()}, y2),
+        lambda: model.learn_one({"b": 1.0}, y2, w=-1.0),
+        lambda: model.learn_one({"b": 1.0}, y2, w=nan),
+        lambda: model.learn_rows(np.array([[1.0, nan], [1.0, 1.0]]), [y1, y2]),
+        lambda: model.learn_rows(matrix, [y2]),
+        lambda: model.learn_rows(matrix, [y1, y2], [1.0]),
+        lambda: model.learn_rows(matrix, [y1, y2], [1.0, -1.0]),
+        lambda: model.learn_rows(matrix, [y1, y2], [1.0, nan]),
+        lambda: model.learn_rows(matrix[0], [y1]),
+        lambda: model.learn_rows(np.array([["a"]]), [y1]),
+        lambda: model.learn_rows(matrix + 1j, [y1, y2]),
+        lambda: model.learn_many(pd.DataFrame({"z": [1.0, nan]}), pd.Series([y1, y2])),
+        lambda: model.learn_many(pd.DataFrame({"z": [1.0, 2.0]}), pd.Series([y2])),
+    ]
+    if regression:
+        attempts += [
+            lambda: model.learn_one({"b": 1.0}, nan),
+            lambda: model.learn_one({"b": 1.0}, "1.5"),
+            lambda: model.learn_rows(matrix, [1.0, np.inf]),
+            lambda: model.learn_rows(matrix, ["1", "2"]),
+        ]
+    for attempt in attempts:
+        with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+            attempt()
+        assert state_of(model) == before
+
+
+@pytest.mark.parametrize("kind", [sl.LinearClassifier, sl.PegasosClassifier])
+def test_weight_0_changes_nothing(kind: type[Any]) -> None:
+    model = kind(class_weight={"never": 0.0})
+    model.learn_one({"a": 1.0}, "x")
+    before = state_of(model)
+    model.learn_one({"b": 1.0}, "y", w=0.0)
+    model.learn_one({"b": 1.0}, "never")
+    model.learn_rows(np.ones((2, 3)), ["y", "z"], [0.0, 0.0])
+    assert state_of(model) == before
+    model.learn_rows(np.ones((2, 3)), ["x", "y"], [1.0, 0.0])
+    assert model.labels == ["x"]
+    assert model.steps == 2
+
+
+def test_class_weights_are_weights() -> None:
+    X, y = dense()
+    labels = (y > 0).tolist()
+    one = sl.DualAveragingClassifier(class_weight={True: 3.0})
+    other, rows = sl.DualAveragingClassifier(), sl.DualAveragingClassifier(class_weight={1: 3.0})
+    for row, label in zip(X, labels, strict=True):
+        one.learn_one(event(row), label)
+        other.learn_one(event(row), label, w=3.0 if label else 1.0)
+    rows.learn_rows(X, labels)
+    assert one.weights == other.weights == pytest.approx(rows.weights)
+
+
+# -- the three ways ---------------------------------------------------------------------------
+
+WAYS = [
+    (sl.LinearClassifier, {}, 2),
+    (sl.LinearClassifier, {}, 4),
+    (sl.DualAveragingClassifier, {"l1": 0.01}, 2),
+    (sl.DualAveragingClassifier, {"batch": 4}, 3),
+    (sl.PegasosClassifier, {"batch": 7, "average": "tail"}, 2),
+    (sl.FTRLClassifier, {"features": sl.Hashing(bits=2)}, 2),
+    (sl.LinearClassifier, {"rule": R.AdaGrad(0.1), "loss": L.Softmax(), "batch": 3}, 4),
+    (sl.LinearClassifier, {"rule": R.AdaGrad(0.1), "loss": L.MulticlassHinge()}, 3),
+    (sl.LinearRegressor, {}, 0),
+    (sl.PegasosRegressor, {"batch": 3, "average": "uniform"}, 0),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "classes"), WAYS)
+def test_the_three_ways_agree(kind: type[Any], options: dict[str, Any], classes: int) -> None:
+    X, y = dense(n=61)
+    if classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    one, rows, mixed = kind(**options), kind(**options), kind(**options)
+    for i in range(len(y)):
+        one.learn_one(event(X[i]), y[i])
+    rows.learn_rows(sp.csr_array(X), y)
+    for i in range(5):
+        mixed.learn_one(event(X[i]), y[i])
+    mixed.learn_rows(X[5:20], y[5:20])
+    mixed.learn_many(pd.DataFrame(X[20:33]), pd.Series(y[20:33]))
+    mixed.learn_rows(sp.csr_array(X[33:50]), y[33:50])
+    for i in range(50, len(y)):
+        mixed.learn_one(event(X[i]), y[i])
+    for other in (rows, mixed):
+        assert other.steps == one.steps
+        assert np.allclose(other.coef(5), one.coef(5), rtol=1e-9, atol=1e-12)
+        assert np.allclose(other.score_rows(X), one.score_rows(X), rtol=1e-9, atol=1e-12)
+    for i in range(5):
+        score = one.score_one(event(X[i]))
+        values = list(score.values()) if isinstance(score, dict) else score
+        assert np.allclose(one.score_rows(X)[i], values)
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], [1, 0, 2], [2, 1, 0], [True, False, True]])
+@pytest.mark.parametrize("loss", [None, L.Softmax()])
+def test_progressive_scores_are_those_before_learning(labels: list[Any], loss: Any) -> None:
+    X, _ = dense(n=30)
+    y = [labels[i // 3 % 3] for i in range(30)]
+    model = sl.LinearClassifier(R.AdaGrad(0.1), loss)
+    scores = model.progressive_rows(X, y)
+    slow = sl.LinearClassifier(R.AdaGrad(0.1), loss)
+    for i in range(30):
+        if len(slow.labels) == len(model.labels):
+            expected = slow.score_rows(X[i : i + 1])[0]
+            assert np.allclose(scores[i], expected, rtol=1e-9, atol=1e-12)
+        slow.learn_one(event(X[i]), y[i])
+
+
+def test_interactions_have_no_rows() -> None:
+    model = sl.LinearClassifier(features=sl.Names(interactions=[("a", "b")]))
+    with pytest.raises(ValueError, match="cross"):
+        model.learn_rows(np.ones((2, 2)), [0, 1])
+
+
+# -- matrices ---------------------------------------------------------------------------------
+
+
+def strange(X: Any) -> list[Any]:
+    """The same matrix in many clothes."""
+    csr = sp.csr_matrix(X)
+    twice = sp.csr_matrix(
+        (
+            np.repeat(csr.data / 2.0, 2),
+            np.repeat(csr.indices, 2),
+            2 * csr.indptr,
+        ),
+        shape=csr.shape,
+    )
+    full = sp.csr_matrix(
+        (X.ravel(), np.tile(np.arange(X.shape[1]), len(X)), X.shape[1] * np.arange(len(X) + 1)),
+        shape=X.shape,
+    )
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    strided = sp.csr_matrix(X)
+    strided.data = np.repeat(strided.data, 2)[::2]
+    strided.indices = np.repeat(strided.indices, 2)[::2]
+    return [
+        X.tolist(),
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=1)[:, ::2],
+        X[::-1][::-1],
+        X.astype(">f8"),
+        X.astype(np.longdouble),
+        csr,
+        sp.csr_array(X),
+        sp.csc_matrix(X),
+        sp.coo_array(X),
+        sp.lil_matrix(X),
+        twice,
+        full,
+        wide,
+        strided,
+    ]
+
+
+@pytest.mark.parametrize("case", range(15))
+def test_matrices_in_any_clothes(case: int) -> None:
+    X, y = dense()
+    labels = y > 0
+    plain = sl.DualAveragingClassifier(l1=0.01)
+    plain.learn_rows(X, labels)
+    other = sl.DualAveragingClassifier(l1=0.01)
+    clothed = strange(X)[case]
+    other.learn_rows(clothed, labels)
+    assert np.allclose(other.coef(5), plain.coef(5), rtol=1e-9)
+    assert np.allclose(other.score_rows(clothed), plain.score_rows(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.bool_, np.uint16])
+def test_numbers_of_any_type(dtype: Any) -> None:
+    X = (np.abs(dense()[0]) * 3).astype(dtype)
+    y = dense()[1] > 0
+    one, other = sl.DualAveragingClassifier(), sl.DualAveragingClassifier()
+    one.learn_rows(X, y)
+    other.learn_rows(sp.csr_array(X.astype(float)), y)
+    assert np.allclose(one.coef(5), other.coef(5))
+
+
+def test_empty_matrices() -> None:
+    model = sl.LinearClassifier()
+    assert model.score_rows(np.empty((0, 3))).shape == (0,)
+    model.learn_rows(np.empty((0, 3)), [])
+    model.learn_rows(sp.csr_array((0, 3)), [])
+    model.learn_rows(np.empty((2, 0)), [0, 1])
+    assert model.steps == 2
+    assert model.score_rows(np.empty((2, 0))).shape == (2,)
+    for X in ([], [1.0, 2.0], np.float64(3.0), np.ones((2, 2, 2))):
+        with pytest.raises(ValueError, match="two dimensions"):
+            model.score_rows(X)
+
+
+def test_columns_come_and_go() -> None:
+    X, y = dense()
+    model = sl.DualAveragingClassifier()
+    model.learn_rows(X[:, :3], y > 0)
+    wide = model.score_rows(X)
+    assert np.allclose(wide, model.score_rows(X[:, :3]))
+    assert np.allclose(model.score_rows(X[:, :2]), X[:, :2] @ model.coef(2) + model.intercept)
+    assert model.coef(6)[3:].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_hashing_with_more_columns_than_slots() -> None:
+    X, y = dense()
+    model, folded = (sl.DualAveragingClassifier(features=sl.Hashing(bits=2)) for _ in range(2))
+    model.learn_rows(X, y > 0)
+    sums = X[:, :4].copy()
+    sums[:, 0] += X[:, 4]
+    folded.learn_rows(sums, y > 0)
+    assert np.allclose(model.coef(4), folded.coef(4))
+    assert np.allclose(model.score_rows(X), folded.score_rows(sums))
+
+
+def test_labels_in_any_clothes() -> None:
+    X, y = dense()
+    labels = (y > 0).astype(int)
+    expected = None
+    for form in (
+        labels,
+        labels.tolist(),
+        tuple(labels),
+        pd.Series(labels),
+        labels.astype(object),
+        labels.astype(bool),
+        labels.astype(np.uint8),
+        labels.astype(">i4"),
+        np.repeat(labels, 2)[::2],
+    ):
+        model = sl.DualAveragingClassifier()
+        model.learn_rows(X, form)
+        expected = model.weights if expected is None else expected
+        assert model.weights == expected
+
+
+# -- what was learnt --------------------------------------------------------------------------
+
+
+def test_what_was_learnt_fits_together() -> None:
+    X, y = dense(n=300)
+    model = sl.DualAveragingClassifier(l1=0.1, l2=0.01)
+    model.learn_rows(X, y > 0)
+    coef = model.coef(5)
+    assert model.weights == {j: w for j, w in enumerate(coef) if w != 0.0}
+    assert model.nonzero == np.count_nonzero(coef) == len(model.weights)
+    assert 0 < model.nonzero < 5
+    assert model.penalty_value == pytest.approx(0.1 * abs(coef).sum() + 0.005 * (coef @ coef))
+    assert model.steps == 300
+    assert np.allclose(model.score_rows(X), X @ coef + model.intercept)
+
+
+def test_before_learning() -> None:
+    for kind in (sl.LinearClassifier, sl.LinearRegressor, sl.PegasosClassifier):
+        model = kind()
+        assert model.score_one({"a": 1.0}) == 0.0
+        assert model.score_rows(np.ones((2, 3))).tolist() == [0.0, 0.0]
+        assert model.weights == {}
+        assert (model.intercept, model.nonzero, model.steps, model.penalty_value) == (0, 0, 0, 0)
+        assert model.coef(2).tolist() == [0.0, 0.0]
+
+
+# -- losses -----------------------------------------------------------------------------------
+
+
+def test_several_targets() -> None:
+    model = sl.LinearRegressor(R.AdaGrad(1.0), L.MultiSquared())
+    draw = np.random.default_rng(0)
+    for _ in range(500):
+        x = float(draw.normal())
+        model.learn_one({"x": x}, {"up": 2.0 * x + 1.0, "down": -x})
+    assert model.predict_one({"x": 1.0}) == pytest.approx({"up": 3.0, "down": -1.0}, abs=0.1)
+    assert set(model.weights) == {"up", "down"}
+    before = state_of(model)
+    for bad in ({"up": 1.0}, 1.0, {"up": 1.0, "down": None}, {"up": 1.0, "down": float("nan")}):
+        with pytest.raises(sl.BadEvent):
+            model.learn_one({"x": 1.0}, bad)
+    for columns in (1, 3):
+        with pytest.raises(sl.BadEvent):
+            model.learn_rows(np.ones((2, 1)), np.ones((2, columns)))
+    assert state_of(model) == before
+    model.learn_rows(np.ones((2, 1)), np.ones((2, 2)))
+
+
+def test_novelty_knows_what_it_saw() -> None:
+    model = sl.LinearClassifier(R.DualAveraging(), L.Novelty(), P.L2(0.01), fit_intercept=False)
+    for _ in range(200):
+        model.learn_one({"a": 1.0, "b": 1.0}, True)
+    assert model.score_one({"a": 1.0, "b": 1.0}) > 0.9
+    assert model.score_one({"c": 1.0}) == 0.0
+
+
+def test_costs_move_the_border() -> None:
+    draw = np.random.default_rng(0)
+    costs = {"b": {"a": 9.0}}
+    models = [
+        sl.LinearClassifier(R.AdaGrad(0.1), L.MulticlassHinge(cost, 1.0)) for cost in (None, costs)
+    ]
+    for _ in range(1000):
+        label = "ab"[int(draw.random() < 0.3)]
+        x = {"x": float(draw.normal() + (label == "b"))}
+        for model in models:
+            model.learn_one(x, label)
+    counts = [
+        sum(model.predict_one({"x": x}) == "b" for x in np.linspace(-3, 3)) for model in models
+    ]
+    assert counts[1] > counts[0]
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5, 0.9])
+def test_quantile_aims_at_the_quantile(tau: float) -> None:
+    draw = np.random.default_rng(0)
+    model = sl.LinearRegressor(R.DualAveraging(gamma=0.2), L.Quantile(tau))
+    y = draw.normal(size=5000)
+    model.learn_rows(np.empty((5000, 0)), y)
+    assert np.mean(y < model.predict_one({})) == pytest.approx(tau, abs=0.08)
+
+
+def test_poisson_predicts_counts() -> None:
+    draw = np.random.default_rng(0)
+    model = sl.LinearRegressor(R.AdaGrad(0.1), L.Poisson())
+    for _ in range(3000):
+        x = float(draw.random())
+        model.learn_one({"x": x}, int(draw.poisson(np.exp(1.0 + x))))
+    assert model.predict_one({"x": 0.5}) == pytest.approx(np.exp(1.5), rel=0.15)
+    for bad in (-1.0, float("nan")):
+        with pytest.raises(sl.BadEvent):
+            model.learn_one({"x": 1.0}, bad)
+        with pytest.raises(sl.BadEvent):
+            model.learn_rows(np.ones((1, 1)), [bad])
+
+
+# -- refusals ---------------------------------------------------------------------------------
+
+REFUSED = [
+    (sl.LinearClassifier, {"rule": R.Pegasos()}, "L2"),
+    (
+        sl.LinearClassifier,
+        {"rule": R.Pegasos(), "penalty": P.ElasticNet(0.1, 0.1)},
+        "DualAveraging",
+    ),
+    (sl.LinearClassifier, {"penalty": P.L1(0.1)}, "DualAveraging or FTRLProximal"),
+    (sl.LinearClassifier, {"rule": R.CoinBetting(), "penalty": P.L1(0.1)}, "DualAveraging"),
+    (sl.LinearRegressor, {"loss": L.Hinge()}, "LinearClassifier"),
+    (sl.LinearRegressor, {"loss": L.Softmax(), "rule": R.AdaGrad(0.1)}, "LinearClassifier"),
+    (sl.LinearClassifier, {"loss": L.Squared()}, "LinearRegressor"),
+    (sl.LinearClassifier, {"loss": L.MultiSquared(), "rule": R.AdaGrad(0.1)}, "LinearRegressor"),
+    (sl.LinearClassifier, {"loss": L.Softmax()}, "AdaGrad"),
+    (sl.LinearClassifier, {"batch": 2}, "batch=1"),
+    (
+        sl.LinearClassifier,
+        {"rule": R.ExponentiatedDualAveraging(), "penalty": P.Simplex()},
+        "fit_intercept=False",
+    ),
+    (sl.LinearClassifier, {"rule": R.ExponentiatedDualAveraging()}, "Simplex"),
+    (sl.LinearClassifier, {"rule": R.DualAveraging(), "loss": L.SquaredHinge(0)}, "threshold > 0"),
+    (sl.LinearClassifier, {"rule": R.DualAveraging(schedule="zero")}, "strongly convex"),
+    (sl.LinearClassifier, {"rule": R.PrimalGradient(), "penalty": P.L2(0.1)}, "LpSquared"),
+    (
+        sl.LinearClassifier,
+        {"rule": R.AcceleratedDualAveraging(), "loss": L.Hinge()},
+        "SquaredHinge",
+    ),
+    (sl.LinearClassifier, {"average": "mean"}, "uniform"),
+    (sl.LinearClassifier, {"batch": 0}, "whole number"),
+    (sl.LinearClassifier, {"batch": "4"}, "whole number"),
+    (sl.LinearClassifier, {"batch": None}, "whole number"),
+    (sl.LinearClassifier, {"seed": -1}, "whole number"),
+    (sl.LinearClassifier, {"fit_intercept": "penalized"}, "penalised"),
+    (sl.LinearClassifier, {"class_weight": {0: -1.0}}, ">= 0"),
+    (sl.LinearClassifier, {"class_weight": "balanced"}, "maps labels"),
+    (sl.LinearClassifier, {"rule": P.L2(0.1)}, "not a rule"),
+    (sl.LinearClassifier, {"features": 20}, "Hashing"),
+    (sl.PegasosClassifier, {"l2": 0.0}, "L2"),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "remedy"), REFUSED)
+def test_refused_with_the_nearest_allowed(
+    kind: type[Any], options: dict[str, Any], remedy: str
+) -> None:
+    with pytest.raises(sl.Refused, match=remedy):
+        kind(**options)
+
+
+def test_a_third_class_where_there_can_be_none() -> None:
+    model = sl.LinearClassifier(R.DualAveraging(), L.Novelty(), P.L2(0.1))
+    model.learn_one({"a": 1.0}, "x")
+    model.learn_one({"a": 1.0}, "y")
+    before = state_of(model)
+    with pytest.raises(sl.BadEvent, match="Logistic"):
+        model.learn_one({"b": 1.0}, "z")
+    with pytest.raises(sl.BadEvent, match="Logistic"):
+        model.learn_rows(np.ones((2, 2)), ["x", "z"])
+    assert state_of(model) == before
+
+
+def test_costs_by_number_are_for_numbered_labels() -> None:
+    model = sl.LinearClassifier(R.AdaGrad(0.1), L.MulticlassHinge([[0, 2], [1, 0]]))
+    with pytest.raises(sl.BadEvent, match="mapping"):
+        model.learn_one({"a": 1.0}, "ham")
+    model.learn_one({"a": 1.0}, 1)
+    model.learn_one({"a": -1.0}, 0)
+    assert model.predict_one({"a": 1.0}) == 1
+
+
+# -- chance, divergence, threads --------------------------------------------------------------
+
+
+def test_a_seed_makes_chance_repeatable() -> None:
+    X, y = dense()
+    shown = []
+    for seed in (1, 1, 2):
+        model = sl.DualAveragingClassifier(average="random", seed=seed)
+        model.learn_rows(X, y > 0)
+        shown.append(model.weights)
+    assert shown[0] == shown[1] != shown[2]
+
+
+@pytest.mark.parametrize("average", ["last", "uniform"])
+def test_divergence_is_raised(average: str) -> None:
+    model = sl.LinearRegressor(R.GradientDescent(1e200), average=average)
+    model.learn_one({"a": 1e100}, 1e100)
+    with pytest.raises(sl.Diverged):  # noqa: PT012 - the step at which it shows is not known
+        for _ in range(5):
+            before = state_of(model)
+            model.learn_one({"a": 1e100}, 1e100)
+    assert state_of(model) == before
+    with pytest.raises(sl.Diverged):
+        model.learn_rows(np.full((3, 1), 1e300), [1.0, 2.0, 3.0])
+
+
+def test_two_learners_on_two_threads() -> None:
+    X, y = dense(n=2000, d=20)
+    models = [sl.LinearClassifier() for _ in range(2)]
+    threads = [threading.Thread(target=m.learn_rows, args=(X, y > 0)) for m in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    alone = sl.LinearClassifier()
+    alone.learn_rows(X, y > 0)
+    assert [state_of(m) for m in models] == [state_of(alone)] * 2
+
+
+def test_one_learner_on_two_threads_is_refused() -> None:
+    """Needs streamlearn/engine/model.pyx to look whether the learner is at work."""
+    X, y = np.ones((200_000, 20)), np.zeros(200_000)
+    y[::2] = 1.0
+    model = sl.LinearClassifier()
+    model.learn_rows(X[:2], y[:2])
+    thread = threading.Thread(target=model.learn_rows, args=(X, y))
+    thread.start()
+    refused = 0
+    while thread.is_alive():
+        try:
+            model.learn_one({0: 1.0}, 1.0)
+        except RuntimeError:
+            refused += 1
+            for attempt in (
+                lambda: model.score_one({0: 1.0}),
+                lambda: model.score_rows(X[:2]),
+                lambda: model.learn_rows(X[:2], y[:2]),
+            ):
+                with contextlib.suppress(RuntimeError):
+                    attempt()
+    thread.join()
+    assert refused > 0
+    assert model.predict_one({0: 1.0}) in {0.0, 1.0}

@@ -1,0 +1,211 @@
+"""Model files: what is saved goes on to the bit; what is damaged is never loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamlearn as sl
+from streamlearn import modelfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+L = sl.losses
+AVERAGES = ("last", "uniform", "tail", "random")
+
+
+def presets() -> list[type[Any]]:
+    found = [getattr(sl, name) for name in sl.__all__]
+    return [
+        kind
+        for kind in found
+        if inspect.isclass(kind) and issubclass(kind, sl.LinearClassifier | sl.LinearRegressor)
+    ]
+
+
+def taught(model: Any, labels: list[Any], n: int = 40, seed: int = 0) -> Any:
+    draw = np.random.default_rng(seed)
+    for _ in range(n):
+        k = int(draw.integers(len(labels)))
+        model.learn_one({"x": float(draw.normal() + k), "user": f"u{k}", 3: 1.0}, labels[k])
+    return model
+
+
+def again(model: Any, path: Path) -> Any:
+    model.save(path)
+    return type(model).load(path)
+
+
+def assert_same_future(one: Any, other: Any, labels: list[Any]) -> None:
+    assert modelfile.pack(one._state()) == modelfile.pack(other._state())
+    for model in (one, other):
+        taught(model, labels, 20, seed=1)
+    assert modelfile.pack(one._state()) == modelfile.pack(other._state())
+    assert one.score_one({"x": 0.3, "user": "u1"}) == other.score_one({"x": 0.3, "user": "u1"})
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("kind", presets(), ids=lambda kind: kind.__name__)
+def test_every_estimator_goes_on_from_its_file(
+    kind: type[Any], average: str, tmp_path: Path
+) -> None:
+    labels = [1.5, -2.0, 0.25] if issubclass(kind, sl.LinearRegressor) else ["a", "b", "c"]
+    model = taught(kind(average=average, seed=3), labels)
+    assert_same_future(model, again(model, tmp_path / "m"), labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"),
+    [
+        ({"rule": sl.rules.AdaGrad(0.1), "loss": L.Softmax(), "batch": 3}, ["a", "b", "c"]),
+        (
+            {
+                "rule": sl.rules.AdaGrad(0.1),
+                "loss": L.MulticlassHinge({"spec": {"params": 4.0}}, 0.5),
+                "penalty": sl.penalties.L1(0.01),
+            },
+            ["spec", "params", "c"],
+        ),
+        ({"rule": sl.rules.Mixture((sl.rules.CoinBetting(),)), "fit_intercept": False}, [0, 1]),
+        ({"features": sl.Hashing(bits=6), "class_weight": {"features": 2.0}}, ["features", "b"]),
+        ({"features": sl.Names(interactions=[("x", "user")]), "class_weight": {1: 0.5}}, [1, 2]),
+        ({"rule": sl.rules.DualAveraging(), "batch": 7}, [True, False]),
+        ({}, [("a", 1), ("b", (2, None))]),
+        ({}, [b"\x00", b"\xff", "\ud800", "é"]),
+        ({}, [1, 2.5, -(10**30)]),
+    ],
+)
+def test_options_and_labels_go_on(
+    options: dict[str, Any], labels: list[Any], tmp_path: Path
+) -> None:
+    model = taught(sl.LinearClassifier(**options), labels)
+    loaded = again(model, tmp_path / "m")
+    assert loaded.labels == model.labels
+    assert [type(label) for label in loaded.labels] == [type(label) for label in model.labels]
+    assert loaded._get_params() == model._get_params()
+    assert_same_future(model, loaded, labels)
+
+
+def test_several_targets_go_on(tmp_path: Path) -> None:
+    model = sl.LinearRegressor(sl.rules.AdaGrad(0.1), L.MultiSquared())
+    labels = [{"u": 1.0, "v": 2.0}, {"u": 0.0, "v": -1.0}]
+    taught(model, labels)
+    assert_same_future(model, again(model, tmp_path / "m"), labels)
+
+
+def small() -> bytes:
+    model = taught(sl.LinearClassifier(sl.rules.AdaGrad(0.1)), ["a", "b"], 5)
+    return modelfile.pack(model._state())
+
+
+SMALL = small()
+
+
+def test_a_flipped_bit_is_noticed_wherever_it_is() -> None:
+    for place in range(len(SMALL)):
+        damaged = bytearray(SMALL)
+        damaged[place] ^= 1 << (place % 8)
+        with pytest.raises(sl.ModelFileError):
+            modelfile.unpack(bytes(damaged))
+
+
+def test_a_truncated_file_is_noticed_wherever_it_ends() -> None:
+    for length in range(len(SMALL)):
+        with pytest.raises(sl.ModelFileError):
+            modelfile.unpack(SMALL[:length])
+
+
+@given(st.binary(max_size=200), st.integers(0, len(SMALL)), st.integers(0, 20))
+def test_no_other_error_and_no_wrong_model(new: bytes, place: int, dropped: int) -> None:
+    damaged = SMALL[:place] + new + SMALL[place + dropped :]
+    if damaged != SMALL:
+        with pytest.raises(sl.ModelFileError):
+            modelfile.unpack(damaged)
+
+
+def signed(body: bytes) -> bytes:
+    return body + hashlib.blake2b(body, digest_size=modelfile.DIGEST).digest()
+
+
+def test_a_newer_file_asks_for_an_upgrade() -> None:
+    start = len(modelfile.MAGIC)
+    newer = modelfile.HEAD.pack(modelfile.VERSION + 1, 3)
+    body = SMALL[:start] + newer + SMALL[start + modelfile.HEAD.size : -modelfile.DIGEST]
+    with pytest.raises(sl.ModelFileError, match="upgrade"):
+        modelfile.unpack(signed(body))
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"{", b"\xff", b"[" * 100_000, b'{"$array": ["<f8", [9]]}']
+)
+def test_a_sound_file_of_others_is_refused(header: bytes) -> None:
+    head = modelfile.HEAD.pack(modelfile.VERSION, len(header))
+    with pytest.raises(sl.ModelFileError):
+        modelfile.unpack(signed(modelfile.MAGIC + head + header))
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], {}, {"estimator": "LinearClassifier"}, {"estimator": 1}]
+)
+def test_a_sound_file_that_is_no_model_is_refused(data: Any, tmp_path: Path) -> None:
+    modelfile.write(tmp_path / "m", data)
+    with pytest.raises(sl.ModelFileError):
+        sl.LinearClassifier.load(tmp_path / "m")
+
+
+def test_nothing_in_a_file_is_pickled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("pickle was used")
+
+    model = taught(sl.LinearClassifier(), ["a", "b"])
+    for name in ("load", "loads", "dump", "dumps"):
+        monkeypatch.setattr(pickle, name, refuse)
+    again(model, tmp_path / "m")
+    assert b"numpy" not in (tmp_path / "m").read_bytes()
+
+
+def test_equal_models_have_equal_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        taught(sl.LinearClassifier(class_weight={"a": 2.0}), ["a", "b"]).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    sl.LinearClassifier.load(tmp_path / "one").save(tmp_path / "three")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "three").read_bytes()
+
+
+def test_labels_that_a_file_cannot_hold(tmp_path: Path) -> None:
+    model = taught(sl.LinearClassifier(), [frozenset("a"), frozenset("b")])
+    with pytest.raises(sl.ModelFileError, match="labels must be"):
+        model.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_kind_names_the_right_one(tmp_path: Path) -> None:
+    sl.PegasosClassifier().save(tmp_path / "m")
+    assert isinstance(sl.LinearClassifier.load(tmp_path / "m"), sl.PegasosClassifier)
+    with pytest.raises(sl.ModelFileError, match=r"PegasosClassifier\.load"):
+        sl.LinearRegressor.load(tmp_path / "m")
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m"
+    model = taught(sl.LinearClassifier(), ["a", "b"])
+    model.save(path)
+    old = path.read_bytes()
+    taught(model, ["a", "b"])
+
+    def full(_: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="disk full"):
+        model.save(path)
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
