@@ -4,16 +4,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlearn.engine.learner import Learner
+from streamlearn.engine.learner import Joint, OneVersusRest, Single
 from streamlearn.engine.rows import Rows
 from streamlearn.features.reader import Reader
 
 _Array: TypeAlias = NDArray[np.float64]
+_Learner: TypeAlias = Single | OneVersusRest | Joint
 
 class Model:
-    learner: Learner
+    learner: _Learner
     def __init__(
-        self, reader: Reader, learner: Learner, grows_when_scored: bool = False
+        self, reader: Reader, learner: _Learner, grows_when_scored: bool = False
     ) -> None: ...
     @property
     def reader(self) -> Reader: ...
