@@ -1,6 +1,6 @@
 """The default beside Vowpal Wabbit's optimisers: one pass, each row scored before it is learnt.
 
-python -m benchmarks.default [--data DIR] [--peers]
+python -m benchmarks.default [--data DIR] [--only NAME ...] [--peers]
 """
 
 import argparse
@@ -15,17 +15,11 @@ from benchmarks import data, peers, streams
 from benchmarks.report import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from benchmarks.data import Examples, Labels, Rows
 
 Losses: TypeAlias = dict[str, float]
 OURS = "streamlearn"
-MEMBERS: "Mapping[str, Callable[[], sl.rules.Rule]]" = {
-    "adaptive": lambda: sl.rules.NormalizedAdaptive(rate=4.0),
-    "newton": sl.rules.DiagonalNewton,
-    "coin": sl.rules.CoinBetting,
-}
+MEMBERS = sl.rules.Mixture().rules
 
 
 def log_loss(scores: "Labels", labels: "Labels") -> float:
@@ -63,6 +57,8 @@ def compare(
     ours = classify if loss == "logistic" else regress
     found: dict[str, Losses] = {}
     for source in sources:
+        if args.only and source.name not in args.only:
+            continue
         if not (args.data / source.file).exists():
             print(f"skipped {source.name}: no {source.file} in {args.data}")
             continue
@@ -102,16 +98,18 @@ def generated(args: argparse.Namespace) -> None:
     """The generated streams, beside the members that the default mixes."""
     lines = []
     for name in streams.STREAMS:
+        if args.only and name not in args.only:
+            continue
         rows, labels = streams.generate(name)
         vw = beside(data.Examples(name, rows, labels), loss="logistic")
         line = [name, f"{vw['default']:.4f}", f"{min(vw.values()):.4f}"]
         if not args.peers:
-            members = [classify(rows, labels, rule()) for rule in MEMBERS.values()]
+            members = [classify(rows, labels, rule) for rule in MEMBERS]
             ours = classify(rows, labels)
             line += [f"{loss:.4f}" for loss in (*members, ours)]
             line.append(f"{ours / min(members):.3f}{'*' if name in streams.MOVING else ''}")
         lines.append(line)
-    ours_head = [] if args.peers else [*MEMBERS, OURS, "/ best member"]
+    ours_head = [] if args.peers else [*map(repr, MEMBERS), OURS, "/ best member"]
     print(table(["stream", "VW default", "best of VW", *ours_head], lines))
     print("\n`*` the target moves: a mixture may follow it better than any member.")
 
@@ -120,6 +118,7 @@ def main() -> None:
     """Print the three tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.default", description=__doc__)
     parser.add_argument("--data", type=Path, default=data.HOME, help="where the data sets are")
+    parser.add_argument("--only", nargs="+", default=(), help="these sets and streams alone")
     parser.add_argument("--peers", action="store_true", help="leave our own side out")
     args = parser.parse_args()
     print("Progressive log-loss after one pass\n")

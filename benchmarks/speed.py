@@ -267,12 +267,17 @@ def _second_pass(rows: "Rows", labels: "Labels") -> Run:
     return partial(learner.learn_rows, rows, labels)
 
 
+def _each_learns(learners: "Sequence[sl.LinearClassifier]", work: Workload) -> None:
+    for learner in learners:
+        learner.learn_rows(work.rows, work.signs)
+
+
 def threads(work: Workload, rounds: int) -> str:
     """Two learners, one after the other and on two threads: how much faster."""
 
     def in_turn() -> Run:
         pair = [dual_averaging(), dual_averaging()]
-        return lambda: [each.learn_rows(work.rows, work.signs) for each in pair]
+        return partial(_each_learns, pair, work)
 
     def together() -> Run:
         pair = [dual_averaging(), dual_averaging()]

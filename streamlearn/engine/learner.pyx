@@ -503,9 +503,10 @@ cdef class OneVersusRest(Learner):
 
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         cdef Py_ssize_t k
-        cdef double p
+        cdef double p, label
         for k in range(self.outputs):
-            p = (<Single>self.each[k]).learn_one(row, 1.0 if y[0] == k else -1.0, weight, scores != NULL)
+            label = 1.0 if y[0] == k else -1.0
+            p = (<Single>self.each[k]).learn_one(row, label, weight, scores != NULL)
             if scores != NULL:
                 scores[k] = p
 
@@ -606,7 +607,7 @@ cdef class Joint(Learner):
         out.value = row.value
 
     cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil:
-        """The scores of a row with its intercept: those shown, or those that slopes are asked at."""
+        """The scores of a row with its intercept: those shown, or those slopes are asked at."""
         cdef Row wide, one
         cdef Py_ssize_t k
         cdef int slot

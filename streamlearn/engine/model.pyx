@@ -1,8 +1,6 @@
 """Events in, scores out: a reader of features and a learner, in one call per event."""
 
-from streamlearn.engine.learner cimport Learner
 from streamlearn.engine.rows cimport Rows
-from streamlearn.features.reader cimport Reader
 
 import numpy as np
 

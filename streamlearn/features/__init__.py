@@ -22,7 +22,7 @@ __all__ = ["Hashing", "Name", "Names", "Reader", "from_state"]
 Name = Union[str, int, tuple["Name", ...]]  # noqa: UP007 - recursive, so a string inside
 
 
-def from_state(state: dict[str, Any]) -> Names | Hashing:
+def from_state(state: Any) -> Names | Hashing:
     """The reader that a state describes.
 
     >>> reader = Names()

@@ -1,13 +1,15 @@
-from typing import Any, ClassVar, Self, TypeAlias, overload
+from typing import Any, ClassVar, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
+from streamlearn.spec import Spec
+
 _Array: TypeAlias = NDArray[np.float64]
 
 @disjoint_base
-class AnyLoss:
+class AnyLoss(Spec):
     kind: ClassVar[str]
     @property
     def curvature_bound(self) -> float: ...
@@ -21,12 +23,6 @@ class AnyLoss:
     def score_is_label(self) -> bool: ...
     @property
     def has_probability(self) -> bool: ...
-    @property
-    def params(self) -> dict[str, Any]: ...
-    @classmethod
-    def examples(cls) -> list[Self]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
 
 @disjoint_base
 class Loss(AnyLoss):

@@ -1,7 +1,8 @@
 # cython: auto_pickle=False
 """What every loss has: its faces for C and for Python, its identity, its implicit step.
 
-A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2); a curved one also `flow_at`.
+A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2); a curved one also
+`flow_at`.
 """
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt

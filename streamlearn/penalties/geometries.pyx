@@ -306,7 +306,7 @@ cdef class Entropy(Penalty):
         cdef double denominator = a * self.strength + b, top = 0.0, total, slope, m, move
         cdef double room = self.size / self.scale
         cdef Py_ssize_t j
-        cdef int i
+        cdef int _turn
         shape.bend = exponential
         shape.p = self.scale
         shape.scale = 1.0 / denominator if denominator > 0.0 else 0.0
@@ -316,7 +316,7 @@ cdef class Entropy(Penalty):
         # the largest slot alone fills the ball at this nu, so the root lies above, and Newton
         # on a convex falling function climbs to it
         shape.threshold = fmax(0.0, top - log1p(room))
-        for i in range(100):
+        for _turn in range(100):
             total = 0.0
             slope = 0.0
             for j in range(s.n):

@@ -2,7 +2,7 @@
 
 from libc.math cimport fabs
 
-from streamlearn.penalties.penalty cimport DualVector, Penalty, Shape, Watch
+from streamlearn.penalties.penalty cimport DualVector, Penalty, Shape
 
 from streamlearn.spec import number
 

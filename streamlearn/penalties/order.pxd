@@ -8,7 +8,9 @@ cdef class Order:
     cdef double* square
     cdef bint before(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     cdef void refresh(self, Py_ssize_t j) noexcept nogil
-    cdef void split(self, Py_ssize_t t, Py_ssize_t j, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
+    cdef void split(
+        self, Py_ssize_t t, Py_ssize_t j, Py_ssize_t* low, Py_ssize_t* high
+    ) noexcept nogil
     cdef Py_ssize_t merge(self, Py_ssize_t low, Py_ssize_t high) noexcept nogil
     cdef Py_ssize_t put(self, Py_ssize_t t, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t take(self, Py_ssize_t t, Py_ssize_t j) noexcept nogil

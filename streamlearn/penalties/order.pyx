@@ -65,21 +65,23 @@ cdef class Order:
         return self.key[i] < self.key[j] or (self.key[i] == self.key[j] and i < j)
 
     cdef void refresh(self, Py_ssize_t j) noexcept nogil:
-        cdef Py_ssize_t l = self.left[j], r = self.right[j]
+        cdef Py_ssize_t a = self.left[j], b = self.right[j]
         cdef double k = self.key[j]
         self.count[j] = 1
         self.total[j] = k
         self.square[j] = k * k
-        if l != NONE:
-            self.count[j] += self.count[l]
-            self.total[j] += self.total[l]
-            self.square[j] += self.square[l]
-        if r != NONE:
-            self.count[j] += self.count[r]
-            self.total[j] += self.total[r]
-            self.square[j] += self.square[r]
+        if a != NONE:
+            self.count[j] += self.count[a]
+            self.total[j] += self.total[a]
+            self.square[j] += self.square[a]
+        if b != NONE:
+            self.count[j] += self.count[b]
+            self.total[j] += self.total[b]
+            self.square[j] += self.square[b]
 
-    cdef void split(self, Py_ssize_t t, Py_ssize_t j, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
+    cdef void split(
+        self, Py_ssize_t t, Py_ssize_t j, Py_ssize_t* low, Py_ssize_t* high
+    ) noexcept nogil:
         """Into what comes before slot j's key and what comes after."""
         if t == NONE:
             low[0] = NONE
@@ -200,7 +202,9 @@ cdef class Order:
             if k > 0.0:
                 s += k * k
                 if r != NONE:
-                    s += self.square[r] - threshold * (2.0 * self.total[r] - self.count[r] * threshold)
+                    s += self.square[r] - threshold * (
+                        2.0 * self.total[r] - self.count[r] * threshold
+                    )
                 t = self.left[t]
             else:
                 t = r

@@ -5,11 +5,11 @@ from streamlearn.spec cimport Spec
 
 # What of the dual vector a penalty wants kept up to date.
 cdef enum Watch:
-    NOTHING    # its formula needs no more than the slot's own number
-    NORM       # |s|_2
-    POWER      # sum |s|^q
-    ORDER      # |s| (or -s) in order
-    EVERYTHING # a pass over all slots per event
+    NOTHING     # its formula needs no more than the slot's own number
+    NORM        # |s|_2
+    POWER       # sum |s|^q
+    ORDER       # |s| (or -s) in order
+    EVERYTHING  # a pass over all slots per event
 
 # How a slot's sum of gradients s becomes its weight:
 # w = scale * soft(s, threshold), or bend(shape, s, j) where a penalty needs another form.
@@ -38,7 +38,7 @@ cdef inline double read(const Shape* shape, double s, Py_ssize_t j) noexcept nog
 
 
 cdef class DualVector:
-    """The sums of gradients s_0 .. s_{n-1} of a rule, and what its penalty wants to know of them."""
+    """The sums of gradients s_0 .. s_{n-1} of a rule, and what its penalty asks of them."""
     cdef double* cells
     cdef int width
     cdef Py_ssize_t n

@@ -1,4 +1,6 @@
-"""Coin betting, slot by slot (Orabona, Tommasi, Training Deep Networks without Learning Rates, 2017).
+"""Coin betting, slot by slot.
+
+Orabona, Tommasi, Training Deep Networks without Learning Rates, 2017.
 
 Each slot bets a fraction of its winnings R on the sign of its next gradient:
 

@@ -6,12 +6,10 @@ dual averaging on the simplex with h the negative entropy (6); with a KL penalty
 t strength come in as in section 2.2.
 """
 
-from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.rules.dual_averaging cimport DualAveraging
 
 from streamlearn.penalties.geometries import KL
 from streamlearn.rules.needs import not_simplex, simplex
-from streamlearn.spec import number
 
 
 cdef class ExponentiatedDualAveraging(DualAveraging):

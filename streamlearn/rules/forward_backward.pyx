@@ -6,7 +6,7 @@ Slots left alone are lazy: w_j = scale * soft(v_j, drift - mark_j), where `drift
 thresholds of all steps and mark_j is its value when slot j was last touched.
 """
 
-from libc.math cimport INFINITY, fabs, sqrt
+from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.row cimport Row

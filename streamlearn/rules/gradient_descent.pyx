@@ -3,7 +3,7 @@
     w <- project_C( w - alpha_t (slope x + xi) ),   xi = l1 sgn(w) + l2 w
 """
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.row cimport Row

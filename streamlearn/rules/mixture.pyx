@@ -85,7 +85,9 @@ cdef class Mixture(Rule):
         cdef int k
         self.members = tuple(rule.bind(self.penalty, self.loss) for rule in self.rules)
         if self.penalty.on_simplex:
-            raise Refused("Mixture: weights on a simplex do not mix with an intercept; use the rule alone")
+            raise Refused(
+                "Mixture: weights on a simplex do not mix with an intercept; use the rule alone"
+            )
         self.count = len(self.members)
         self.lazy = all(type(m).whole and m.lazy for m in self.members)
         self.watchful = any((<Rule>m).watchful for m in self.members)

@@ -8,7 +8,7 @@ section 3.4: R starts small and grows by sqrt 2 whenever |w| comes near it; the 
 and w is carried over (Algorithm 3 as printed restarts w as well, which its Table 1 does not need).
 """
 
-from libc.math cimport INFINITY, fmin, sqrt
+from libc.math cimport fmin, sqrt
 
 from streamlearn.row cimport Row
 from streamlearn.rules.balanced cimport Balanced

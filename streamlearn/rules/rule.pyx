@@ -10,9 +10,8 @@ A member declares
 Growth of the table, memory count, save, load, copy and pickle follow from that declaration.
 """
 
-from libc.math cimport fabs
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
@@ -54,7 +53,7 @@ cdef class Ledger:
         return object.__sizeof__(self) + 24 * self.capacity
 
     cdef int reserve(self, Py_ssize_t n) except -1:
-        """Room for n steps: with as many as there are slots, settling them all costs O(1) a step."""
+        """Room for n steps: with as many as slots, settling them all costs O(1) a step."""
         if n > self.capacity:
             self.scales = <double*>room(self.scales, (n + 1) * sizeof(double))
             self.products = <double*>room(self.products, (n + 1) * sizeof(double))

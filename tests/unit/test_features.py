@@ -407,7 +407,7 @@ def test_columns_cost_nothing() -> None:
 
 def test_columns_read_in_order_need_no_entries() -> None:
     reader = Names()
-    reader.read_event({i: 1.0 for i in range(50)})
+    reader.read_event(dict.fromkeys(range(50), 1.0))
     assert reader.identity == 50
     assert reader.columns(80) is None
     assert reader.names() == list(range(80))
@@ -553,7 +553,7 @@ def test_an_event_that_reads_or_changes_while_it_is_read() -> None:
     reader = Names()
 
     class Odd(collections.UserDict[str, float]):
-        def items(self):  # type: ignore[no-untyped-def]
+        def items(self) -> Any:
             outer.clear()
             with pytest.raises(RuntimeError, match="middle"):
                 reader.read_event({"x": 1})

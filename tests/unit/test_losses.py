@@ -3,6 +3,7 @@
 import math
 import re
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ TABLE_1 = [
 
 
 @pytest.mark.parametrize(("loss", "f", "y", "value", "slope"), TABLE_1)
-def test_table_1(loss, f, y, value, slope):
+def test_table_1(loss: Any, f: Any, y: Any, value: Any, slope: Any) -> None:
     assert loss.value(f, y) == pytest.approx(value, rel=1e-14)
     assert loss.slope(f, y) == pytest.approx(slope, rel=1e-14)
 
@@ -63,7 +64,7 @@ def test_table_1(loss, f, y, value, slope):
         (sl.EpsilonInsensitive(0.5), 0.5, 1, 0),
     ],
 )
-def test_slope_at_the_kink(loss, f, y, slope):
+def test_slope_at_the_kink(loss: Any, f: Any, y: Any, slope: Any) -> None:
     assert loss.slope(float(f), y) == slope
 
 
@@ -79,26 +80,26 @@ def test_slope_at_the_kink(loss, f, y, slope):
         (sl.EpsilonInsensitive(0.5), 3, 1, 1.5),
     ],
 )
-def test_a_long_step_ends_at_the_kink(loss, p, y, kink, way):
+def test_a_long_step_ends_at_the_kink(loss: Any, p: Any, y: Any, kink: Any, way: Any) -> None:
     h = getattr(loss, way)(p, y, 100.0)
     assert p - 100 * h == pytest.approx(kink, abs=1e-12)
     assert getattr(loss, way)(kink, y, 100.0) == 0
 
 
-def test_quantile_aims_at_its_quantile():
+def test_quantile_aims_at_its_quantile() -> None:
     labels = np.arange(1.0, 101.0)
     total = [sl.Quantile(0.9).value(p, labels).sum() for p in np.arange(0, 101, 0.5)]
     assert np.argmin(total) * 0.5 == pytest.approx(90, abs=1)
 
 
-def excess(m, b, s):
-    """s b + e^m (e^(s b) - 1) - b, which is 0 for the flow of Logistic."""
+def excess(m: Any, b: Any, s: Any) -> Any:
+    """Return s b + e^m (e^(s b) - 1) - b, which is 0 for the flow of Logistic."""
     m, b, s = Decimal(m), Decimal(b), Decimal(s)
     return s * b + m.exp() * ((s * b).exp() - 1) - b
 
 
 @pytest.mark.parametrize("b", [1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e6, 1e300])
-def test_logistic_flow_is_exact(b):
+def test_logistic_flow_is_exact(b: Any) -> None:
     with localcontext(prec=700):
         for m in (-1e6, -37.5, -36.5, -5.0, 0.7, 36.5, 37.5):
             s = -sl.Logistic().flow(m, 1.0, b)
@@ -106,7 +107,7 @@ def test_logistic_flow_is_exact(b):
             assert excess(m, b, s * (1 - 1e-12)) < 0 < excess(m, b, s * (1 + 1e-12))
 
 
-def test_extremes_go_on_along_the_tangent():
+def test_extremes_go_on_along_the_tangent() -> None:
     loss = sl.Exponential()
     assert loss.slope(-1e6, 1) == loss.slope(-700.0, 1) == -math.exp(700)
     assert loss.value(-701.0, 1) == pytest.approx(2 * math.exp(700))
@@ -115,7 +116,7 @@ def test_extremes_go_on_along_the_tangent():
     assert sl.Squared().value(1e300, 0.0) == np.finfo(float).max
 
 
-def test_labels_and_responses():
+def test_labels_and_responses() -> None:
     poisson = sl.Poisson()
     assert poisson.is_label(0.0)
     assert poisson.is_label(2.5)
@@ -129,7 +130,7 @@ def test_labels_and_responses():
     assert sl.Novelty().is_label(0.0)
 
 
-def test_declared_properties():
+def test_declared_properties() -> None:
     assert [sl.Hinge(t).ball_proved for t in (0, 1, 1.5)] == [True, True, False]
     assert sl.Logistic().ball_proved
     assert sl.Exponential().ball_proved
@@ -173,7 +174,7 @@ def test_declared_properties():
         (sl.MultiSquared, [[math.inf]], "must be finite"),
     ],
 )
-def test_parameters(make, argument, message):
+def test_parameters(make: Any, argument: Any, message: Any) -> None:
     if message is None:
         assert make(argument) == make(float(argument))
         return
@@ -181,7 +182,7 @@ def test_parameters(make, argument, message):
         make(argument)
 
 
-def test_rescale_is_checked():
+def test_rescale_is_checked() -> None:
     with pytest.raises(ValueError, match=r"rescale is -1"):
         sl.MulticlassHinge(rescale=-1)
     with pytest.raises(ValueError, match=r"its power 100\.0 must be finite"):
@@ -192,7 +193,7 @@ COST = [[0, 1, 4], [0.5, 0, 2], [3, 1, 0]]
 F = [0.2, -0.3, 0.1]
 
 
-def test_multiclass_hinge():
+def test_multiclass_hinge() -> None:
     loss = sl.MulticlassHinge()
     assert loss.value(F, 1) == pytest.approx(1.5)
     assert loss.slope(F, 1).tolist() == [1, -1, 0]
@@ -200,7 +201,7 @@ def test_multiclass_hinge():
     assert loss.slope([1.0, 0.0, -1.0], 0).tolist() == [0, 0, 0]  # the kink: a tie with the truth
 
 
-def test_multiclass_hinge_with_costs():
+def test_multiclass_hinge_with_costs() -> None:
     loss = sl.MulticlassHinge(COST)
     assert loss.value(F, 0) == pytest.approx(3.9)
     assert loss.slope(F, 0).tolist() == [-1, 0, 1]
@@ -209,7 +210,7 @@ def test_multiclass_hinge_with_costs():
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
-def test_multiclass_hinge_rescaled(beta):
+def test_multiclass_hinge_rescaled(beta: Any) -> None:
     loss = sl.MulticlassHinge(COST, beta)
     for y in range(3):
         terms = [COST[y][i] ** beta * (F[i] - F[y] + COST[y][i]) for i in range(3)]
@@ -219,7 +220,7 @@ def test_multiclass_hinge_rescaled(beta):
         np.testing.assert_allclose(loss.slope(F, y), expected)
 
 
-def test_costs_by_label():
+def test_costs_by_label() -> None:
     loss = sl.MulticlassHinge({"a": {"b": 4.0, "z": 9.0}, "c": {"a": 0.5}}, rescale=1)
     with pytest.raises(ValueError, match="call bound"):
         loss.value(F, 0)
@@ -232,7 +233,7 @@ def test_costs_by_label():
     assert loss.params == {"cost": {"a": {"b": 4.0, "z": 9.0}, "c": {"a": 0.5}}, "rescale": 1.0}
 
 
-def test_costs_cannot_be_changed():
+def test_costs_cannot_be_changed() -> None:
     costs = {"a": {"b": 4.0}}
     loss = sl.MulticlassHinge(costs)
     costs["a"]["b"] = 5.0
@@ -241,14 +242,14 @@ def test_costs_cannot_be_changed():
     assert loss == sl.MulticlassHinge({"a": {"b": 4.0}})
 
 
-def test_softmax_keeps_its_digits():
+def test_softmax_keeps_its_digits() -> None:
     slope = sl.Softmax().slope([50.0, 0.0], 0)
     assert slope[1] == pytest.approx(math.exp(-50), rel=1e-14)
     assert slope[0] == -slope[1]
     assert sl.Softmax().value([1000.0, 0.0], 1) == 1000
 
 
-def test_metric():
+def test_metric() -> None:
     metric = np.array([[2.0, -0.5], [-0.5, 1.0]])
     r = np.array([1.5, -2.0])
     loss = sl.MultiSquared(metric)
@@ -257,7 +258,7 @@ def test_metric():
     assert sl.MultiSquared().value(r, [0.0, 0.0]) == pytest.approx(0.5 * r @ r)
 
 
-def test_base_classes_are_abstract():
+def test_base_classes_are_abstract() -> None:
     for cls in (sl.Loss, sl.VectorLoss):
         with pytest.raises(TypeError, match="abstract"):
             cls()

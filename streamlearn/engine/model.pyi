@@ -1,0 +1,26 @@
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlearn.engine.learner import Joint, OneVersusRest, Single
+from streamlearn.engine.rows import Rows
+from streamlearn.features.reader import Reader
+
+_Array: TypeAlias = NDArray[np.float64]
+_Learner: TypeAlias = Single | OneVersusRest | Joint
+
+class Model:
+    learner: _Learner
+    def __init__(
+        self, reader: Reader, learner: _Learner, grows_when_scored: bool = False
+    ) -> None: ...
+    @property
+    def reader(self) -> Reader: ...
+    def learn_one(self, event: Mapping[Any, Any], y: float, weight: float) -> None: ...
+    def check(self, event: Mapping[Any, Any]) -> None: ...
+    def learn_targets(self, event: Mapping[Any, Any], targets: _Array, weight: float) -> None: ...
+    def score_one(self, event: Mapping[Any, Any]) -> float: ...
+    def score_all(self, event: Mapping[Any, Any]) -> _Array: ...
+    def rows(self, X: Any, grow: bool) -> Rows: ...

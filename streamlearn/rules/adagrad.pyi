@@ -1,0 +1,6 @@
+from streamlearn.rules.rule import Rule
+
+class AdaGrad(Rule):
+    def __init__(self, step: float = 0.1) -> None: ...
+    @property
+    def step(self) -> float: ...

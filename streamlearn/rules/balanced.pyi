@@ -1,0 +1,12 @@
+from streamlearn.rules.scaled import Ballistic
+
+class Balanced(Ballistic):
+    R: float
+    curvature: float
+    since: float
+    @property
+    def radius(self) -> float | None: ...
+    @property
+    def gradient_bound(self) -> float | None: ...
+
+def optional(owner: str, name: str, value: object) -> float | None: ...

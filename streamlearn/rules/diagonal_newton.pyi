@@ -1,0 +1,6 @@
+from streamlearn.rules.guarded import Guarded
+
+class DiagonalNewton(Guarded):
+    def __init__(self, prior: float = 3.0) -> None: ...
+    @property
+    def prior(self) -> float: ...

@@ -1,0 +1,14 @@
+from numpy.typing import ArrayLike
+
+from streamlearn.rules.rule import Rule
+
+class Dual(Rule):
+    largest_gradient: float
+    spent: float
+    slots_at_start: float
+    watched: list[float]
+    @property
+    def rho(self) -> float: ...
+    def distance(self, u: ArrayLike | None) -> tuple[float, None] | tuple[None, str]: ...
+    def farthest(self) -> float: ...
+    def moved(self) -> str | None: ...

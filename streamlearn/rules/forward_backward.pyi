@@ -1,0 +1,15 @@
+from streamlearn.rules.rule import Rule
+from streamlearn.rules.scaled import Scaled
+from streamlearn.schedules import Schedule
+
+class ForwardBackward(Scaled):
+    def __init__(self, step: float | Schedule) -> None: ...
+    @property
+    def step(self) -> Schedule: ...
+
+class Thresholded(Rule):
+    def __init__(self, step: float | Schedule) -> None: ...
+    scale: float
+    drift: float
+    @property
+    def step(self) -> Schedule: ...

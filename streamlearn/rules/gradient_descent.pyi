@@ -1,0 +1,13 @@
+from streamlearn.rules.rule import Rule
+from streamlearn.rules.scaled import Scaled
+from streamlearn.schedules import Schedule
+
+class GradientDescent(Scaled):
+    def __init__(self, step: float | Schedule) -> None: ...
+    @property
+    def step(self) -> Schedule: ...
+
+class SignedGradientDescent(Rule):
+    def __init__(self, step: float | Schedule) -> None: ...
+    @property
+    def step(self) -> Schedule: ...

@@ -1,0 +1,5 @@
+from streamlearn.rules.rule import Rule
+
+class Guarded(Rule):
+    low: float
+    high: float

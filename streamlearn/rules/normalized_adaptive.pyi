@@ -1,0 +1,11 @@
+from streamlearn.rules.guarded import Guarded
+
+UPDATES: dict[str, int]
+
+class NormalizedAdaptive(Guarded):
+    def __init__(self, rate: float = 1.0, update: str = "explicit") -> None: ...
+    norm: float
+    @property
+    def rate(self) -> float: ...
+    @property
+    def kind(self) -> str: ...

@@ -1,0 +1,6 @@
+from streamlearn.rules.dual_averaging import DualAveraging
+
+class PNormDualAveraging(DualAveraging):
+    def __init__(self, gamma: float = 1.0, p: float | None = None) -> None: ...
+    @property
+    def p(self) -> float | None: ...

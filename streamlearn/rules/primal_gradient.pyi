@@ -1,0 +1,6 @@
+from streamlearn.rules.dual import Dual
+
+class PrimalGradient(Dual):
+    def __init__(self, radius: float | None = None) -> None: ...
+    @property
+    def radius(self) -> float | None: ...

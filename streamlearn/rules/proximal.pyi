@@ -1,0 +1,19 @@
+from streamlearn.rules.balanced import Balanced
+
+class Proximal(Balanced):
+    def __init__(
+        self,
+        radius: float | None = None,
+        gradient_bound: float | None = None,
+        project: bool | float | None = None,
+        horizon: float | None = None,
+    ) -> None: ...
+    @property
+    def horizon(self) -> float | None: ...
+
+class OptimisticProximal(Proximal):
+    def __init__(self, gradient_bound: float | None = None, accuracy: float = 0.0) -> None: ...
+    @property
+    def accuracy(self) -> float: ...
+
+def best_tau(l2: float, R: float, G: float, T: float) -> float: ...
