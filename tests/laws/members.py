@@ -84,9 +84,8 @@ def members(module: Any, base: type) -> list[Any]:
 
 RULES = members(sl.rules, sl.rules.Rule)
 PENALTIES = members(sl.penalties, sl.penalties.Penalty)
-ALL_LOSSES = members(sl.losses, sl.losses.Loss)
-# bases of losses are public too
-LOSSES = [loss for loss in ALL_LOSSES if not isinstance(loss, VectorLoss)]
+LOSSES = members(sl.losses, sl.losses.Loss)
+VECTOR_LOSSES = members(sl.losses, VectorLoss)
 
 
 def allowed(rule: Any, penalty: Any, loss: Any) -> bool:
