@@ -167,7 +167,7 @@ def stream(
         on = rng.choice(n, size=4, replace=False, p=often / often.sum())
         x[on] = rng.normal(size=4) * 0.4
     X[0] = 0.0
-    X[0, [n - 1, n - 2]] = 0.5, -0.3  # rare ones, early: a long time to catch up with
+    X[0, [n - 1, n - 2]] = 0.517, -0.331  # rare ones, early: a long time to catch up with
     truth = rng.normal(size=n)
     score = X @ truth + 0.3 * rng.normal(size=events)
     y = np.where(score > 0.1, 1.0, -1.0)
