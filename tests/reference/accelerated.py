@@ -10,7 +10,7 @@ from .rule import Rule, Vector
 class AcceleratedDualAveraging(Rule):
     """`w` is the output w_t, `query` the point u_{t+1} of the next gradient.
 
-    smoothness None: L = the loss's curvature bound times the largest |x|^2 so far.
+    smoothness None: L = the loss's curvature bound times the largest weight |x|^2 so far.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class AcceleratedDualAveraging(Rule):
         theta = 2.0 / (self.t + 2.0)  # theta_{t+1}
         return (1.0 - theta) * self.w + theta * self.v
 
-    def lipschitz(self, X: Vector) -> float:
-        self.largest = max(self.largest, float(np.max(np.sum(X**2, axis=1))))
+    def lipschitz(self, X: Vector, weight: Vector) -> float:
+        self.largest = max(self.largest, float(np.max(weight * np.sum(X**2, axis=1))))
         if self.smoothness is not None:
             return self.smoothness
         assert self.loss.smoothness is not None
@@ -52,7 +52,7 @@ class AcceleratedDualAveraging(Rule):
         g = (weight * self.loss.slope(X @ u, y)) @ X / len(y)
         self.s = self.s + alpha * g
         # 4. the exploration point: with h = 1/2 |v|^2 the problem is a prox
-        curvature = self.lipschitz(X) + beta
+        curvature = self.lipschitz(X, weight) + beta
         if curvature > 0.0:
             self.v = self.penalty.prox(-self.s / curvature, A / curvature)
         # 5. the output by interpolation

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .losses import Loss
-from .penalties import KL, L1, Penalty, Simplex, Zero, dual_map, gibbs, soft
+from .penalties import KL, ElasticNet, Penalty, Simplex, dual_map, gibbs, soft
 from .rule import Rule, Vector
 
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
@@ -49,7 +49,8 @@ class PNormDualAveraging(Rule):
         self, n: int, loss: Loss, penalty: Penalty, gamma: float = 1.0, p: float | None = None
     ) -> None:
         super().__init__(n, loss, penalty)
-        assert isinstance(penalty, L1 | Zero), "the closed form is for these"
+        assert isinstance(penalty, ElasticNet), "the closed form is for l1"
+        assert penalty.l2 == 0.0, "the closed form is for l1"
         self.gamma, self.l1 = gamma, penalty.l1
         q = max(2.0, float(np.log(n)))
         self.p = q / (q - 1.0) if p is None else p

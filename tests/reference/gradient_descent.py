@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .losses import Loss
-from .penalties import L1, Penalty, Zero
+from .penalties import ElasticNet, Penalty
 from .rule import Rule, Vector
 
 Step = float | tuple[str, float] | Callable[[int], float]
@@ -47,7 +47,8 @@ class TruncatedGradient(_Stepped):
         ceiling: float = np.inf,
     ) -> None:
         super().__init__(n, loss, penalty, step)
-        assert isinstance(penalty, L1 | Zero), "the truncation is that of l1"
+        assert isinstance(penalty, ElasticNet), "the truncation is that of l1"
+        assert penalty.l2 == 0.0, "the truncation is that of l1"
         self.l1, self.every, self.ceiling = penalty.l1, every, ceiling
 
     def move(self, X: Vector, y: Vector, weight: Vector) -> None:

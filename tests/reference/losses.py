@@ -32,6 +32,10 @@ class Loss:
     def flow(self, p: float, y: float, time: float) -> float:
         raise NotImplementedError
 
+    def score(self, y: float) -> float:
+        """The score that stands for the label y of a regression."""
+        return y
+
 
 def slide(slope: float, time: float, distance: float) -> float:
     """The flow where the slope is constant: straight on, at rest once it meets the kink."""
@@ -255,6 +259,9 @@ class Poisson(Loss):
         # z = exp(-p) obeys the linear dz/ds = 1 - y z
         gain = time if y == 0 else -np.expm1(-time * y) / y
         return float(-np.log1p(gain * (np.exp(p) - y)))
+
+    def score(self, y: float) -> float:
+        return float(np.log(y)) if y > 0 else -20.0
 
 
 class MulticlassHinge:

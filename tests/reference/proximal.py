@@ -4,6 +4,8 @@ f_t(w) = lambda/2 |w|^2 + loss; g_t is its whole subgradient at w_t. G_t is the 
 the largest |g_t| so far.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -80,8 +82,10 @@ class OptimisticProximal(_Curved):
         penalty: Penalty,
         gradient_bound: float | None = None,
         accuracy: float = 0.0,
+        project: Any = True,
     ) -> None:
         super().__init__(n, loss, penalty, gradient_bound)
+        self.project = project
         strength = penalty.l2
         if strength == 0.0 and accuracy > 0.0:
             raise ValueError("accuracy is measured by lambda: it needs an L2 strength above 0")
@@ -95,8 +99,11 @@ class OptimisticProximal(_Curved):
         self.rounds += 1
         self.tau_sum += self.balance(G**2 / self.R**2)
         self.descend(g)
-        if self.safe is not None:
-            self.w = project(self.w, self.safe.see(y, weight))
+        safe = self.safe.see(y, weight) if self.safe is not None else np.inf
+        if self.project is True:
+            self.w = project(self.w, safe)
+        elif self.project is not None and self.project is not False:
+            self.w = project(self.w, float(self.project))
         if norm(self.w) >= self.R - self.near:
             self.R *= np.sqrt(2.0)
             self.rounds = 0
@@ -113,7 +120,7 @@ class Proximal(_Curved):
         penalty: Penalty,
         radius: float | None = None,
         gradient_bound: float | None = None,
-        project: float | None = None,
+        project: Any = None,
         horizon: int | None = None,
     ) -> None:
         super().__init__(n, loss, penalty, gradient_bound)
@@ -122,7 +129,7 @@ class Proximal(_Curved):
             raise ValueError("a horizon needs the constants: a radius and a gradient_bound")
         self.inner = None
         if radius is None:
-            self.inner = OptimisticProximal(n, loss, penalty, gradient_bound)
+            self.inner = OptimisticProximal(n, loss, penalty, gradient_bound, 0.0, project)
 
     def move(self, X: Vector, y: Vector, weight: Vector) -> None:
         if self.inner is not None:

@@ -18,10 +18,10 @@ from .rule import Rule, Vector
 
 
 class Clip:
-    """[-50, 50]; for regression the range of the labels seen before (none yet: 0)."""
+    """[-50, 50]; for regression the range of the labels seen before, as scores (none yet: 0)."""
 
-    def __init__(self, regression: bool) -> None:
-        self.regression = regression
+    def __init__(self, loss: Loss) -> None:
+        self.loss, self.regression = loss, loss.regression
         self.low, self.high = np.inf, -np.inf
 
     def __call__(self, score: float) -> float:
@@ -30,13 +30,14 @@ class Clip:
         return float(np.clip(score, self.low, self.high)) if self.low <= self.high else 0.0
 
     def see(self, y: float) -> None:
-        self.low, self.high = min(self.low, y), max(self.high, y)
+        score = self.loss.score(y)
+        self.low, self.high = min(self.low, score), max(self.high, score)
 
 
 class _Tuned(Rule):
     def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
         super().__init__(n, loss, penalty)
-        self.clip = Clip(loss.regression)
+        self.clip = Clip(loss)
         self.score = 0.0
         self.seen_weights = self.w
 
@@ -131,7 +132,10 @@ class DiagonalNewton(_Scaled):
         B = weight * float(np.sum(u**2 / self.q))
         h = implicit(self.loss, p, y, B)
         self.w = self.w - weight * h * u / (self.q * s)
-        self.q = self.q + weight * self.loss.curvature(p, y) * u**2
+        bend = self.loss.curvature(p, y)
+        if bend == 0.0:  # straight pieces: the squared slope, as in online Newton steps
+            bend = float(self.loss.slope(p, y)) ** 2
+        self.q = self.q + weight * bend * u**2
 
 
 class CoinBetting(_Tuned):
@@ -168,6 +172,7 @@ DEFAULT: tuple[Maker, ...] = (
     partial(NormalizedAdaptive, rate=4.0),
     DiagonalNewton,
     CoinBetting,
+    partial(NormalizedAdaptive, rate=16.0, update="invariant"),
 )
 
 
@@ -189,7 +194,7 @@ class Mixture(Rule):
         super().__init__(n, loss, penalty)
         self.members = [make(n, loss, penalty) for make in (DEFAULT if rules is None else rules)]
         self.share = share
-        self.clip = Clip(loss.regression)
+        self.clip = Clip(loss)
         K = len(self.members)
         self.pi = np.full(K, 1.0 / K)
         self.c = np.zeros(K)
@@ -203,8 +208,9 @@ class Mixture(Rule):
             raise ValueError("one row at a time")
         x, label, K = X[0], float(y[0]), len(self.members)
         for k, member in enumerate(self.members):
-            seen = member.rescaled(x) if isinstance(member, _Tuned) else member.w
-            self.scores[k] = self.clip(float(x @ seen))
+            # members that tune themselves guard their scores, others do not
+            tuned = isinstance(member, _Tuned)
+            self.scores[k] = self.clip(float(x @ member.rescaled(x))) if tuned else x @ member.w
             self.member_loss[k] += weight[0] * float(self.loss.value(self.scores[k], label))
         p = self.score = float(self.pi @ self.scores)
         g = float(weight[0]) * float(self.loss.slope(p, label))

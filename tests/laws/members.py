@@ -1,0 +1,208 @@
+"""What the laws run over: every member there is, its parameters, its reference, and streams.
+
+Members are discovered. Their parameters are `Class.examples()`; `EXAMPLES` stands in for classes
+that do not say any yet.
+"""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+import streamlearn as sl
+from streamlearn.losses import VectorLoss
+from tests.reference import REFERENCE, losses, penalties
+from tests.reference.rule import Rule
+
+Vector = NDArray[np.float64]
+N = 14
+TOLERANCE = 1e-9
+
+CONSTANT, ROOT, INVERSE = (
+    sl.schedules.Constant(0.15),
+    sl.schedules.InverseSqrt(0.3),
+    sl.schedules.Inverse(0.8),
+)
+PRIOR = tuple(float(j) for j in range(1, N + 1))
+EXAMPLES: dict[str, tuple[tuple[Any, ...], ...]] = {
+    # penalties
+    "L1": ((0.02,), (0.0,)),
+    "L2": ((0.5,), (2.0,)),
+    "ElasticNet": ((0.01, 0.3), (0.03, 0.0)),
+    "Berhu": ((0.02, 0.1),),
+    "LInfinity": ((0.1,),),
+    "Ball": ((0.3,),),
+    "L1Ball": ((0.4,),),
+    "KL": ((0.2,), (0.5, PRIOR), (0.0,)),
+    "LpSquared": ((0.5, 1.4), (0.5, 2.0)),
+    "Entropy": ((0.4, 0.5), (0.5, 100.0, 0.5)),
+    # rules
+    "Pegasos": ((True,), (False,), (0.3,)),
+    "Adaptive": ((), (2.0, 3.0, 2.0), (0.4, None, 0.4)),
+    "Proximal": ((), (1.0,), (0.4, None, 0.4), (1.0, 2.0, 1.0, 60)),
+    "OptimisticProximal": ((), (2.0, 0.1)),
+    "DualAveraging": (
+        (),
+        (0.5, 0.03),
+        (9.0, 0.0, "constant"),
+        (1.0, 0.01, "log"),
+        (1.0, 0.0, "zero"),
+    ),
+    "PNormDualAveraging": ((), (0.5, 1.5), (1.0, 2.0)),
+    "AcceleratedDualAveraging": ((), (0.5, 2.0)),
+    "ExponentiatedDualAveraging": ((), (0.3,)),
+    "PrimalGradient": ((), (0.3,)),
+    "GradientDescent": ((0.1,), (ROOT,), (INVERSE,)),
+    "TruncatedGradient": ((CONSTANT,), (ROOT, 3), (ROOT, 2, 0.1)),
+    "ForwardBackward": ((0.1,), (ROOT,), (INVERSE,)),
+    "AdaGrad": ((0.1,),),
+    "AdaGradDualAveraging": ((0.3,), (0.5, 0.2)),
+    "FTRLProximal": ((), (0.2, 0.5)),
+    "NormalizedAdaptive": ((), (4.0, "implicit"), (16.0, "invariant")),
+    "DiagonalNewton": ((), (0.7,)),
+    "CoinBetting": ((), (0.5, 2.0)),
+    "Mixture": ((), ((sl.rules.CoinBetting(), sl.rules.AdaGrad(0.1)), 0.01)),
+}
+
+
+def examples(kind: Any) -> list[Any]:
+    if kind._examples == ((),) and kind.__name__ in EXAMPLES:
+        return [kind(*arguments) for arguments in EXAMPLES[kind.__name__]]
+    return list(kind.examples())
+
+
+def members(module: Any, base: type) -> list[Any]:
+    kinds = [getattr(module, name) for name in module.__all__]
+    found = [k for k in kinds if inspect.isclass(k) and issubclass(k, base) and k is not base]
+    return [example for kind in found for example in examples(kind)]
+
+
+RULES = members(sl.rules, sl.rules.Rule)
+PENALTIES = members(sl.penalties, sl.penalties.Penalty)
+LOSSES = members(sl.losses, sl.losses.Loss)
+VECTOR_LOSSES = members(sl.losses, VectorLoss)
+
+
+def allowed(rule: Any, penalty: Any, loss: Any) -> bool:
+    try:
+        rule.bind(penalty, loss)
+    except sl.rules.Refused:
+        return False
+    return True
+
+
+def pairs(*needed: Any) -> list[tuple[Any, Any]]:
+    """Rules and penalties that go together with some loss (one of `needed`)."""
+    few = needed or LOSSES
+    return [(r, p) for r in RULES for p in PENALTIES if any(allowed(r, p, loss) for loss in few)]
+
+
+def brief(value: Any) -> str:
+    """A test's id."""
+    return repr(value).replace(repr(PRIOR), "PRIOR")
+
+
+# -- the dense side ---------------------------------------------------------------------------------
+
+
+def dense_value(value: Any) -> Any:
+    """A parameter as the reference takes it."""
+    if isinstance(value, sl.schedules.Schedule):
+        names = {"Constant": "constant", "InverseSqrt": "inverse_sqrt", "Inverse": "inverse"}
+        return names[type(value).__name__], value.params["c"]
+    if isinstance(value, tuple) and value and isinstance(value[0], sl.rules.Rule):
+        return [maker(rule) for rule in value]
+    return value
+
+
+def maker(rule: Any) -> Any:
+    parameters = {name: dense_value(value) for name, value in rule.params.items()}
+    return partial(REFERENCE[type(rule).__name__], **parameters)
+
+
+def dense_penalty(penalty: Any) -> Any:
+    return getattr(penalties, type(penalty).__name__)(**penalty.params)
+
+
+def dense_loss(loss: Any) -> Any:
+    return getattr(losses, type(loss).__name__)(**loss.params)
+
+
+def dense(rule: Any, penalty: Any, loss: Any, n: int = N) -> Rule:
+    made: Rule = maker(rule)(n, dense_loss(loss), dense_penalty(penalty))
+    return made
+
+
+# -- streams ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Stream:
+    X: Vector
+    y: Vector
+    w: Vector
+    rows: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = scipy.sparse.csr_array(self.X)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@cache
+def stream(
+    kind: str, counts: bool = False, events: int = 72, n: int = N, seed: int = 0, weighed: bool = True
+) -> Stream:
+    """Rows of four columns of n, some of which are rare; labels that follow from them."""
+    rng = np.random.default_rng(seed)
+    often = 1.0 / np.arange(1.0, n + 1.0) ** 1.5
+    X = np.zeros((events, n))
+    for x in X:
+        on = rng.choice(n, size=4, replace=False, p=often / often.sum())
+        x[on] = rng.normal(size=4) * 0.4
+    X[0] = 0.0
+    X[0, [n - 1, n - 2]] = 0.517, -0.331  # rare ones, early: a long time to catch up with
+    truth = rng.normal(size=n)
+    score = X @ truth + 0.3 * rng.normal(size=events)
+    y = np.where(score > 0.1, 1.0, -1.0)
+    if kind == "one-class":
+        y = np.ones(events)
+    elif kind == "regression":
+        y = rng.poisson(np.exp(score)).astype(float) if counts else score
+    w = rng.choice([1.0, 1.0, 1.0, 0.0, 0.4, 2.5] if weighed else [1.0], size=events)
+    return Stream(X, y, w)
+
+
+def stream_for(loss: Any, **options: Any) -> Stream:
+    counts = not loss.is_label(-0.5) and loss.kind == "regression"
+    return stream(loss.kind, counts, **options)
+
+
+def estimator(rule: Any, penalty: Any, loss: Any, **options: Any) -> Any:
+    kind = sl.LinearRegressor if loss.kind in {"regression", "multitarget"} else sl.LinearClassifier
+    return kind(rule, loss, penalty, **{"fit_intercept": False, **options})
+
+
+def batches(data: Stream, size: int) -> Iterator[tuple[int, Sequence[int]]]:
+    """Where a batch of events of weight > 0 is complete, and its events."""
+    held: list[int] = []
+    for i in range(len(data)):
+        if data.w[i] > 0.0:
+            held.append(i)
+        if len(held) == size:
+            yield i + 1, held
+            held = []
+
+
+def close(one: Any, other: Any, tolerance: float = TOLERANCE) -> None:
+    """Equal relative to the largest."""
+    other = np.asarray(other)
+    assert np.isfinite(other).all()
+    top = max(float(np.abs(other).max(initial=0.0)), 1e-9)
+    np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * top)
