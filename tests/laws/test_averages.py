@@ -16,7 +16,7 @@ each_pair = pytest.mark.parametrize(("rule", "penalty"), pairs(LOGISTIC), ids=br
 
 def compare(rule: Any, penalty: Any, data: Stream, stops: list[int]) -> None:
     slow = dense(rule, penalty, LOGISTIC, data.X.shape[1])
-    iterates = []
+    iterates: list[Any] = []
     at: dict[int, list[Any]] = {}
     for i in range(len(data)):
         if i in stops:
@@ -97,7 +97,7 @@ def test_averages_when_a_step_forgets_everything(c: float) -> None:
 def test_random_is_one_of_the_iterates(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
     last = estimator(rule, penalty, LOGISTIC)
-    iterates = []
+    iterates: list[Any] = []
     for i in range(len(data)):
         last.learn_rows(data.rows[:1], data.y[:1], np.zeros(1))  # makes all columns known
         if data.w[i] > 0.0:
@@ -113,7 +113,7 @@ def test_random_is_uniform() -> None:
     data = stream_for(LOGISTIC, events=10, weighed=False)
     rule, penalty = sl.rules.GradientDescent(0.3), sl.penalties.Zero()
     last = estimator(rule, penalty, LOGISTIC)
-    iterates = []
+    iterates: list[Any] = []
     for i in range(10):
         iterates.append(last.coef(N))
         last.learn_rows(data.rows[i : i + 1], data.y[i : i + 1])
