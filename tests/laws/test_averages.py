@@ -93,6 +93,20 @@ def test_averages_when_a_step_forgets_everything(c: float) -> None:
     compare(rule, sl.penalties.L2(1.0), data, [1, 2, 3, 4, 5, 6, 40])
 
 
+@pytest.mark.parametrize(
+    ("rule", "penalty"),
+    [
+        (sl.rules.ForwardBackward(0.5), sl.penalties.L2(0.5)),
+        (sl.rules.ForwardBackward(0.5), sl.penalties.ElasticNet(0.001, 0.5)),
+        (sl.rules.GradientDescent(0.5), sl.penalties.L2(0.5)),
+    ],
+    ids=brief,
+)
+def test_averages_when_weights_decay_fast(rule: Any, penalty: Any) -> None:
+    """The common scale falls geometrically: its sum since a late step must not cancel."""
+    compare(rule, penalty, stream_for(LOGISTIC, events=400, weighed=False), [64, 200, 300])
+
+
 @each_pair
 def test_random_is_one_of_the_iterates(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
