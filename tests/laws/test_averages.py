@@ -16,7 +16,7 @@ each_pair = pytest.mark.parametrize(("rule", "penalty"), pairs(LOGISTIC), ids=br
 
 def compare(rule: Any, penalty: Any, data: Stream, stops: list[int]) -> None:
     slow = dense(rule, penalty, LOGISTIC, data.X.shape[1])
-    iterates = []
+    iterates: list[Any] = []
     at: dict[int, list[Any]] = {}
     for i in range(len(data)):
         if i in stops:
@@ -93,11 +93,25 @@ def test_averages_when_a_step_forgets_everything(c: float) -> None:
     compare(rule, sl.penalties.L2(1.0), data, [1, 2, 3, 4, 5, 6, 40])
 
 
+@pytest.mark.parametrize(
+    ("rule", "penalty"),
+    [
+        (sl.rules.ForwardBackward(0.5), sl.penalties.L2(0.5)),
+        (sl.rules.ForwardBackward(0.5), sl.penalties.ElasticNet(0.001, 0.5)),
+        (sl.rules.GradientDescent(0.5), sl.penalties.L2(0.5)),
+    ],
+    ids=brief,
+)
+def test_averages_when_weights_decay_fast(rule: Any, penalty: Any) -> None:
+    """The common scale falls geometrically: its sum since a late step must not cancel."""
+    compare(rule, penalty, stream_for(LOGISTIC, events=400, weighed=False), [64, 200, 300])
+
+
 @each_pair
 def test_random_is_one_of_the_iterates(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
     last = estimator(rule, penalty, LOGISTIC)
-    iterates = []
+    iterates: list[Any] = []
     for i in range(len(data)):
         last.learn_rows(data.rows[:1], data.y[:1], np.zeros(1))  # makes all columns known
         if data.w[i] > 0.0:
@@ -113,7 +127,7 @@ def test_random_is_uniform() -> None:
     data = stream_for(LOGISTIC, events=10, weighed=False)
     rule, penalty = sl.rules.GradientDescent(0.3), sl.penalties.Zero()
     last = estimator(rule, penalty, LOGISTIC)
-    iterates = []
+    iterates: list[Any] = []
     for i in range(10):
         iterates.append(last.coef(N))
         last.learn_rows(data.rows[i : i + 1], data.y[i : i + 1])

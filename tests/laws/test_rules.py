@@ -168,6 +168,12 @@ def test_weight_zero_changes_nothing(rule: Any, penalty: Any) -> None:
     assert same(before, flat(model._state()))
 
 
+def test_a_label_of_weight_0_is_not_met() -> None:
+    model = estimator(sl.rules.Pegasos(), sl.penalties.L2(0.1), LOGISTIC)
+    model.learn_rows(np.eye(3), np.array(["a", "b", "c"]), np.array([1.0, 1.0, 0.0]))
+    assert model.labels == ["a", "b"]
+
+
 # -- resume ---------------------------------------------------------------------------------------
 
 
@@ -303,10 +309,10 @@ def test_a_free_intercept_has_threshold_0(rho: float) -> None:
 
 @each_logistic
 def test_classes_are_mirrored(rule: Any, penalty: Any) -> None:
-    data = stream_for(LOGISTIC)
+    data = stream_for(LOGISTIC, weighed=False)
     positive = data.y > 0
     free = not penalty.on_simplex
-    expected = None
+    expected: Any = None
     for labels in (
         data.y,
         positive,
@@ -318,7 +324,7 @@ def test_classes_are_mirrored(rule: Any, penalty: Any) -> None:
         model.learn_rows(data.rows, labels, data.w)
         scores = model.score_rows(data.rows)
         expected = scores if expected is None else expected
-        if labels.dtype.kind == "U" and positive[np.flatnonzero(data.w)[0]]:
+        if labels.dtype.kind == "U" and positive[0]:
             scores = -scores if free else scores  # of strings the second one is the positive one
         if free or labels.dtype.kind != "U":
             close(scores, expected)

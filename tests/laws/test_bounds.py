@@ -1,0 +1,157 @@
+"""The regret is below the paper's bound wherever a bound is given; elsewhere a reason is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from tests.laws.members import N, Vector, allowed, brief, estimator, pairs, stream_for
+
+LOSSES = [
+    sl.losses.Logistic(),
+    sl.losses.Hinge(),
+    sl.losses.Hinge(2.5),
+    sl.losses.SquaredHinge(),
+    sl.losses.Squared(),
+    sl.losses.Absolute(),
+    sl.losses.Novelty(),
+]
+BOUNDED = {
+    *("Pegasos", "Adaptive", "Proximal", "DualAveraging", "PNormDualAveraging"),
+    *("ExponentiatedDualAveraging", "PrimalGradient"),
+}
+PAIRS = pairs(*LOSSES)
+each_pair = pytest.mark.parametrize(("rule", "penalty"), PAIRS, ids=brief)
+
+
+def brought(penalty: Any, v: Vector, step: float) -> Vector:
+    """Nearer to what the penalty likes (the prox, where that is quick)."""
+    slow = isinstance(penalty, sl.penalties.LpSquared)
+    return np.asarray(v / (1.0 + step * penalty.strength) if slow else penalty.prox(v, step))
+
+
+def best(penalty: Any, loss: Any, X: Vector, y: Vector, w: Vector, free: bool) -> list[Vector]:
+    """Points along proximal gradient steps on the whole objective; a free column 0 is not priced."""
+    total = float(w.sum())
+    step = 1.0 / (total * max(float(np.mean(np.sum(X**2, axis=1))), 0.1))
+    u = np.zeros(X.shape[1])
+    u[free:] = brought(penalty, u[free:], 1.0)
+    points = []
+    for k in range(1, 31):
+        g = (w * loss.slope(X @ u, y)) @ X
+        rate = 3.0 * step / np.sqrt(k)
+        v = u - rate * g
+        u = v.copy()
+        u[free:] = brought(penalty, v[free:], rate * np.count_nonzero(w))
+        if k % 10 == 0:
+            points.append(u)
+    return points
+
+
+def candidates(penalty: Any, loss: Any, X: Vector, y: Vector, w: Vector, free: bool) -> list[Vector]:
+    found = best(penalty, loss, X, y, w, free)
+    rng = np.random.default_rng(2)
+    n = X.shape[1]
+    for v in [*rng.normal(size=(4, n)), np.zeros(n)]:
+        z = v.copy()
+        z[free:] = brought(penalty, v[free:], 0.1)
+        found.append(z)
+    if penalty.on_simplex:
+        return found + list(np.eye(n)[:3])
+    return [u * scale for u in found for scale in (1.0, 0.5, 0.1)]
+
+
+def check(rule: Any, penalty: Any, loss: Any, fit_intercept: Any, seed: int) -> int:
+    """How many points the regret was held against."""
+    data = stream_for(loss, events=50, seed=seed)
+    model = estimator(rule, penalty, loss, fit_intercept=fit_intercept)
+    model.learn_rows(data.rows[:1], data.y[:1], np.zeros(1))  # makes all columns known
+    spent = 0.0
+    for i in range(len(data)):
+        worth = model.penalty_value
+        p = model.progressive_rows(data.rows[i : i + 1], data.y[i : i + 1], data.w[i : i + 1])[0]
+        if data.w[i] > 0.0:
+            spent += worth + data.w[i] * loss.value(float(p), data.y[i])
+    X = data.X
+    free = fit_intercept is True and rule.intercept == "free"
+    if fit_intercept:
+        X = np.hstack([np.ones((len(X), 1)), X])
+    counted = 0
+    for u in candidates(penalty, loss, X, data.y, data.w, free):
+        b, weights = (float(u[0]), u[1:]) if fit_intercept else (0.0, u)
+        bound = model.regret_bound(weights, b)
+        reason = model.why_no_bound(weights, b)
+        assert (bound is None) == (reason is not None)
+        if bound is None:
+            assert len(str(reason).split()) > 4
+            continue
+        psi = penalty.value(u[1:] if free else u)
+        regret = spent - model.steps * psi - float(data.w @ loss.value(X @ u, data.y))
+        assert regret <= bound * (1 + 1e-9) + 1e-9
+        counted += 1
+        if not fit_intercept and not penalty.on_simplex:
+            geometry = penalty.params.get("p", rule.params.get("p", 2.0))
+            norm = 1.0 if isinstance(penalty, sl.penalties.Entropy) else geometry
+            if norm is not None and "rho" not in rule.params:
+                by_norm = model.regret_bound(float(np.linalg.norm(weights, norm)))
+                assert by_norm is None or by_norm >= bound * (1 - 1e-9)
+    return counted
+
+
+@each_pair
+def test_regret_is_below_the_bound(rule: Any, penalty: Any) -> None:
+    if type(rule).__name__ not in BOUNDED and type(rule).bound is sl.rules.Rule.bound:
+        return
+    turn = PAIRS.index((rule, penalty))
+    found = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
+    wishes = (False,) if penalty.on_simplex else (False, "penalised", True)
+    for k, wish in enumerate(wishes):
+        check(rule, penalty, found[(turn + k) % len(found)], wish, turn)
+
+
+@pytest.mark.parametrize(
+    ("rule", "penalty"),
+    [
+        (sl.rules.Pegasos(), sl.penalties.L2(0.5)),
+        (sl.rules.Pegasos(False), sl.penalties.L2(0.1)),
+        (sl.rules.Adaptive(0.4, None, 0.4), sl.penalties.L2(0.1)),
+        (sl.rules.Adaptive(2.0, 4.0, 2.0), sl.penalties.Zero()),
+        (sl.rules.Proximal(0.4, None, 0.4), sl.penalties.Zero()),
+        (sl.rules.Proximal(2.0, 4.0, 2.0, 72), sl.penalties.L2(0.1)),
+        *(
+            (sl.rules.DualAveraging(gamma, 0.0, schedule), penalty)
+            for gamma in (0.1, 1.0)
+            for schedule in ("sqrt", "constant", "log")
+            for penalty in (
+                sl.penalties.Zero(),
+                sl.penalties.L1(0.02),
+                sl.penalties.ElasticNet(0.01, 0.5),
+                sl.penalties.L1Ball(0.5),
+                sl.penalties.LpSquared(0.2, 1.4),
+            )
+        ),
+        (sl.rules.DualAveraging(0.3, 0.05), sl.penalties.L1(0.01)),
+        (sl.rules.DualAveraging(schedule="zero"), sl.penalties.L2(0.5)),
+        (sl.rules.DualAveraging(schedule="zero"), sl.penalties.KL(0.2)),
+        (sl.rules.PNormDualAveraging(0.3), sl.penalties.L1(0.01)),
+        (sl.rules.ExponentiatedDualAveraging(0.3), sl.penalties.Simplex()),
+        (sl.rules.PrimalGradient(), sl.penalties.LpSquared(0.3, 1.5)),
+        (sl.rules.PrimalGradient(), sl.penalties.Entropy(0.3, 0.8)),
+        (sl.rules.PrimalGradient(0.3), sl.penalties.LpSquared(0.3, 1.5)),
+    ],
+    ids=brief,
+)
+def test_what_is_proved_has_a_bound(rule: Any, penalty: Any) -> None:
+    for seed, loss in enumerate((sl.losses.Logistic(), sl.losses.Hinge(), sl.losses.Absolute())):
+        assert check(rule, penalty, loss, False, seed) > 3
+
+
+@each_pair
+def test_what_is_not_proved_has_a_reason(rule: Any, penalty: Any) -> None:
+    if type(rule).__name__ not in BOUNDED and penalty.value(np.zeros(N)) == 0.0:
+        loss = sl.losses.Logistic()
+        if allowed(rule, penalty, loss):
+            model = estimator(rule, penalty, loss)
+            assert model.regret_bound(1.0) is None or model.why_no_bound(1.0) is None
+            assert (model.regret_bound() is None) == isinstance(model.why_no_bound(), str)
