@@ -13,8 +13,19 @@ cdef class Model:
         self.learner = learner
         self.grows_when_scored = grows_when_scored
 
+    cdef int idle(self) except -1:
+        """RuntimeError while another thread is in the middle of rows, whose arrays we may move."""
+        if self.learner.busy:
+            raise RuntimeError("this learner is at work in another thread")
+        return 0
+
+    def waiting(self):
+        """RuntimeError while another thread is learning."""
+        self.idle()
+
     def learn_one(self, event, double y, double weight):
         """Learn one event; y is what the learner takes for a label."""
+        self.idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         if self.reader.size > self.learner.features:
@@ -29,6 +40,7 @@ cdef class Model:
 
     def learn_targets(self, event, targets, double weight):
         """Learn one event with a label for every output."""
+        self.idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         self.learner.know(self.reader.size)
@@ -52,6 +64,7 @@ cdef class Model:
         return scores
 
     cdef int read(self, event) except -1:
+        self.idle()
         self.reader.read(event, self.grows_when_scored)
         self.learner.make_room(self.reader.row.n)
         if self.grows_when_scored:
@@ -66,6 +79,7 @@ cdef class Model:
                 "(learn_one, learn_many), or cross the columns beforehand"
             )
         rows = Rows(X)
+        self.idle()
         grow = grow or self.grows_when_scored
         rows.map(self.reader.columns(rows.columns, grow))
         if grow:

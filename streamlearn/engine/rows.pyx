@@ -22,11 +22,15 @@ cdef class Rows:
 
     def __init__(self, X):
         if scipy.sparse.issparse(X):
+            if X.ndim != 2:
+                raise ValueError(f"X must have two dimensions, rows and columns, got {X.ndim}")
             X = X.tocsr() if X.format != "csr" else X
+            refuse_broken(X)
             if not X.has_canonical_format:
                 X = X.copy()
                 X.sum_duplicates()
-            data, index, start = real(X.data), X.indices, X.indptr
+            data = np.ascontiguousarray(real(X.data))
+            index, start = np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)
             self.sparse = True
             self.keep = [X, data, index, start]
             if index.dtype == np.int32:
@@ -120,6 +124,19 @@ cdef class Rows:
         self.slot[self.filled] = slot
         self.value[self.filled] = x
         self.filled += 1
+
+
+def refuse_broken(X):
+    """ValueError for a CSR matrix whose columns or rows point outside it; scipy does not look."""
+    start = X.indptr
+    if (
+        len(start) != X.shape[0] + 1 or start[0] != 0 or (np.diff(start) < 0).any()
+        or start[-1] > min(len(X.indices), len(X.data))
+    ):
+        raise ValueError("X is no CSR matrix: its indptr does not fit its indices")
+    used = X.indices[: start[-1]]
+    if len(used) and (used.min() < 0 or used.max() >= X.shape[1]):
+        raise ValueError(f"X is no CSR matrix: an index is not in its {X.shape[1]} columns")
 
 
 def real(data):
