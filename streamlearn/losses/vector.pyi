@@ -1,5 +1,5 @@
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from numpy.typing import ArrayLike
 from typing_extensions import disjoint_base
@@ -12,7 +12,7 @@ _Rows: TypeAlias = tuple[tuple[float, ...], ...]
 class MulticlassHinge(VectorLoss):
     def __new__(
         cls,
-        cost: Mapping[Hashable, Mapping[Hashable, float]] | ArrayLike | None = None,
+        cost: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = None,
         rescale: float = 0.0,
     ) -> Self: ...
     @property

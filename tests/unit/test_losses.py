@@ -186,10 +186,10 @@ def test_rescale_is_checked() -> None:
     with pytest.raises(ValueError, match=r"rescale is -1"):
         sl.MulticlassHinge(rescale=-1)
     with pytest.raises(ValueError, match=r"its power 100\.0 must be finite"):
-        sl.MulticlassHinge([[0, 1e9], [1, 0]], 100.0)
+        sl.MulticlassHinge([[0.0, 1e9], [1.0, 0.0]], 100.0)
 
 
-COST = [[0, 1, 4], [0.5, 0, 2], [3, 1, 0]]
+COST: list[list[float]] = [[0, 1, 4], [0.5, 0, 2], [3, 1, 0]]
 F = [0.2, -0.3, 0.1]
 
 
@@ -238,7 +238,8 @@ def test_costs_cannot_be_changed() -> None:
     loss = sl.MulticlassHinge(costs)
     costs["a"]["b"] = 5.0
     loss.params["cost"]["a"]["b"] = 6.0
-    loss.cost["a"]["b"] = 7.0
+    handed_out: Any = loss.cost
+    handed_out["a"]["b"] = 7.0
     assert loss == sl.MulticlassHinge({"a": {"b": 4.0}})
 
 
