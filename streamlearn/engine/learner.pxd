@@ -1,3 +1,5 @@
+cimport cython
+
 from streamlearn.engine.rows cimport Rows
 from streamlearn.losses.loss cimport Loss, VectorLoss
 from streamlearn.row cimport Row
@@ -5,6 +7,7 @@ from streamlearn.rules.average cimport Average
 from streamlearn.rules.rule cimport Rule
 
 
+@cython.final
 cdef class Weights:
     cdef readonly Rule rule
     cdef readonly Average average
@@ -17,6 +20,7 @@ cdef class Weights:
     cdef double weight(self, Py_ssize_t j) noexcept nogil
 
 
+@cython.final
 cdef class Batch:
     cdef readonly Py_ssize_t size, count
     cdef Py_ssize_t n, capacity, touched
@@ -48,6 +52,7 @@ cdef class Learner:
     cdef void placed(self, Row* row, Row* out) noexcept nogil
 
 
+@cython.final
 cdef class Single(Learner):
     cdef readonly Loss loss
     cdef readonly Weights weights
@@ -63,12 +68,14 @@ cdef class Single(Learner):
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
 
 
+@cython.final
 cdef class OneVersusRest(Learner):
     cdef readonly list singles
     cdef void** each
     cdef int point(self) except -1
 
 
+@cython.final
 cdef class Joint(Learner):
     cdef readonly VectorLoss loss
     cdef readonly Weights weights

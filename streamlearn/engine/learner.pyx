@@ -9,6 +9,7 @@ An intercept is free, with weights of its own (a rule on the single slot 0), or 
 then it is slot 0 and the features follow, `shift` = 1.
 """
 
+cimport cython
 from libc.math cimport isfinite
 from libc.stdlib cimport free
 from libc.string cimport memcpy
@@ -25,6 +26,7 @@ from streamlearn.errors import Diverged
 from streamlearn.rules.needs import Refused
 
 
+@cython.final
 cdef class Weights:
     """A rule at work, and the average that is shown instead of its last weights."""
 
@@ -52,6 +54,8 @@ cdef class Weights:
     cdef void update(self, Row* row, double slope) noexcept nogil:
         if self.average is not None:
             self.average.before(row)
+            if self.rule.forgets():
+                self.average.settle(self.rule.t + 1.0)
         self.rule.update(row, slope)
         if self.average is not None or self.rule.tired:
             self.after()
@@ -100,6 +104,7 @@ cdef class Weights:
             self.average.restore(state["average"])
 
 
+@cython.final
 cdef class Batch:
     """Sums of slope * x over the events of a batch, and which slots they touch."""
 
@@ -312,6 +317,7 @@ cdef class Learner:
         return scores
 
 
+@cython.final
 cdef class Single(Learner):
     """One output: a regression, or two classes."""
 
@@ -370,11 +376,9 @@ cdef class Single(Learner):
         if self.inside:
             self.placed(row, &inside)
             row = &inside
-        if self.watchful:
-            self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
-            if self.free_intercept is not None:
-                self.free_intercept.rule.see(&self.one, self.loss.value_at(0.0, y), weight)
         if self.whole:
+            if self.watchful:
+                self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
             p = self.weights.learn(row, self.loss, y, weight)
         else:
             p = self.weights.query(row)
@@ -384,6 +388,10 @@ cdef class Single(Learner):
             if not (isfinite(p) and isfinite(slope)):
                 self.diverged = True
                 return p
+            if self.watchful:
+                self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
+                if self.free_intercept is not None:
+                    self.free_intercept.rule.see(&self.one, self.loss.value_at(0.0, y), weight)
             if self.batch is None:
                 self.step(row, slope, slope)
             else:
@@ -470,6 +478,7 @@ cdef class Single(Learner):
             self.intercept_sum = state["intercept_sum"]
 
 
+@cython.final
 cdef class OneVersusRest(Learner):
     """One output for each class, each learning its class against all others."""
 
@@ -554,6 +563,7 @@ cdef class OneVersusRest(Learner):
         self.know(max(single.features for single in self.singles))
 
 
+@cython.final
 cdef class Joint(Learner):
     """All outputs in one vector, feature j of output k in slot (shift + j) outputs + k.
 
@@ -648,13 +658,6 @@ cdef class Joint(Learner):
             row = &inside
         if scores != NULL and self.separate_score:
             self.ask(row, scores, True)
-        if self.watchful:
-            for k in range(self.outputs):
-                zeros[k] = 0.0
-            at_zero = self.loss.value_of(zeros, self.outputs, y)
-            self.weights.rule.see(row, at_zero, weight)
-            if self.free_intercept is not None:
-                self.free_intercept.rule.see(&one, at_zero, weight)
         self.ask(row, f, False)
         if scores != NULL and not self.separate_score:
             memcpy(scores, f, self.outputs * sizeof(double))
@@ -663,6 +666,13 @@ cdef class Joint(Learner):
             if not (isfinite(f[k]) and isfinite(slopes[k])):
                 self.diverged = True
                 return
+        if self.watchful:
+            for k in range(self.outputs):
+                zeros[k] = 0.0
+            at_zero = self.loss.value_of(zeros, self.outputs, y)
+            self.weights.rule.see(row, at_zero, weight)
+            if self.free_intercept is not None:
+                self.free_intercept.rule.see(&one, at_zero, weight)
         for k in range(self.outputs):
             if slopes[k] != 0.0:
                 self.of_class(row, k, &wide)

@@ -37,7 +37,7 @@ cdef class KL(Penalty):
     """
 
     _names = ("strength", "prior")
-    _examples = ((0.3,), (0.5, (0.2, 0.3, 0.5)))
+    _examples = ((0.2,), (0.5, (1.0, 2.0, 3.0, 4.0)), (0.0,))
     own_geometry = True
     on_simplex = True
     dual_norm = INFINITY
@@ -135,7 +135,7 @@ cdef class LpSquared(Penalty):
     """
 
     _names = ("strength", "p")
-    _examples = ((0.2, 1.5), (0.1, 2.0))
+    _examples = ((0.5, 1.4), (0.5, 2.0))
     own_geometry = True
 
     def __init__(self, strength, p):
@@ -237,7 +237,7 @@ cdef class Entropy(Penalty):
     """
 
     _names = ("strength", "radius", "scale")
-    _examples = ((0.2, 3.0), (0.2, 0.5, 0.3))
+    _examples = ((0.4, 0.5), (0.5, 100.0, 0.5))
     own_geometry = True
     dual_norm = INFINITY
 

@@ -31,7 +31,7 @@ cdef class L1(Penalty):
     """
 
     _names = ("strength",)
-    _examples = ((0.05,), (0.3,))
+    _examples = ((0.02,), (0.0,))
     simple = True
     coordinatewise = True
     summable = True
@@ -54,7 +54,7 @@ cdef class L2(Penalty):
     """Psi(w) = strength / 2 |w|^2, strongly convex."""
 
     _names = ("strength",)
-    _examples = ((0.1,),)
+    _examples = ((0.5,), (2.0,))
     simple = True
     coordinatewise = True
     summable = True
@@ -78,7 +78,7 @@ cdef class ElasticNet(Penalty):
     """Psi(w) = l1 |w|_1 + l2 / 2 |w|^2 (001 section 2.2, mixed regularization)."""
 
     _names = ("l1", "l2")
-    _examples = ((0.05, 0.1),)
+    _examples = ((0.01, 0.3), (0.03, 0.0))
     simple = True
     coordinatewise = True
     summable = True
@@ -113,7 +113,7 @@ cdef class Berhu(Penalty):
     """
 
     _names = ("strength", "threshold")
-    _examples = ((0.05, 0.3),)
+    _examples = ((0.02, 0.1),)
     coordinatewise = True
     cdef readonly double strength, threshold
 

@@ -1,5 +1,3 @@
-from libc.math cimport copysign, fabs
-
 from streamlearn.penalties.order cimport Order
 from streamlearn.spec cimport Spec
 
@@ -25,10 +23,17 @@ cdef struct Shape:
     Py_ssize_t size
 
 
-cdef inline double soft(double s, double threshold) noexcept nogil:
-    """s moved towards 0 by `threshold`, without a branch: which slots are 0 can't be foreseen."""
-    cdef double m = fabs(s) - threshold
-    return copysign(0.5 * (m + fabs(m)), s)
+cdef extern from *:
+    """
+    /* s moved towards 0 by a threshold: s less its part in [-t, t]. Written so that compilers take
+       min and max for it: which slots are 0 can't be foreseen, and a branch would cost more. */
+    static inline double streamlearn_soft(double s, double t) {
+        double part = s < t ? s : t;
+        part = part > -t ? part : -t;
+        return s - part;
+    }
+    """
+    double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
 
 
 cdef inline double read(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:

@@ -18,7 +18,7 @@ cdef class Ball(Penalty):
     """|w|_2 <= radius."""
 
     _names = ("radius",)
-    _examples = ((0.8,),)
+    _examples = ((0.3,),)
     simple = True
     summable = True
 
@@ -40,7 +40,7 @@ cdef class L1Ball(Penalty):
     """
 
     _names = ("radius",)
-    _examples = ((1.0,),)
+    _examples = ((0.4,),)
     cdef readonly double size
 
     def __init__(self, radius):

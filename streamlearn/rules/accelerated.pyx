@@ -34,17 +34,17 @@ cdef class AcceleratedDualAveraging(Dual):
     """
 
     _names = ("gamma", "smoothness")
-    _examples = ((2.0,), (1.0, 5.0))
+    _examples = ((), (0.5, 2.0))
     fields = (
         Field("gradients", merge="sum", odd=True),
         Field("total", odd=True),
         Field("seen"),
     )
-    scalars = (*Dual.scalars, "longest")
+    scalars = (*Dual.scalars, "longest", "coming")
     needs = (not_simplex, euclidean, smooth)
     cdef readonly double gamma
     cdef readonly object smoothness
-    cdef public double longest
+    cdef public double longest, coming
     cdef double bend
     cdef Ledger history
 
@@ -59,6 +59,7 @@ cdef class AcceleratedDualAveraging(Dual):
         self.watchful = self.smoothness is None
         self.looks_ahead = True
         self.longest = 0.0 if self.watchful else self.smoothness
+        self.coming = self.longest
         self.bend = self.loss.curvature_bound
         if self.lazy:
             self.history = Ledger()
@@ -83,7 +84,8 @@ cdef class AcceleratedDualAveraging(Dual):
         cdef Py_ssize_t i
         for i in range(row.n):
             square += row.value[i] * row.value[i]
-        self.longest = fmax(self.longest, weight * square * self.bend)
+        # it counts from the step that learns it on
+        self.coming = fmax(self.coming, weight * square * self.bend)
 
     cdef double total(self, Py_ssize_t j, double t) noexcept nogil:
         """sum alpha_tau v_tau of slot j through step t."""
@@ -121,6 +123,7 @@ cdef class AcceleratedDualAveraging(Dual):
                 self.cells[j * WIDTH + SEEN] = self.t
         self.add(row, alpha * slope)
         self.t += 1.0
+        self.longest = self.coming
         self.reshape()
         if self.history is None:
             for j in range(self.n):

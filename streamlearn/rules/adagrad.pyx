@@ -24,7 +24,7 @@ cdef class AdaGrad(Rule):
     """AdaGrad with composite steps: zeros are exact with l1; O(d) an event."""
 
     _names = ("step",)
-    _examples = ((0.3,),)
+    _examples = ((0.1,),)
     fields = (Field("weight", odd=True), Field("squares", merge="sum"), Field("seen"))
     needs = (coordinatewise,)
     cdef readonly double step

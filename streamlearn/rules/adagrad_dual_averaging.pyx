@@ -17,7 +17,7 @@ cdef class AdaGradDualAveraging(Rule):
     """Dual averaging with a step for every slot: exact zeros under l1; O(d) an event."""
 
     _names = ("step", "delta")
-    _examples = ((0.3,), (0.5, 2.0))
+    _examples = ((0.3,), (0.5, 0.2))
     fields = (Field("gradients", merge="sum", odd=True), Field("squares", merge="sum"))
     needs = (coordinatewise,)
     cdef readonly double step, delta

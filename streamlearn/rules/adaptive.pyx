@@ -26,7 +26,7 @@ cdef class Adaptive(Balanced):
     """
 
     _names = ("radius", "gradient_bound", "project")
-    _examples = ((), (1.5,), (1.5, None, 1.5), (2.0, 3.0, 2.0))
+    _examples = ((), (2.0, 3.0, 2.0), (0.4, None, 0.4))
     needs = (*Balanced.needs, has_radius)
 
     def __init__(self, radius=None, gradient_bound=None, project=None):

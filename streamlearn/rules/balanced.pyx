@@ -39,6 +39,11 @@ cdef class Balanced(Ballistic):
         name = type(self).__name__
         if self.project is None or isinstance(self.project, bool) or self.project != self.R:
             return None, f"{name}: proved only when project = radius, so that w stays in the ball"
+        if 0.0 < self.given_bound * (1.0 + 1e-9) < self.largest_gradient:
+            return None, (
+                f"a gradient of norm {self.largest_gradient:g} was seen, above "
+                f"gradient_bound={self.gradient_bound:g}"
+            )
         reason = outside(u, self.R)
         return (None, reason) if reason else (self.spent, None)
 

@@ -8,7 +8,7 @@ Each slot bets a fraction of its winnings R on the sign of its next gradient:
     w = (alpha + R) theta / (m (G + beta m))
 """
 
-from libc.math cimport fabs, fmax
+from libc.math cimport fabs
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.row cimport Row
@@ -17,10 +17,14 @@ from streamlearn.rules.guarded cimport Guarded
 from streamlearn.rules.rule import Field
 from streamlearn.spec import number
 
-DEF LARGEST = 0
-DEF ABSOLUTE = 1
-DEF SUM = 2
-DEF REWARD = 3
+DEF WEIGHT = 0
+DEF LARGEST = 1
+DEF ABSOLUTE = 2
+DEF SUM = 3
+DEF REWARD = 4
+DEF WIDTH = 5
+DEF TINY = 1e-150
+DEF HUGE = 1e150
 
 
 cdef inline void add(double x, double* total, double* lost) noexcept nogil:
@@ -41,6 +45,7 @@ cdef class CoinBetting(Guarded):
     _names = ("alpha", "beta")
     _examples = ((), (0.5, 2.0))
     fields = (
+        Field("weight", odd=True),  # as it follows from the others
         Field("largest", merge="max"),
         Field("absolute", merge="sum"),
         Field("sum", merge="sum", odd=True),
@@ -53,30 +58,37 @@ cdef class CoinBetting(Guarded):
         self.beta = number("CoinBetting", "beta", beta, above=0.0)
 
     cdef inline double bet(self, const double* cell, double m) noexcept nogil:
-        if m == 0.0:
-            return 0.0
+        if not TINY < m < HUGE:
+            return 0.0  # its square is no number
         return (self.alpha + cell[REWARD]) * cell[SUM] / (m * (cell[ABSOLUTE] + self.beta * m))
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.bet(self.cells + 4 * j, self.cells[4 * j + LARGEST])
+        return self.cells[WIDTH * j + WEIGHT]
 
     cdef double predict(self, Row* row) noexcept nogil:
-        cdef double p = 0.0, lost = 0.0
+        """As `learn` scores it: with the row's own |x| among the largest seen."""
+        cdef double p = 0.0, lost = 0.0, x, m
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
-            cell = self.cells + 4 * row.slot[i]
-            add(self.bet(cell, fmax(cell[LARGEST], fabs(row.value[i]))) * row.value[i], &p, &lost)
+            cell = self.cells + WIDTH * row.slot[i]
+            x = row.value[i]
+            m = fabs(x)
+            add((self.bet(cell, m) if m > cell[LARGEST] else cell[WEIGHT]) * x, &p, &lost)
         return self.clip(p + lost)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, lost = 0.0, g, gx
+        cdef double p = 0.0, lost = 0.0, x, m, g, gx
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
-            cell = self.cells + 4 * row.slot[i]
-            cell[LARGEST] = fmax(cell[LARGEST], fabs(row.value[i]))
-            add(self.bet(cell, cell[LARGEST]) * row.value[i], &p, &lost)
+            cell = self.cells + WIDTH * row.slot[i]
+            x = row.value[i]
+            m = fabs(x)
+            if m > cell[LARGEST]:
+                cell[LARGEST] = m
+                cell[WEIGHT] = self.bet(cell, m)
+            add(cell[WEIGHT] * x, &p, &lost)
         self.t += 1.0
         p = self.clip(p + lost)
         g = weight * loss.slope_at(p, y)
@@ -85,9 +97,14 @@ cdef class CoinBetting(Guarded):
             return p
         for i in range(row.n):
             gx = g * row.value[i]
-            cell = self.cells + 4 * row.slot[i]
-            cell[REWARD] = fmax(0.0, cell[REWARD] - gx * self.bet(cell, cell[LARGEST]))
-            cell[LARGEST] = fmax(cell[LARGEST], fabs(gx))
-            cell[ABSOLUTE] += fabs(gx)
-            cell[SUM] -= gx
+            if gx != 0.0 and fabs(gx) < HUGE:
+                cell = self.cells + WIDTH * row.slot[i]
+                m = cell[REWARD] - gx * cell[WEIGHT]
+                cell[REWARD] = m if m > 0.0 else 0.0
+                m = fabs(gx)
+                if m > cell[LARGEST]:
+                    cell[LARGEST] = m
+                cell[ABSOLUTE] += m
+                cell[SUM] -= gx
+                cell[WEIGHT] = self.bet(cell, cell[LARGEST])
         return p

@@ -18,13 +18,14 @@ from streamlearn.spec import number
 DEF WEIGHT = 0
 DEF CURVATURE = 1
 DEF SIZE = 2
+DEF TINY = 1e-150
 
 
 cdef class DiagonalNewton(Guarded):
     """Implicit Newton steps along each slot; `prior` is the curvature each starts with."""
 
     _names = ("prior",)
-    _examples = ((), (1.0,))
+    _examples = ((), (0.7,))
     fields = (Field("weight", odd=True), Field("curvature"), Field("size", merge="max"))
     cdef readonly double prior
 
@@ -54,8 +55,9 @@ cdef class DiagonalNewton(Guarded):
         return self.clip(p)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, reach = 0.0, x, m, u, g, h, bend
+        cdef double p = 0.0, reach = 0.0, x, m, g, h, bend
         cdef double* cell
+        cdef double* u = self.scratch_for(row.n)
         cdef Py_ssize_t i
         for i in range(row.n):
             cell = self.cells + 3 * row.slot[i]
@@ -64,10 +66,10 @@ cdef class DiagonalNewton(Guarded):
             if m > cell[SIZE]:
                 cell[WEIGHT] *= cell[SIZE] / m
                 cell[SIZE] = m
-            if m > 0.0:
-                u = x / cell[SIZE]
-                reach += u * u / cell[CURVATURE]
-                p += cell[WEIGHT] * x
+            # 1 / size of a smaller one would overflow
+            u[i] = x / cell[SIZE] if cell[SIZE] > TINY else 0.0
+            reach += u[i] * u[i] / cell[CURVATURE]
+            p += cell[WEIGHT] * x
         self.t += 1.0
         p = self.clip(p)
         g = loss.slope_at(p, y)
@@ -76,12 +78,13 @@ cdef class DiagonalNewton(Guarded):
             # a loss made of straight pieces: its slope stands in, as in online Newton steps
             bend = weight * g * g
         h = weight * loss.implicit_at(p, y, weight * reach)
+        if h == 0.0:
+            # at a kink such a step stands still; the slope that the papers choose leaves it
+            h = weight * g
         self.watch_label(loss, y)
         for i in range(row.n):
-            x = row.value[i]
-            if x != 0.0:
+            if u[i] != 0.0:
                 cell = self.cells + 3 * row.slot[i]
-                u = x / cell[SIZE]
-                cell[WEIGHT] -= h * u / (cell[CURVATURE] * cell[SIZE])
-                cell[CURVATURE] += u * u * bend
+                cell[WEIGHT] -= h * u[i] / (cell[CURVATURE] * cell[SIZE])
+                cell[CURVATURE] += u[i] * u[i] * bend
         return p

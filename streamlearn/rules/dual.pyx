@@ -64,6 +64,9 @@ cdef class Dual(Rule):
             p += read(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
         return p
 
+    cdef double query(self, Row* row) noexcept nogil:
+        return Dual.score(self, row)
+
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double square = self.add(row, slope), gradient = 0.0
         if slope != 0.0:

@@ -26,7 +26,11 @@ cdef class DualAveraging(Dual):
 
     _names = ("gamma", "rho", "schedule")
     _examples = (
-        (), (0.8, 0.1), (1.0, 0.0, "constant"), (1.0, 0.0, "log"), (1.0, 0.0, "zero")
+        (),
+        (0.5, 0.03),
+        (9.0, 0.0, "constant"),
+        (1.0, 0.01, "log"),
+        (1.0, 0.0, "zero"),
     )
     needs = (*Dual.needs, enhances, strongly_convex)
 
@@ -44,6 +48,13 @@ cdef class DualAveraging(Dual):
     @property
     def intercept(self):
         return "inside" if self.schedule == "zero" else "free"
+
+    def for_intercept(self):
+        """Threshold 0: without the penalty, and without rho (section 6.1, last paragraph)."""
+        from streamlearn.penalties.norms import Zero
+
+        free = self.params | {"rho": 0.0} if "rho" in self._names else self.params
+        return type(self)(**free).bind(Zero(), self.loss)
 
     cdef double beta(self, double t) noexcept nogil:
         if self.kind == 0:

@@ -20,7 +20,7 @@ cdef class ExponentiatedDualAveraging(DualAveraging):
     """
 
     _names = ("gamma",)
-    _examples = ((), (2.0,))
+    _examples = ((), (0.3,))
     needs = (not_simplex, simplex)
 
     def __init__(self, gamma=1.0):

@@ -16,14 +16,14 @@ from streamlearn.schedules cimport Schedule
 
 from streamlearn.rules.needs import simple
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import InverseSqrt, schedule
+from streamlearn.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class ForwardBackward(Scaled):
     """FOBOS with a step that you choose: a number, or one of `sl.schedules`; O(d) an event."""
 
     _names = ("step",)
-    _examples = ((0.05,), (InverseSqrt(0.1),))
+    _examples = ((0.1,), (InverseSqrt(0.3),), (Inverse(0.8),))
     needs = (simple,)
     cdef readonly Schedule step
 
@@ -94,7 +94,8 @@ cdef class Thresholded(Rule):
         self.tired = self.scale < 1e-100 or self.drift > 1e100
         if self.ledger is not None:
             self.ledger.append(self.scale, self.drift)
-            self.tired = self.tired or self.ledger.full()
+            # sums over past scales lose digits where the scale falls fast
+            self.tired = self.tired or self.ledger.full() or self.scale < 1e-3
 
     cdef void rest(self) noexcept nogil:
         """Bring the scale back to 1 and the drift to 0."""

@@ -22,7 +22,7 @@ cdef class FTRLProximal(Rule):
     """
 
     _names = ("alpha", "beta")
-    _examples = ((), (0.3, 0.5))
+    _examples = ((), (0.2, 0.5))
     fields = (Field("z", odd=True), Field("n", merge="sum"))
     needs = (coordinatewise,)
     cdef readonly double alpha, beta

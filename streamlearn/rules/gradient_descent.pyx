@@ -25,7 +25,7 @@ cdef class GradientDescent(Scaled):
     """
 
     _names = ("step",)
-    _examples = ((0.05,), (InverseSqrt(0.1),), (Inverse(0.5),))
+    _examples = ((0.1,), (InverseSqrt(0.3),), (Inverse(0.8),))
     needs = (simple,)
     cdef readonly Schedule step
 
@@ -34,6 +34,9 @@ cdef class GradientDescent(Scaled):
 
     def variant(self, Penalty penalty):
         return SignedGradientDescent(self.step) if penalty.l1 > 0.0 else GradientDescent(self.step)
+
+    cdef bint forgets(self) noexcept nogil:
+        return self.step.at(self.t + 1.0) * self.l2 == 1.0
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double step = self.step.at(self.t + 1.0)

@@ -6,7 +6,7 @@
 It stays one linear model, w = sum pi_k w_k. Every member learns from its own score.
 """
 
-from libc.math cimport exp, fmax, log, sqrt
+from libc.math cimport exp, fabs, fmax, log, sqrt
 from libc.stdlib cimport free
 
 from streamlearn.losses.loss cimport Loss
@@ -20,6 +20,7 @@ from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.spec import number
 
 DEF MOST = 32
+DEF OUTLANDISH = 1e100
 
 
 def default_rules():
@@ -130,6 +131,9 @@ cdef class Mixture(Rule):
         cdef int k
         for k in range(self.count):
             self.scores[k] = (<Rule>self.each[k]).learn(row, loss, y, weight)
+            if not fabs(self.scores[k]) <= OUTLANDISH:
+                # a member that diverges must not take the others with it
+                self.scores[k] = 0.0
             if (<Rule>self.each[k]).tired:
                 (<Rule>self.each[k]).rest()
             p += self.pi[k] * self.scores[k]
@@ -249,7 +253,7 @@ cdef class Mixture(Rule):
         if "history" in state:
             self.recording = True
             self.steps = len(state["history"]) // self.count - 1
-            self.reserve(max(1024, self.n, self.steps + 2))
+            self.reserve(max(1024, self.n, self.steps + 1))
             paste(self.history, state["history"])
             self.base = state["base"]
 

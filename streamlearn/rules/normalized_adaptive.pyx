@@ -20,6 +20,7 @@ from streamlearn.spec import number
 DEF WEIGHT = 0
 DEF SQUARES = 1
 DEF SIZE = 2
+DEF TINY = 1e-150
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
 
 
@@ -27,16 +28,11 @@ cdef class NormalizedAdaptive(Guarded):
     """Normalised adaptive gradient steps, indifferent to the scale of each feature."""
 
     _names = ("rate", "update")
-    _examples = ((), (2.0, "implicit"), (4.0, "invariant"))
+    _examples = ((), (4.0, "implicit"), (16.0, "invariant"))
     fields = (
         Field("weight", odd=True), Field("squares", merge="sum"), Field("size", merge="max")
     )
     scalars = (*Guarded.scalars, "norm")
-    cdef readonly double rate
-    cdef readonly str kind
-    cdef public double norm
-    cdef int update_kind
-
     def __init__(self, rate=1.0, update="explicit"):
         self.rate = number("NormalizedAdaptive", "rate", rate, above=0.0)
         if update not in UPDATES:
@@ -70,8 +66,9 @@ cdef class NormalizedAdaptive(Guarded):
         return self.clip(p)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, x, m, u, g, h, c, reach = 0.0
+        cdef double p = 0.0, x, m, g, c, reach = 0.0
         cdef double* cell
+        cdef double* u = self.scratch_for(row.n)
         cdef Py_ssize_t i
         for i in range(row.n):
             cell = self.cells + 3 * row.slot[i]
@@ -80,39 +77,39 @@ cdef class NormalizedAdaptive(Guarded):
             if m > cell[SIZE]:
                 cell[WEIGHT] *= cell[SIZE] / m
                 cell[SIZE] = m
-            if m > 0.0:
-                u = x / cell[SIZE]
-                self.norm += u * u
-                p += cell[WEIGHT] * x
+            # 1 / size of a smaller one would overflow
+            u[i] = x / cell[SIZE] if cell[SIZE] > TINY else 0.0
+            self.norm += u[i] * u[i]
+            p += cell[WEIGHT] * x
         self.t += 1.0
         p = self.clip(p)
         g = weight * loss.slope_at(p, y)
         self.watch_label(loss, y)
-        if g == 0.0:
+        if g == 0.0 or self.norm == 0.0:
             return p
-        c = self.rate * sqrt(self.t / self.norm) if self.norm > 0.0 else 0.0
-        if self.update_kind == 0:
-            for i in range(row.n):
-                x = row.value[i]
-                if x != 0.0:
-                    cell = self.cells + 3 * row.slot[i]
-                    cell[SQUARES] += g * g * x * x
-                    cell[WEIGHT] -= c * g * x / (cell[SIZE] * sqrt(cell[SQUARES]))
-            return p
+        c = self.rate * sqrt(self.t / self.norm)
         for i in range(row.n):
-            x = row.value[i]
-            if x != 0.0:
+            if u[i] != 0.0:
                 cell = self.cells + 3 * row.slot[i]
-                cell[SQUARES] += g * g * x * x
-                reach += c * x * x / (cell[SIZE] * sqrt(cell[SQUARES]))
-        reach *= weight
-        if self.update_kind == 1:
-            h = weight * loss.implicit_at(p, y, reach)
-        else:
-            h = weight * loss.flow_at(p, y, reach)
+                x = g * row.value[i]
+                cell[SQUARES] += x * x
+                u[i] *= c / sqrt(cell[SQUARES]) if cell[SQUARES] > 0.0 else 0.0
+                reach += u[i] * row.value[i]
+        g = self.slope_of_step(loss, p, y, g, weight, reach)
         for i in range(row.n):
-            x = row.value[i]
-            if x != 0.0:
-                cell = self.cells + 3 * row.slot[i]
-                cell[WEIGHT] -= c * h * x / (cell[SIZE] * sqrt(cell[SQUARES]))
+            self.cells[3 * row.slot[i] + WEIGHT] -= g * u[i]
         return p
+
+    cdef double slope_of_step(
+        self, Loss loss, double p, double y, double g, double weight, double reach
+    ) noexcept nogil:
+        """The slope to step along, where a step of slope h moves the score by -h reach."""
+        cdef double h
+        if self.update_kind == 0:
+            return g
+        if self.update_kind == 1:
+            h = weight * loss.implicit_at(p, y, weight * reach)
+        else:
+            h = weight * loss.flow_at(p, y, weight * reach)
+        # at a kink such a step stands still; the slope that the papers choose leaves it
+        return h if h != 0.0 else g

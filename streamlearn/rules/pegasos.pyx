@@ -21,7 +21,7 @@ cdef class Pegasos(Ballistic):
     """
 
     _names = ("project",)
-    _examples = ((True,), (False,), (0.7,))
+    _examples = ((True,), (False,), (0.3,))
     needs = (strong_l2,)
     intercept = "inside"
 

@@ -24,7 +24,7 @@ cdef class PNormDualAveraging(DualAveraging):
     """
 
     _names = ("gamma", "p")
-    _examples = ((), (1.0, 1.5))
+    _examples = ((), (0.5, 1.5), (1.0, 2.0))
     needs = (l1_only,)
     cdef readonly object p
     cdef LpSquared norm

@@ -23,7 +23,7 @@ cdef class PrimalGradient(Dual):
     """
 
     _names = ("radius",)
-    _examples = ((), (0.8,))
+    _examples = ((), (0.3,))
     needs = (not_simplex, has_geometry)
     intercept = "inside"
     cdef readonly object radius

@@ -29,7 +29,7 @@ cdef class Proximal(Balanced):
     """
 
     _names = ("radius", "gradient_bound", "project", "horizon")
-    _examples = ((), (1.5,), (1.5, None, 1.5), (2.0, 3.0, 2.0, 100))
+    _examples = ((), (1.0,), (0.4, None, 0.4), (1.0, 2.0, 1.0, 60))
     cdef readonly object horizon
     cdef double first, slack
     cdef bint optimistic
@@ -92,7 +92,7 @@ cdef class OptimisticProximal(Proximal):
     """
 
     _names = ("gradient_bound", "accuracy")
-    _examples = ((), (2.0, 0.01))
+    _examples = ((), (2.0, 0.1))
     needs = (*Proximal.needs, accurate)
     cdef readonly double accuracy
 

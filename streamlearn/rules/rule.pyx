@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from streamlearn.errors import ModelFileError
+
 
 class Field(NamedTuple):
     """One number of every slot."""
@@ -260,6 +262,10 @@ cdef class Rule(Spec):
         """The sum of slot j's weights over the steps a < t <= b, if no event touched it then."""
         return (b - a) * self.weight(j)
 
+    cdef bint forgets(self) noexcept nogil:
+        """Whether the next step shrinks all weights to 0, so that averages must be settled first."""
+        return False
+
     cdef void rest(self) noexcept nogil:
         """House-keeping between two steps."""
         self.tired = False
@@ -298,6 +304,8 @@ cdef class Rule(Spec):
     def restore(self, state):
         """Go on from `state`, to the bit."""
         cells = state["cells"]
+        if cells.shape != (len(cells), self.width) or len(cells) < self.n:
+            raise ModelFileError(f"not the state of {type(self).__name__}: {cells.shape} numbers")
         self.grow(len(cells))
         paste(self.cells, cells)
         if "ledger" in state:

@@ -81,7 +81,8 @@ cdef class Scaled(Rule):
         self.t += 1.0
         if self.ledger is not None:
             self.ledger.append(self.scale, 0.0)
-            self.tired = self.ledger.full()
+            # sums over past scales lose digits where the scale falls fast
+            self.tired = self.ledger.full() or not 1e-3 < fabs(self.scale) < 1e3
         if not 1e-120 < fabs(self.scale) < 1e120:
             self.tired = True
 

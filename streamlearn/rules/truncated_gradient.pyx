@@ -27,7 +27,7 @@ cdef class TruncatedGradient(Rule):
     """
 
     _names = ("step", "every", "ceiling")
-    _examples = ((0.05, 3), (InverseSqrt(0.1), 2, 0.3))
+    _examples = ((0.15,), (InverseSqrt(0.3), 3), (InverseSqrt(0.3), 2, 0.1))
     fields = (Field("weight", odd=True), Field("mark"), Field("seen"))
     scalars = ("t", "drift")
     needs = (l1_only,)

@@ -1,0 +1,12 @@
+from streamlearn.losses.loss cimport Loss
+from streamlearn.rules.guarded cimport Guarded
+
+
+cdef class NormalizedAdaptive(Guarded):
+    cdef readonly double rate
+    cdef readonly str kind
+    cdef public double norm
+    cdef int update_kind
+    cdef double slope_of_step(
+        self, Loss loss, double p, double y, double g, double weight, double reach
+    ) noexcept nogil
