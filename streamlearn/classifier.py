@@ -157,43 +157,50 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         elif len(self._labels) == 0:
             self._meet_first(label)
         elif len(self._labels) == 1:
-            self._meet_second(label)
+            self._meet_second(label, learner)
         else:
-            self._meet_third(label)
+            self._meet_third(label, learner)
 
     def _widen(self, learner: Joint | OneVersusRest) -> None:
         """An output for the newest label."""
         if isinstance(learner, OneVersusRest):
-            learner.add(self._fresh_learner())
+            learner.add(self._fresh_single())
             return
         if len(self._labels) > learner.outputs:
             learner.widen(len(self._labels))
         if isinstance(self._loss, MulticlassHinge):
             learner.use_loss(self._loss.bound(self._labels))
 
+    def _fresh_single(self) -> Single:
+        """A learner of one class against its rest."""
+        learner = self._fresh_learner()
+        if not isinstance(learner, Single):
+            raise TypeError(f"{self._loss!r} learns all classes at once")
+        return learner
+
     def _meet_first(self, label: Any) -> None:
         self._labels = [label]
         self._codes[label] = 1.0 if isinstance(label, int | float) and label == 1 else -1.0
 
-    def _meet_second(self, label: Any) -> None:
+    def _meet_second(self, label: Any, learner: Single) -> None:
         (first,) = self._labels
         ordered = isinstance(first, int | float) and isinstance(label, int | float)
         first_is_positive = first > label if ordered else False
         if self._splits() and first_is_positive != (self._codes[first] > 0.0):
             # what was learnt of the one class alone, seen from the other side
-            self._model.learner.mirror()
+            learner.mirror()
             self._codes[first] = -self._codes[first]
         self._codes[label] = -self._codes[first]
         self._labels = [label, first] if self._codes[first] > 0.0 else [first, label]
 
-    def _meet_third(self, label: Any) -> None:
+    def _meet_third(self, label: Any, positive: Single) -> None:
         """Two classes that were each other's rest become two of three."""
-        positive = self._model.learner
-        negative = self._fresh_learner()
+        negative = self._fresh_single()
         negative.restore(positive.state())
         negative.mirror()
-        self._model.learner = OneVersusRest([negative, positive])
-        self._model.learner.add(self._fresh_learner())
+        several = OneVersusRest([negative, positive])
+        several.add(self._fresh_single())
+        self._model.learner = several
         self._labels.append(label)
         self._codes = {known: float(k) for k, known in enumerate(self._labels)}
 
@@ -349,7 +356,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         scores = self._model.score_all(x)
         return {label: float(scores[k]) for k, label in enumerate(self._labels)}
 
-    def predict_one(self, x: Event) -> Any:
+    def predict_one(self, x: Event) -> Any:  # type: ignore[override] # river's drops any **kwargs
         """The most likely label; False before any was seen."""
         if len(self._labels) < 2:
             return self._labels[0] if self._labels else False
@@ -357,7 +364,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             return self._labels[1 if self._model.score_one(x) > 0.0 else 0]
         return self._labels[int(np.argmax(self._model.score_all(x)[: len(self._labels)]))]
 
-    def predict_proba_one(self, x: Event) -> dict[Any, float]:
+    def predict_proba_one(self, x: Event) -> dict[Any, float]:  # type: ignore[override] # river's drops any **kwargs
         """The probability of each label.
 
         Where the loss defines none (Hinge, for instance) the logistic function of the score
@@ -381,8 +388,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """The probabilities of two or more labels from their scores."""
         joint = isinstance(self._model.learner, Joint)
         if joint and not self._loss.has_probability:
-            shares = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-            return shares / shares.sum(axis=1, keepdims=True)
+            powers: Array = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+            powers /= powers.sum(axis=1, keepdims=True)
+            return powers
         if joint:
             return np.asarray(self._loss.probability(scores))
         shares = (
@@ -438,8 +446,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self._labels = list(state["labels"])
         self._codes = dict(zip(self._labels, state["codes"], strict=True))
         if "singles" in state["learner"]:
-            singles = [self._fresh_learner() for _ in state["learner"]["singles"]]
+            singles = [self._fresh_single() for _ in state["learner"]["singles"]]
             self._model.learner = OneVersusRest(singles)
         super()._restore(state)
-        if isinstance(self._loss, MulticlassHinge) and self._labels:
-            self._model.learner.use_loss(self._loss.bound(self._labels))
+        learner = self._model.learner
+        if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
+            learner.use_loss(self._loss.bound(self._labels))

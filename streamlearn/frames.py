@@ -13,7 +13,7 @@ import scipy.sparse
 from streamlearn.errors import BadEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable
 
     import pandas as pd
 
@@ -31,7 +31,7 @@ def events(X: pd.DataFrame) -> list[dict[Any, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def table(values: Array, labels: Sequence[Hashable], X: pd.DataFrame) -> pd.DataFrame:
+def table(values: Array, labels: list[Any], X: pd.DataFrame) -> pd.DataFrame:
     """A row of numbers for each row of X, with a column for each label."""
     import pandas as pd  # noqa: PLC0415 - see the module
 
@@ -64,9 +64,10 @@ def label_array(y: Any, n: int) -> Array:
         if not isinstance(y, np.ndarray) or (values and y.dtype.kind not in "biufU"):
             y = np.empty(len(values), dtype=object)
             y[:] = values
-    if y.shape != (n,):
-        raise ValueError(f"y must have one label for each of {n} rows, got shape {y.shape}")
-    return y
+    labels: Array = y
+    if labels.shape != (n,):
+        raise ValueError(f"y must have one label for each of {n} rows, got shape {labels.shape}")
+    return labels
 
 
 def listed(y: Any, n: int) -> list[Any]:

@@ -96,11 +96,12 @@ class Linear(base.Estimator):
         return "inside" if wish == "penalised" else self._rule.intercept
 
     def _fresh_learner(self) -> Single | Joint:
-        parts = (self._rule, self._penalty, self._loss, self._intercept)
-        if isinstance(self._loss, VectorLoss):
-            outputs = max(self._loss.outputs, 1)
-            return Joint(*parts, self.average, int(self.batch), self._seed, outputs)
-        return Single(*parts, self.average, int(self.batch), self._seed)
+        rule, penalty, loss = self._rule, self._penalty, self._loss
+        place, batch, seed = self._intercept, int(self.batch), self._seed
+        if isinstance(loss, VectorLoss):
+            outputs = max(loss.outputs, 1)
+            return Joint(rule, penalty, loss, place, self.average, batch, seed, outputs)
+        return Single(rule, penalty, loss, place, self.average, batch, seed)
 
     # -- scores ---------------------------------------------------------------------------------
 
@@ -117,12 +118,14 @@ class Linear(base.Estimator):
     def _checked_weights(self, w: Any, n: int) -> Array | None:
         if w is None:
             return None
-        w = np.array(w, dtype=float, order="C")
-        if w.shape != (n,):
-            raise ValueError(f"w must have one weight for each of {n} rows, got shape {w.shape}")
-        if not (np.isfinite(w).all() and (w >= 0.0).all()):
+        weights: Array = np.array(w, dtype=float, order="C")
+        if weights.shape != (n,):
+            raise ValueError(
+                f"w must have one weight for each of {n} rows, got shape {weights.shape}"
+            )
+        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
             raise ValueError("the weights of events must be >= 0 and finite")
-        return w
+        return weights
 
     # -- what was learnt --------------------------------------------------------------------------
 
@@ -131,7 +134,7 @@ class Linear(base.Estimator):
 
     def _as_dict(self, values: Array) -> dict[Any, float]:
         names = self._names()
-        return {names[j]: float(values[j]) for j in np.flatnonzero(values)}
+        return {names[j]: float(values[j]) for j in np.flatnonzero(values).tolist()}
 
     @property
     def nonzero(self) -> int:
@@ -262,8 +265,8 @@ class Linear(base.Estimator):
                 f"{path} holds a {kind}, not a {cls.__name__}: load it with {kind}.load"
             )
         params = {name: revived(value) for name, value in data["params"].items()}
-        model = kinds[kind](**params)
-        model._restore(data["state"])  # noqa: SLF001 - one of us
+        model: Self = kinds[kind](**params)
+        model._restore(data["state"])
         return model
 
     def _name_labels(self, y: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 
 from streamlearn import frames
-from streamlearn.engine.learner import Single
+from streamlearn.engine.learner import Joint, Single
 from streamlearn.errors import BadEvent
 from streamlearn.linear import Event, Linear
 from streamlearn.losses import Loss, Squared, VectorLoss
@@ -117,7 +117,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             label = float(y)
         except (TypeError, ValueError):
             raise BadEvent(f"the label must be a number, got {y!r}") from None
-        if not self._loss.is_label(label):
+        if not (isinstance(self._loss, Loss) and self._loss.is_label(label)):
             raise BadEvent(f"{y!r} is no label for {self._loss!r}")
         return label
 
@@ -140,16 +140,18 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             if set(names) != set(known):
                 raise BadEvent(f"the label has the targets {names}, those before had {known}")
             return known
-        if self._loss.outputs not in (0, len(names)):
-            raise BadEvent(f"{self._loss!r} takes {self._loss.outputs} targets, got {len(names)}")
+        loss = self._loss
+        if isinstance(loss, VectorLoss) and loss.outputs not in (0, len(names)):
+            raise BadEvent(f"{loss!r} takes {loss.outputs} targets, got {len(names)}")
         return names
 
     def _name_targets(self, names: list[Any]) -> None:
         """The first label names the targets."""
         if self._targets is None:
             self._targets = names
-            if len(names) > self._model.learner.outputs:
-                self._model.learner.widen(len(names))
+            learner = self._model.learner
+            if isinstance(learner, Joint) and len(names) > learner.outputs:
+                learner.widen(len(names))
 
     def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a CSR matrix or an array, without the GIL.
@@ -189,17 +191,19 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         if y.dtype.kind in "USM":
             raise BadEvent(f"labels must be numbers, got {y.dtype}")
         try:
-            y = np.ascontiguousarray(y, dtype=float)
+            labels: Array = np.ascontiguousarray(y, dtype=float)
         except (TypeError, ValueError):
             raise BadEvent("a label is not a number") from None
-        if len(y) != n or y.ndim != (1 if self._single() else 2):
-            raise ValueError(f"y must have one label for each of {n} rows, got shape {y.shape}")
-        good = np.isfinite(y).all()
+        if len(labels) != n or labels.ndim != (1 if self._single() else 2):
+            raise ValueError(
+                f"y must have one label for each of {n} rows, got shape {labels.shape}"
+            )
+        good = bool(np.isfinite(labels).all())
         if good and isinstance(self._loss, Loss) and not self._loss.score_is_label:
-            good = all(self._loss.is_label(label) for label in np.unique(y))
+            good = all(self._loss.is_label(label) for label in np.unique(labels))
         if not good:
             raise BadEvent(f"a label is no label for {self._loss!r}")
-        return y
+        return labels
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
         """Learn the rows of a data frame: all of them, or none if one cannot be read."""
@@ -233,7 +237,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
 
     def predict_one(self, x: Event) -> Any:
         """The prediction on the label's scale."""
-        if self._single():
+        if isinstance(self._loss, Loss):
             return self._loss.response(self._model.score_one(x))
         return self.score_one(x)
 

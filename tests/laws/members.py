@@ -107,7 +107,7 @@ def brief(value: Any) -> str:
     return repr(value).replace(repr(PRIOR), "PRIOR")
 
 
-# -- the dense side ---------------------------------------------------------------------------------
+# -- the dense side -----------------------------------------------------------------------------
 
 
 def dense_value(value: Any) -> Any:
@@ -138,7 +138,7 @@ def dense(rule: Any, penalty: Any, loss: Any, n: int = N) -> Rule:
     return made
 
 
-# -- streams ------------------------------------------------------------------------------------------
+# -- streams ------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -157,7 +157,12 @@ class Stream:
 
 @cache
 def stream(
-    kind: str, counts: bool = False, events: int = 72, n: int = N, seed: int = 0, weighed: bool = True
+    kind: str,
+    counts: bool = False,
+    events: int = 72,
+    n: int = N,
+    seed: int = 0,
+    weighed: bool = True,
 ) -> Stream:
     """Rows of four columns of n, some of which are rare; labels that follow from them."""
     rng = np.random.default_rng(seed)

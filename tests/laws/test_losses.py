@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ import pytest
 import streamlearn.losses
 from streamlearn.losses import Loss, VectorLoss
 
+Vector = np.ndarray[Any, Any]
 
-def leaves(cls):
+
+def leaves(cls: Any) -> list[Any]:
     below = cls.__subclasses__()
     return [leaf for sub in below for leaf in leaves(sub)] if below else [cls]
 
@@ -33,31 +36,33 @@ EXTREMES = [
 LENGTHS = [0.0, 5e-324, 1e-300, 1e-20, 1e-7, 0.5, 3.0, 40.0, 1e6, 1e30, 1e300, 1.7e308]
 
 
-def labels(loss):
+def labels(loss: Any) -> list[float]:
     if loss.kind == "one-class":
         return [1.0]
     return [y for y in (-2.0, -1.0, -0.3, 0.0, 1.0, 3.2) if loss.is_label(y)]
 
 
-def away_from_jumps(function, points, y, reach=1e-5):
+def away_from_jumps(function: Any, points: Vector, y: Any, reach: float = 1e-5) -> Vector:
     """Where the function of a point and a label has no jump nearby."""
     below, above = function(points - reach, y), function(points + reach, y)
-    return np.abs(above - below) < 1e-3 * (1 + np.abs(below))
+    calm: Vector = np.abs(above - below) < 1e-3 * (1 + np.abs(below))
+    return calm
 
 
-def derivative(function, points, y, reach=1e-5):
-    return (function(points + reach, y) - function(points - reach, y)) / (2 * reach)
+def derivative(function: Any, points: Vector, y: Any, reach: float = 1e-5) -> Vector:
+    rise: Vector = function(points + reach, y) - function(points - reach, y)
+    return rise / (2 * reach)
 
 
 @every
-def test_is_public(loss):
+def test_is_public(loss: Any) -> None:
     assert type(loss).__name__ in streamlearn.losses.__all__
     assert loss.kind in {"binary", "one-class", "regression", "multiclass", "multitarget"}
 
 
 @every
-def test_is_a_value(loss):
-    again = eval(repr(loss), vars(streamlearn.losses).copy())
+def test_is_a_value(loss: Any) -> None:
+    again = eval(repr(loss), vars(streamlearn.losses).copy())  # noqa: S307 - what repr wrote
     for twin in (again, pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss), copy.copy(loss)):
         assert type(twin) is type(loss)
         assert twin == loss
@@ -70,20 +75,20 @@ def test_is_a_value(loss):
 
 
 @every
-def test_refuses_unknown_arguments(loss):
+def test_refuses_unknown_arguments(loss: Any) -> None:
     with pytest.raises(TypeError):
         type(loss)(**loss.params, anything=1)
     with pytest.raises(TypeError):
         type(loss)(*loss.params.values(), 1)
 
 
-def test_examples_differ():
+def test_examples_differ() -> None:
     for one, other in itertools.combinations(SCALAR + VECTOR, 2):
         assert one != other
 
 
 @scalar
-def test_slope_is_the_derivative(loss):
+def test_slope_is_the_derivative(loss: Any) -> None:
     compared = 0
     for y in labels(loss):
         points = SCORES[away_from_jumps(loss.slope, SCORES, y)]
@@ -94,7 +99,7 @@ def test_slope_is_the_derivative(loss):
 
 
 @scalar
-def test_curvature_is_the_derivative_of_the_slope(loss):
+def test_curvature_is_the_derivative_of_the_slope(loss: Any) -> None:
     for y in labels(loss):
         smooth = away_from_jumps(loss.slope, SCORES, y)
         smooth &= away_from_jumps(loss.curvature, SCORES, y)
@@ -104,7 +109,7 @@ def test_curvature_is_the_derivative_of_the_slope(loss):
 
 
 @scalar
-def test_curvature_bound_is_tight(loss):
+def test_curvature_bound_is_tight(loss: Any) -> None:
     wide = np.linspace(-80, 80, 16001)
     curvature = np.concatenate([loss.curvature(wide, y) for y in labels(loss)])
     assert curvature.min() >= 0
@@ -118,7 +123,7 @@ def test_curvature_bound_is_tight(loss):
 
 
 @scalar
-def test_is_convex(loss):
+def test_is_convex(loss: Any) -> None:
     for y in labels(loss):
         values, slopes = loss.value(SCORES, y), loss.slope(SCORES, y)
         assert np.all(np.diff(slopes) >= 0)
@@ -127,13 +132,13 @@ def test_is_convex(loss):
 
 
 @scalar
-def test_leaves_zero(loss):
+def test_leaves_zero(loss: Any) -> None:
     flat = all(loss.slope(0.0, y) == 0 for y in labels(loss))
     assert loss.leaves_zero != flat
 
 
 @scalar
-def test_ball_is_proved_only_where_it_holds(loss):
+def test_ball_is_proved_only_where_it_holds(loss: Any) -> None:
     """With one example x = y = 1 the minimiser of strength/2 w^2 + loss(w) is in the ball."""
     if not loss.ball_proved:
         return
@@ -143,8 +148,8 @@ def test_ball_is_proved_only_where_it_holds(loss):
 
 
 @scalar
-def test_implicit_step_is_the_proximal_point(loss):
-    """h is a subgradient at q = p - h b: between the slopes just below and just above q."""
+def test_implicit_step_is_the_proximal_point(loss: Any) -> None:
+    """The result h is a subgradient at q = p - h b: between the slopes on either side of q."""
     for y, b, p in itertools.product(labels(loss), STEPS, SCORES[::8]):
         h = loss.implicit(p, y, b)
         q = p - h * b
@@ -154,7 +159,7 @@ def test_implicit_step_is_the_proximal_point(loss):
 
 
 @scalar
-def test_implicit_step_is_exact_for_a_tiny_slope(loss):
+def test_implicit_step_is_exact_for_a_tiny_slope(loss: Any) -> None:
     """Far out on a flat side the relative error must be small too."""
     for y, b in itertools.product(labels(loss), (1e-3, 1.0, 1e3)):
         for p in (-40.0, -20.0, 20.0, 40.0):
@@ -164,7 +169,7 @@ def test_implicit_step_is_exact_for_a_tiny_slope(loss):
                 assert h == pytest.approx(loss.slope(q, y), rel=1e-9, abs=0)
 
 
-def followed(loss, p, y, b, steps=250):
+def followed(loss: Any, p: Vector, y: Vector, b: Vector, steps: int = 250) -> Vector:
     """The end of dp/ds = -slope(p), by Runge and Kutta's method; early steps are short."""
     for fraction in np.diff(np.linspace(0, 1, steps + 1) ** 3):
         d = b * fraction
@@ -177,10 +182,9 @@ def followed(loss, p, y, b, steps=250):
 
 
 @scalar
-def test_flow_follows_the_slope(loss):
-    y, b, p = map(
-        np.ravel, np.meshgrid(labels(loss), [1e-3, 0.1, 1.0, 3.0], SCORES[::8], indexing="ij")
-    )
+def test_flow_follows_the_slope(loss: Any) -> None:
+    grid = np.meshgrid(labels(loss), [1e-3, 0.1, 1.0, 3.0], list(SCORES[::8]), indexing="ij")
+    y, b, p = (axis.ravel() for axis in grid)
     end = np.array([pi - loss.flow(pi, yi, bi) * bi for pi, yi, bi in zip(p, y, b, strict=True)])
     # The numeric path is less exact across a bend, and jumps to and fro at a kink.
     jump = max(np.abs(np.diff(loss.slope(np.arange(-4, 4, 1e-3), v))).max() for v in labels(loss))
@@ -190,7 +194,7 @@ def test_flow_follows_the_slope(loss):
 
 @scalar
 @pytest.mark.parametrize("way", ["implicit", "flow"])
-def test_a_short_step_takes_the_slope(loss, way):
+def test_a_short_step_takes_the_slope(loss: Any, way: str) -> None:
     for y, p in itertools.product(labels(loss), SCORES):
         slope = loss.slope(p, y)
         assert getattr(loss, way)(p, y, 0.0) == slope
@@ -200,14 +204,14 @@ def test_a_short_step_takes_the_slope(loss, way):
 
 @scalar
 @pytest.mark.parametrize("way", ["implicit", "flow"])
-def test_a_longer_step_has_a_smaller_mean_slope(loss, way):
+def test_a_longer_step_has_a_smaller_mean_slope(loss: Any, way: str) -> None:
     for y, p in itertools.product(labels(loss), SCORES[::8]):
         slopes = [abs(getattr(loss, way)(p, y, b)) for b in np.geomspace(1e-8, 1e8, 33)]
         assert np.all(np.diff(slopes) <= 1e-12 * np.array(slopes[1:]))
 
 
 @scalar
-def test_two_flows_are_one(loss):
+def test_two_flows_are_one(loss: Any) -> None:
     for y, p, b in itertools.product(labels(loss), [-900.0, -30.0, 0.4, 38.0], [0.3, 20.0, 1e3]):
         halfway = p - loss.flow(p, y, b / 2) * (b / 2)
         end = halfway - loss.flow(halfway, y, b / 2) * (b / 2)
@@ -215,7 +219,7 @@ def test_two_flows_are_one(loss):
 
 
 @scalar
-def test_is_finite_everywhere(loss):
+def test_is_finite_everywhere(loss: Any) -> None:
     for y in {*labels(loss), *(y for y in EXTREMES if loss.is_label(y))}:
         for p in EXTREMES:
             faces = [loss.value(p, y), loss.slope(p, y), loss.curvature(p, y), loss.response(p)]
@@ -228,7 +232,7 @@ def test_is_finite_everywhere(loss):
 
 
 @scalar
-def test_labels(loss):
+def test_labels(loss: Any) -> None:
     for y in (math.nan, math.inf, -math.inf):
         assert loss.kind == "one-class" or not loss.is_label(y)
     for y in labels(loss):
@@ -240,7 +244,7 @@ def test_labels(loss):
 
 
 @scalar
-def test_probability(loss):
+def test_probability(loss: Any) -> None:
     if not loss.has_probability:
         assert loss.probability(0.3) is None
         return
@@ -253,7 +257,7 @@ def test_probability(loss):
 
 
 @scalar
-def test_probability_belongs_to_the_loss(loss):
+def test_probability_belongs_to_the_loss(loss: Any) -> None:
     """Where labels are +1 with the probability at p, p is a best score."""
     if loss.has_probability:
         for p in np.linspace(-0.9, 0.9, 19) * loss.params.get("threshold", 3.0):
@@ -262,7 +266,7 @@ def test_probability_belongs_to_the_loss(loss):
 
 
 @scalar
-def test_arrays_are_numbers_at_once(loss):
+def test_arrays_are_numbers_at_once(loss: Any) -> None:
     ys = np.array(labels(loss))
     for face in (loss.value, loss.slope, loss.curvature):
         table = face(SCORES[:, None], ys)
@@ -274,7 +278,7 @@ def test_arrays_are_numbers_at_once(loss):
         assert face(SCORES[:0], 1.0).shape == (0,)
 
 
-def outputs(loss, count=40):
+def outputs(loss: Any, count: int = 40) -> tuple[Vector, Vector]:
     """Outputs and labels for them."""
     random = np.random.default_rng(7)
     k = loss.outputs or 4
@@ -284,7 +288,7 @@ def outputs(loss, count=40):
 
 
 @vector
-def test_vector_slope_is_the_gradient(loss):
+def test_vector_slope_is_the_gradient(loss: Any) -> None:
     f, y = outputs(loss)
     slope = loss.slope(f, y)
     for unit, column in zip(np.eye(f.shape[1]), slope.T, strict=True):
@@ -294,7 +298,7 @@ def test_vector_slope_is_the_gradient(loss):
 
 
 @vector
-def test_vector_loss_is_convex(loss):
+def test_vector_loss_is_convex(loss: Any) -> None:
     f, y = outputs(loss)
     for g in (f[::-1], f + 0.1, -3 * f):
         tangent = loss.value(f, y) + np.sum(loss.slope(f, y) * (g - f), axis=1)
@@ -302,7 +306,7 @@ def test_vector_loss_is_convex(loss):
 
 
 @vector
-def test_vector_curvature_bound(loss):
+def test_vector_curvature_bound(loss: Any) -> None:
     f, y = outputs(loss)
     assert loss.smooth == math.isfinite(loss.curvature_bound)
     if loss.smooth:
@@ -312,13 +316,13 @@ def test_vector_curvature_bound(loss):
 
 
 @vector
-def test_class_slopes_sum_to_zero(loss):
+def test_class_slopes_sum_to_zero(loss: Any) -> None:
     if loss.kind == "multiclass":
         assert np.abs(loss.slope(*outputs(loss)).sum(axis=1)).max() < 1e-15
 
 
 @vector
-def test_vector_loss_is_finite_everywhere(loss):
+def test_vector_loss_is_finite_everywhere(loss: Any) -> None:
     k = loss.outputs or 3
     for f in itertools.product([0.0, 1.0, -1e3, 5e-324, 1e155, -1.7e308, 1.7e308], repeat=k):
         for y in (np.zeros(k), np.full(k, -1.7e308)) if loss.kind == "multitarget" else range(k):
@@ -327,7 +331,7 @@ def test_vector_loss_is_finite_everywhere(loss):
 
 
 @vector
-def test_vector_probability(loss):
+def test_vector_probability(loss: Any) -> None:
     f, _ = outputs(loss)
     if not loss.has_probability:
         assert loss.probability(f) is None
@@ -339,7 +343,7 @@ def test_vector_probability(loss):
 
 
 @vector
-def test_vector_rows_are_independent(loss):
+def test_vector_rows_are_independent(loss: Any) -> None:
     f, y = outputs(loss, 6)
     for i in range(6):
         assert loss.value(f[i], y[i]) == loss.value(f, y)[i]
@@ -348,7 +352,7 @@ def test_vector_rows_are_independent(loss):
 
 
 @vector
-def test_wrong_outputs_are_refused(loss):
+def test_wrong_outputs_are_refused(loss: Any) -> None:
     with pytest.raises(ValueError, match="outputs"):
         loss.value(0.5, 0)
     k = loss.outputs or 3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import N, PENALTIES, PRIOR, Vector, brief, close, dense_penalty
+from tests.laws.members import PENALTIES, PRIOR, N, Vector, brief, close, dense_penalty
 
 every = pytest.mark.parametrize("penalty", PENALTIES, ids=brief)
 WEIGHTS = [(1.0, 1.0, 0.0), (7.0, 2.5, 0.0), (0.5, 3.0, 0.2), (40.0, 6.0, 0.1)]  # a, b, rho
@@ -40,7 +40,7 @@ def neighbours(penalty: Any, w: Vector) -> list[Vector]:
 
 @every
 def test_is_a_value(penalty: Any) -> None:
-    again = eval(repr(penalty), vars(sl.penalties).copy())  # noqa: S307
+    again = eval(repr(penalty), vars(sl.penalties).copy())  # noqa: S307 - what repr wrote
     for twin in (again, pickle.loads(pickle.dumps(penalty)), copy.deepcopy(penalty)):
         assert type(twin) is type(penalty)
         assert twin == penalty

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import itertools
+import math
 import pickle
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import pytest
 import streamlearn as sl
 from tests.laws.members import (
     LOSSES,
-    N,
     RULES,
     VECTOR_LOSSES,
+    N,
     allowed,
     batches,
     brief,
@@ -46,7 +47,9 @@ def follow(rule: Any, penalty: Any, loss: Any, batch: int) -> None:
     start = 0
     before: list[float] = []
     for stop in CHECKPOINTS:
-        scores = model.progressive_rows(data.rows[start:stop], data.y[start:stop], data.w[start:stop])
+        scores = model.progressive_rows(
+            data.rows[start:stop], data.y[start:stop], data.w[start:stop]
+        )
         before = []
         for i in range(start, stop):
             p = float(data.X[i] @ slow.w)
@@ -99,10 +102,13 @@ def test_every_rule_has_a_reference() -> None:
 
 ONE_LOSS = pairs(sl.losses.Logistic())
 each_logistic = pytest.mark.parametrize(("rule", "penalty"), ONE_LOSS, ids=brief)
+# for what happens before rules and penalties have their turn: half of each rule's penalties
+HALF = [p for k, p in enumerate(ONE_LOSS) if k % 2 == 0 or p[0] != ONE_LOSS[k - 1][0]]
+each_second = pytest.mark.parametrize(("rule", "penalty"), HALF, ids=brief)
 LOGISTIC = sl.losses.Logistic()
 
 
-@each_logistic
+@each_second
 def test_order_within_a_row_is_irrelevant(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
     rng = np.random.default_rng(3)
@@ -118,7 +124,7 @@ def test_order_within_a_row_is_irrelevant(rule: Any, penalty: Any) -> None:
     close(turned.coef(N), plain.coef(N))
 
 
-@each_logistic
+@each_second
 def test_all_ways_in_agree(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
     wide = data.rows.copy()
@@ -144,7 +150,7 @@ def test_all_ways_in_agree(rule: Any, penalty: Any) -> None:
     assert rows.score_rows(data.X)[-1] == pytest.approx(rows.score_one(some), rel=1e-9)
 
 
-@each_logistic
+@each_second
 def test_data_frames_are_events(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC, events=20)
     if penalty.on_simplex:
@@ -191,7 +197,9 @@ def same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other)
-    return bool(one == other or (one != one and other != other))
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    return bool(one == other)
 
 
 def resumed_alike(model: Any, data: Any, cut: int, path: Any) -> None:
@@ -235,9 +243,7 @@ def test_resume_of_several_outputs(loss: Any, average: str, tmp_path: Path) -> N
     data = classes(loss)
     for rule in (sl.rules.DualAveraging(), sl.rules.Pegasos(), sl.rules.AdaGrad(0.1)):
         penalty = sl.penalties.L2(0.3)
-        model = estimator(
-            rule, penalty, loss, average=average, seed=5, batch=2, fit_intercept=True
-        )
+        model = estimator(rule, penalty, loss, average=average, seed=5, batch=2, fit_intercept=True)
         resumed_alike(model, data, 25, tmp_path / "model")
 
 

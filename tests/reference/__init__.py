@@ -15,12 +15,12 @@ for _found in pkgutil.iter_modules(__path__):
     if _found.name.startswith("test"):
         continue
     _module = importlib.import_module(f"{__name__}.{_found.name}")
-    for _name, _member in vars(_module).items():
-        if (
-            isinstance(_member, type)
-            and issubclass(_member, Rule)
-            and _member.__module__ == _module.__name__
-            and _member is not Rule
-            and not _name.startswith("_")
-        ):
-            REFERENCE[_name] = _member
+    REFERENCE |= {
+        name: member
+        for name, member in vars(_module).items()
+        if isinstance(member, type)
+        and issubclass(member, Rule)
+        and member.__module__ == _module.__name__
+        and member is not Rule
+        and not name.startswith("_")
+    }

@@ -1,5 +1,7 @@
-"""Adaptive subgradients (Duchi, Hazan, Singer 2011, diagonal) and FTRL-Proximal (McMahan et al.
-2013, Algorithm 1), for penalties that are sums over the coordinates."""
+"""Adaptive subgradients and FTRL-Proximal, for penalties that are sums over the coordinates.
+
+Duchi, Hazan, Singer 2011, diagonal; McMahan et al. 2013, Algorithm 1.
+"""
 
 import numpy as np
 

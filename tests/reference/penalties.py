@@ -1,7 +1,7 @@
-"""The penalties Psi(w), each with
+"""The penalties Psi(w).
 
-`value(w)`; `prox(v, step)` = argmin_w step Psi(w) + 1/2 |w - v|^2; and the step of dual averaging
-(001 equation 43), `argmin(s, a, b, rho)` = argmin_w <s, w> + a Psi(w) + b h(w), where
+Each has `value(w)`; `prox(v, step)` = argmin_w step Psi(w) + 1/2 |w - v|^2; and the step of dual
+averaging (001 equation 43), `argmin(s, a, b, rho)` = argmin_w <s, w> + a Psi(w) + b h(w), where
 h = 1/2 |w|^2 + rho |w|_1, or the penalty's own h (KL, LpSquared, Entropy).
 
 `start(n)` is the minimiser of h: 0, or the middle of the simplex. Penalties that are sums over

@@ -37,7 +37,7 @@ class _Curved(Rule):
         return float((-curvature + np.sqrt(curvature**2 + ratio)) / 2.0)
 
     def descend(self, g: Vector) -> None:
-        """w <- w - eta_t g with eta_t = 1/(lambda_{1:t} + tau_{1:t}); no curvature, no step."""
+        """Go to w - eta_t g with eta_t = 1/(lambda_{1:t} + tau_{1:t}); no curvature, no step."""
         curvature = self.penalty.l2 * self.rounds + self.tau_sum
         if curvature > 0.0:
             self.w = self.w - g / curvature

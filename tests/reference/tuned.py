@@ -1,6 +1,8 @@
-"""Rules that need no tuning of steps: normalised adaptive (Ross, Mineiro, Langford 2013),
-diagonal second order with an implicit step, coin betting (Orabona, Tommasi 2017), and their
-mixture. One row at a time; features with x = 0 are left out; an event of weight a has loss a l.
+"""Rules that need no tuning of steps, and their mixture.
+
+Normalised adaptive (Ross, Mineiro, Langford 2013), diagonal second order with an implicit step,
+coin betting (Orabona, Tommasi 2017). One row at a time; features with x = 0 are left out; an event
+of weight a has loss a l.
 
 `w` predicts. Learning has its own score: with the weights `rescaled`, in which the sizes of this
 row already count, clipped by `Clip`. `seen_weights` and `score` are those of the last event.
@@ -73,7 +75,7 @@ class _Scaled(_Tuned):
 
 
 def implicit(loss: Loss, p: float, y: float, B: float) -> float:
-    """h = l'(p - h B, y): the slope after the step instead of before it."""
+    """Solve h = l'(p - h B, y): the slope after the step instead of before it."""
     g = float(loss.slope(p, y))
 
     def excess(h: float) -> float:
@@ -209,8 +211,10 @@ class Mixture(Rule):
         x, label, K = X[0], float(y[0]), len(self.members)
         for k, member in enumerate(self.members):
             # members that tune themselves guard their scores, others do not
-            tuned = isinstance(member, _Tuned)
-            self.scores[k] = self.clip(float(x @ member.rescaled(x))) if tuned else x @ member.w
+            if isinstance(member, _Tuned):
+                self.scores[k] = self.clip(float(x @ member.rescaled(x)))
+            else:
+                self.scores[k] = x @ member.w
             self.member_loss[k] += weight[0] * float(self.loss.value(self.scores[k], label))
         p = self.score = float(self.pi @ self.scores)
         g = float(weight[0]) * float(self.loss.slope(p, label))

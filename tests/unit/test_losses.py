@@ -59,7 +59,7 @@ def test_table_1(loss: Any, f: Any, y: Any, value: Any, slope: Any) -> None:
         (sl.Novelty(), 1, 1, 0),
         (sl.Novelty(0), 0, 1, 0),
         (sl.Absolute(), 2, 2, 0),
-        (sl.Quantile(0.9), 2, 2, 0),
+        (sl.Quantile(0.9), 2, 2, -0.9),  # 004 Table 1: tau - 1 or tau, of f = y - p
         (sl.EpsilonInsensitive(0.5), 1.5, 1, 0),
         (sl.EpsilonInsensitive(0.5), 0.5, 1, 0),
     ],

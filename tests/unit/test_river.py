@@ -22,7 +22,8 @@ Estimator = type[sl.LinearClassifier] | type[sl.LinearRegressor]
 def estimators() -> list[Estimator]:
     """Every public estimator; a new one is covered without touching this file."""
     found = [getattr(sl, name) for name in sl.__all__]
-    return [kind for kind in found if inspect.isclass(kind) and issubclass(kind, base.Estimator)]
+    kinds: list[Any] = [k for k in found if inspect.isclass(k) and issubclass(k, base.Estimator)]
+    return kinds
 
 
 class Halves(base.MiniBatchTransformer):
@@ -54,10 +55,20 @@ def scaled_one_versus_rest(kind: type[sl.LinearClassifier]) -> Any:
     return compose.Pipeline(preprocessing.StandardScaler(), one_versus_rest(kind))
 
 
+# what differs when wrapped, differs by what these are: a learner with the defaults, and a preset
+WRAPPED = (
+    sl.LinearClassifier,
+    sl.LinearRegressor,
+    sl.DualAveragingClassifier,
+    sl.DualAveragingRegressor,
+)
+
+
 def builds() -> Iterator[tuple[str, Build]]:
     for kind in estimators():
+        yield kind.__name__, kind
+    for kind in WRAPPED:
         name = kind.__name__
-        yield name, kind
         yield f"scaled-{name}", partial(scaled, kind)
         yield f"halved-{name}", partial(halved, kind)
         if issubclass(kind, sl.LinearClassifier):
@@ -138,13 +149,17 @@ def test_parameters_are_immutable() -> None:
             model.mutate({name: 2})
 
 
+def columns(frame: pd.DataFrame) -> list[Any]:
+    return list(frame.columns)
+
+
 def test_frames_are_labelled_as_river_does() -> None:
     X = pd.DataFrame({"a": [1.0, -1.0, 2.0]}, index=[7, 8, 9])
     model = sl.LinearClassifier()
-    assert list(model.predict_proba_many(X).columns) == [False, True]
+    assert columns(model.predict_proba_many(X)) == [False, True]
     model.learn_many(X, pd.Series([True, False, True], name="spam"))
     shares = model.predict_proba_many(X)
-    assert list(shares.columns) == [False, True]
+    assert columns(shares) == [False, True]
     assert list(shares.index) == [7, 8, 9]
     assert model.predict_many(X).name == "spam"
     assert model.predict_many(X).tolist() == [True, False, True]
@@ -152,4 +167,4 @@ def test_frames_are_labelled_as_river_does() -> None:
     assert len(model.predict_many(X.iloc[:0])) == 0
     tuples = sl.LinearClassifier()
     tuples.learn_many(X, pd.Series([(1, "a"), (2, "b"), (3, "c")]))
-    assert list(tuples.predict_proba_many(X).columns) == [(1, "a"), (2, "b"), (3, "c")]
+    assert columns(tuples.predict_proba_many(X)) == [(1, "a"), (2, "b"), (3, "c")]
