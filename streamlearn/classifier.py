@@ -10,6 +10,7 @@ from river import base
 
 from streamlearn import frames
 from streamlearn.engine.learner import Joint, OneVersusRest, Single
+from streamlearn.engine.rows import codes_of_numbers
 from streamlearn.errors import BadEvent
 from streamlearn.linear import Event, Linear
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
@@ -292,13 +293,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _encode(self, y: Array) -> Array:
         """What the learner is told of each label; NaN for those not seen yet."""
-        numeric, text = y.dtype.kind in "biuf", y.dtype.kind == "U"
+        if exact_as_float(y) and len(self._codes) <= 32:
+            known = [(k, c) for k, c in self._codes.items() if isinstance(k, bool | int | float)]
+            return codes_of_numbers(y, [k for k, _ in known], [c for _, c in known])
         codes = np.full(len(y), np.nan)
-        if (numeric or text) and len(self._codes) <= 32:
-            for label, code in self._codes.items():
-                if isinstance(label, bool | int | float) if numeric else isinstance(label, str):
-                    codes[y == label] = code
-            return codes
         try:
             codes[:] = [self._codes.get(label, np.nan) for label in y.tolist()]
         except TypeError:
@@ -452,3 +450,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
+
+
+def exact_as_float(y: Array) -> bool:
+    """Whether all labels are numbers that a float64 holds to the last digit."""
+    if y.dtype.kind in "iu" and y.dtype.itemsize > 4:
+        return len(y) == 0 or max(-int(y.min()), int(y.max())) < 1 << 53
+    return y.dtype.kind in "biuf" and y.dtype.itemsize <= 8

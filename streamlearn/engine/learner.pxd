@@ -39,7 +39,6 @@ cdef class Learner:
     cdef bint busy
     # a score or slope was not finite, and its event was left out
     cdef bint diverged
-    cdef bint stopped(self) noexcept nogil
     cdef int complain(self) except -1
     cdef Py_ssize_t row_room
     cdef int* slot

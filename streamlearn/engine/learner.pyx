@@ -246,12 +246,9 @@ cdef class Learner:
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         """The scores of one row."""
 
-    cdef bint stopped(self) noexcept nogil:
-        return self.diverged
-
     cdef int complain(self) except -1:
         """Raise Diverged if an event could not be learnt."""
-        if self.stopped():
+        if self.diverged:
             self.diverged = False
             raise Diverged(
                 "the score of an event is not finite, so it was not learnt: the steps are too long "
@@ -291,7 +288,7 @@ cdef class Learner:
                         weight = w[i]
                     if weight != 0.0:
                         self.learn(&row, y + i * wide, weight, NULL if out == NULL else out + i * k)
-                        if self.stopped():
+                        if self.diverged:
                             break
                     elif out != NULL:
                         self.predict(&row, out + i * k)
@@ -518,14 +515,6 @@ cdef class OneVersusRest(Learner):
             p = (<Single>self.each[k]).learn_one(row, label, weight, scores != NULL)
             if scores != NULL:
                 scores[k] = p
-
-    cdef bint stopped(self) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(self.outputs):
-            if (<Single>self.each[k]).diverged:
-                (<Single>self.each[k]).diverged = False
-                self.diverged = True
-        return self.diverged
 
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         cdef Py_ssize_t k

@@ -31,7 +31,7 @@ cdef class Model:
         if self.reader.size > self.learner.features:
             self.learner.know(self.reader.size)
         self.learner.learn(&self.reader.row, &y, weight, NULL)
-        if self.learner.stopped():
+        if self.learner.diverged:
             self.learner.complain()
 
     def check(self, event):

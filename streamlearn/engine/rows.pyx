@@ -1,5 +1,6 @@
 """Matrices as rows: scipy CSR without copies, and dense arrays."""
 
+from libc.math cimport NAN
 from libc.stdlib cimport free, malloc
 
 from streamlearn.row cimport Row
@@ -166,6 +167,25 @@ cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:
         a += x[i] - x[i]
         i += 1
     return a + b + c + d + e + f + g + h == 0.0
+
+
+def codes_of_numbers(y, labels, codes):
+    """What stands in `codes` at the place of each number in `labels`; NaN for others."""
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    out = np.empty(len(y))
+    table = np.array([labels, codes], dtype=np.float64)
+    cdef const double* label = <const double*><size_t>y.ctypes.data
+    cdef const double* known = <const double*><size_t>table.ctypes.data
+    cdef double* code = <double*><size_t>out.ctypes.data
+    cdef Py_ssize_t i, k, n = len(y), m = len(labels)
+    with nogil:
+        for i in range(n):
+            code[i] = NAN
+            for k in range(m):
+                if label[i] == known[k]:
+                    code[i] = known[m + k]
+                    break
+    return out
 
 
 def refuse_unfinite(X, data):

@@ -54,12 +54,17 @@ cdef class Dual(Rule):
         return read(&self.shape, self.cells[j * self.width], j)
 
     cdef double score(self, Row* row) noexcept nogil:
-        cdef double p = 0.0, threshold = self.shape.threshold
+        cdef double p = 0.0, other = 0.0, threshold = self.shape.threshold
         cdef Py_ssize_t i
         if self.shape.bend == NULL:
-            for i in range(row.n):
+            # two sums, for one would wait for itself at every feature
+            for i in range(0, row.n - 1, 2):
                 p += soft(self.cells[row.slot[i]], threshold) * row.value[i]
-            return self.shape.scale * p
+                other += soft(self.cells[row.slot[i + 1]], threshold) * row.value[i + 1]
+            if row.n & 1:
+                i = row.n - 1
+                p += soft(self.cells[row.slot[i]], threshold) * row.value[i]
+            return self.shape.scale * (p + other)
         for i in range(row.n):
             p += read(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
         return p
@@ -70,12 +75,14 @@ cdef class Dual(Rule):
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double square = self.add(row, slope), gradient = 0.0
         if slope != 0.0:
-            gradient = fabs(slope) * self.gradient_norm(row, square)
+            gradient = fabs(slope)
+            gradient *= sqrt(square) if self.q == 2.0 else self.gradient_norm(row)
             if gradient > self.largest_gradient:
                 self.largest_gradient = gradient
         if self.t == 0.0:
             self.slots_at_start = self.n
-        self.account(gradient)
+        if self.accounting:
+            self.account(gradient)
         self.t += 1.0
         self.reshape()
         if self.ledger is not None:
@@ -102,12 +109,10 @@ cdef class Dual(Rule):
                 self.vector.change(row.slot[i], old, self.cells[j])
         return square
 
-    cdef double gradient_norm(self, Row* row, double square) noexcept nogil:
+    cdef double gradient_norm(self, Row* row) noexcept nogil:
         """|x|_q."""
         cdef double top = 0.0, total = 0.0
         cdef Py_ssize_t i
-        if self.q == 2.0:
-            return sqrt(square)
         for i in range(row.n):
             top = fmax(top, fabs(row.value[i]))
         if top == 0.0 or self.q == INFINITY:
@@ -122,11 +127,12 @@ cdef class Dual(Rule):
         b[0] = 1.0
 
     cdef void reshape(self) noexcept nogil:
-        cdef double a = 0.0, b = 1.0
-        if self.t > 0.0:
-            self.coefficients(&a, &b)
         # before any event s = 0, and w is where h is least
-        self.geometry.shape(a, b, self.rho, self.vector, &self.shape)
+        self.a = 0.0
+        self.b = 1.0
+        if self.t > 0.0:
+            self.coefficients(&self.a, &self.b)
+        self.geometry.shape(self.a, self.b, self.rho, self.vector, &self.shape)
 
     cdef void account(self, double gradient) noexcept nogil:
         """Add event t + 1, with a gradient of this norm, to what the regret bound sums up."""

@@ -10,6 +10,7 @@ from libc.math cimport fmax, log, sqrt
 from streamlearn.rules.dual cimport Dual
 
 from streamlearn.rules.needs import enhances, strongly_convex
+from streamlearn.schedules import Constant, InverseSqrt
 from streamlearn.spec import number
 
 SCHEDULES = {"sqrt": 0, "constant": 1, "log": 2, "zero": 3}
@@ -72,9 +73,23 @@ cdef class DualAveraging(Dual):
     cdef double beta_0(self) noexcept nogil:
         return fmax(self.sigma, self.beta(1.0))
 
+    def start(self):
+        Dual.start(self)
+        # where Psi adds no curvature, the sum of 1/beta has a closed form
+        self.accounting = self.sigma > 0.0 or self.schedule == "log"
+
     cdef void account(self, double gradient) noexcept nogil:
-        cdef double beta = self.beta(self.t) if self.t > 0.0 else self.beta_0()
+        cdef double beta = self.b if self.t > 0.0 else self.beta_0()
         self.spent += 1.0 / (self.modulus * (self.sigma * self.t + beta))
+
+    def slack(self):
+        """The sum of 1/(sigma tau + beta_tau) for tau = 0 .. t-1, in the modulus of h."""
+        if self.accounting:
+            return self.spent
+        steps = InverseSqrt(1.0) if self.schedule == "sqrt" else Constant(1.0)
+        # beta_0 = beta_1, so the first term counts twice
+        total = 1.0 + (steps.sum_to(self.t - 1.0) if self.t > 1.0 else 0.0)
+        return total / (self.gamma * self.modulus)
 
     def bound(self, u):
         reason = self.moved()
@@ -88,4 +103,4 @@ cdef class DualAveraging(Dual):
         square = self.largest_gradient**2
         sigma, first = self.sigma * self.modulus, self.beta(1.0) * self.modulus
         late = 2.0 * (self.beta_0() * self.modulus - first) * square / (first + sigma) ** 2
-        return self.beta(self.t) * distance + 0.5 * square * self.spent + late, None
+        return self.beta(self.t) * distance + 0.5 * square * self.slack() + late, None

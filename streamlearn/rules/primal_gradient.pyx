@@ -51,6 +51,7 @@ cdef class PrimalGradient(Dual):
                 self.shape.scale *= self.limit / norm
 
     def start(self):
+        self.accounting = True
         Dual.start(self)
         if self.q == INFINITY and self.limit < self.penalty.radius:
             from streamlearn.penalties.geometries import Entropy
