@@ -126,7 +126,12 @@ def maker(rule: Any) -> Any:
 
 
 def dense_penalty(penalty: Any) -> Any:
-    return getattr(penalties, type(penalty).__name__)(**penalty.params)
+    params = dict(penalty.params)
+    prior = params.get("prior")
+    if prior is not None:
+        # a short one goes on with its least
+        params["prior"] = (*prior, *[min(prior)] * (N - len(prior)))
+    return getattr(penalties, type(penalty).__name__)(**params)
 
 
 def dense_loss(loss: Any) -> Any:
@@ -192,6 +197,11 @@ def stream_for(loss: Any, **options: Any) -> Stream:
 def estimator(rule: Any, penalty: Any, loss: Any, **options: Any) -> Any:
     kind = sl.LinearRegressor if loss.kind in {"regression", "multitarget"} else sl.LinearClassifier
     return kind(rule, loss, penalty, **{"fit_intercept": False, **options})
+
+
+def know_all(model: Any) -> None:
+    """Make all columns known, at no step; rows of weight 0 alone do not."""
+    model._model.rows(np.zeros((1, N)), True)
 
 
 def batches(data: Stream, size: int) -> Iterator[tuple[int, Sequence[int]]]:

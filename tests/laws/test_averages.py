@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import N, Stream, brief, close, dense, estimator, pairs, stream, stream_for
+from tests.laws.members import (
+    N,
+    Stream,
+    brief,
+    close,
+    dense,
+    estimator,
+    know_all,
+    pairs,
+    stream,
+    stream_for,
+)
 from tests.reference import averages
 
 LOGISTIC = sl.losses.Logistic()
@@ -113,7 +124,7 @@ def test_random_is_one_of_the_iterates(rule: Any, penalty: Any) -> None:
     last = estimator(rule, penalty, LOGISTIC)
     iterates: list[Any] = []
     for i in range(len(data)):
-        last.learn_rows(data.rows[:1], data.y[:1], np.zeros(1))  # makes all columns known
+        know_all(last)
         if data.w[i] > 0.0:
             iterates.append(last.coef(N))
         last.learn_rows(data.rows[i : i + 1], data.y[i : i + 1], data.w[i : i + 1])

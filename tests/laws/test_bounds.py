@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import N, Vector, allowed, brief, estimator, pairs, stream_for
+from tests.laws.members import N, Vector, allowed, brief, estimator, know_all, pairs, stream_for
 
 LOSSES = [
     sl.losses.Logistic(),
@@ -70,7 +70,7 @@ def check(rule: Any, penalty: Any, loss: Any, fit_intercept: Any, seed: int) -> 
     events = 25 if isinstance(penalty, sl.penalties.Entropy) else 50
     data = stream_for(loss, events=events, seed=seed)
     model = estimator(rule, penalty, loss, fit_intercept=fit_intercept)
-    model.learn_rows(data.rows[:1], data.y[:1], np.zeros(1))  # makes all columns known
+    know_all(model)
     spent = 0.0
     for i in range(len(data)):
         worth = model.penalty_value

@@ -26,6 +26,7 @@ from tests.laws.members import (
     dense_loss,
     dense_penalty,
     estimator,
+    know_all,
     maker,
     pairs,
     stream_for,
@@ -139,6 +140,7 @@ def test_all_ways_in_agree(rule: Any, penalty: Any) -> None:
     small.learn_rows(rounded, data.y, data.w)
     exact.learn_rows(same, data.y, data.w)
     # all columns known first
+    know_all(single)
     single.learn_rows(data.rows[:1], data.y[:1], data.w[:1])
     for x, y, w in list(zip(data.X, data.y, data.w, strict=True))[1:]:
         single.learn_one({int(j): float(x[j]) for j in np.flatnonzero(x)}, y, w)
@@ -385,7 +387,7 @@ def test_several_outputs_are_one_vector(rule: Any, penalty: Any, loss: Any) -> N
         # every class known first, at no step
         order = [int(np.flatnonzero(data.y == label)[0]) for label in range(k)]
         for i in order:
-            model._code(int(data.y[i]))
+            model._meet(int(data.y[i]))
     model.learn_rows(data.rows, data.y, data.w)
     slow = maker(rule)(k * N, Flat(), dense_penalty(penalty))
     for x, y, weight in zip(data.X, data.y, data.w, strict=True):
