@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from streamlearn.rules.rule import Rule
 _Array: TypeAlias = NDArray[np.float64]
 _Bound: TypeAlias = tuple[float, None] | tuple[None, str]
 
+@final
 class Weights:
     def __init__(self, rule: Rule, average: str = "last", seed: int | None = 0) -> None: ...
     @property
@@ -25,6 +26,7 @@ class Weights:
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
 
+@final
 class Batch:
     def __init__(self, size: int) -> None: ...
     @property
@@ -57,6 +59,7 @@ class Learner:
     ) -> None: ...
     def score(self, rows: Rows) -> _Array: ...
 
+@final
 class Single(Learner):
     def __init__(
         self,
@@ -85,6 +88,7 @@ class Single(Learner):
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
 
+@final
 class OneVersusRest(Learner):
     def __init__(self, singles: list[Single]) -> None: ...
     @property
@@ -98,6 +102,7 @@ class OneVersusRest(Learner):
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
 
+@final
 class Joint(Learner):
     def __init__(
         self,

@@ -37,7 +37,7 @@ cdef class KL(Penalty):
     """
 
     _names = ("strength", "prior")
-    _examples = ((0.2,), (0.5, tuple(float(j) for j in range(1, 15))), (0.0,))
+    _examples = ((0.2,), (0.5, (1.0, 2.0, 3.0, 4.0)), (0.0,))
     own_geometry = True
     on_simplex = True
     dual_norm = INFINITY

@@ -220,7 +220,7 @@ cdef class Penalty(Spec):
         if vector.watch == NORM or vector.watch == POWER:
             vector.refresh()
         self.shape(a, b, rho, vector, &shape)
-        return np.array([read(&shape, cells[j], j) for j in range(n)])
+        return np.array([read(&shape, cells[j], j) + 0.0 for j in range(n)])
 
     def attach(self, DualVector s, rho):
         """Tell a dual vector what this penalty watches."""

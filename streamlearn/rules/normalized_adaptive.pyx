@@ -33,6 +33,7 @@ cdef class NormalizedAdaptive(Guarded):
         Field("weight", odd=True), Field("squares", merge="sum"), Field("size", merge="max")
     )
     scalars = (*Guarded.scalars, "norm")
+
     def __init__(self, rate=1.0, update="explicit"):
         self.rate = number("NormalizedAdaptive", "rate", rate, above=0.0)
         if update not in UPDATES:

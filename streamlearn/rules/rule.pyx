@@ -263,7 +263,7 @@ cdef class Rule(Spec):
         return (b - a) * self.weight(j)
 
     cdef bint forgets(self) noexcept nogil:
-        """Whether the next step shrinks all weights to 0, so that averages must be settled first."""
+        """Whether the next step shrinks all weights to 0: averages are settled before it."""
         return False
 
     cdef void rest(self) noexcept nogil:

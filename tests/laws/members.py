@@ -1,7 +1,6 @@
 """What the laws run over: every member there is, its parameters, its reference, and streams.
 
-Members are discovered. Their parameters are `Class.examples()`; `EXAMPLES` stands in for classes
-that do not say any yet.
+Members are discovered; their parameters are `Class.examples()`.
 """
 
 import inspect
@@ -23,63 +22,10 @@ Vector = NDArray[np.float64]
 N = 14
 TOLERANCE = 1e-9
 
-CONSTANT, ROOT, INVERSE = (
-    sl.schedules.Constant(0.15),
-    sl.schedules.InverseSqrt(0.3),
-    sl.schedules.Inverse(0.8),
-)
-PRIOR = tuple(float(j) for j in range(1, N + 1))
-EXAMPLES: dict[str, tuple[tuple[Any, ...], ...]] = {
-    # penalties
-    "L1": ((0.02,), (0.0,)),
-    "L2": ((0.5,), (2.0,)),
-    "ElasticNet": ((0.01, 0.3), (0.03, 0.0)),
-    "Berhu": ((0.02, 0.1),),
-    "LInfinity": ((0.1,),),
-    "Ball": ((0.3,),),
-    "L1Ball": ((0.4,),),
-    "KL": ((0.2,), (0.5, PRIOR), (0.0,)),
-    "LpSquared": ((0.5, 1.4), (0.5, 2.0)),
-    "Entropy": ((0.4, 0.5), (0.5, 100.0, 0.5)),
-    # rules
-    "Pegasos": ((True,), (False,), (0.3,)),
-    "Adaptive": ((), (2.0, 3.0, 2.0), (0.4, None, 0.4)),
-    "Proximal": ((), (1.0,), (0.4, None, 0.4), (1.0, 2.0, 1.0, 60)),
-    "OptimisticProximal": ((), (2.0, 0.1)),
-    "DualAveraging": (
-        (),
-        (0.5, 0.03),
-        (9.0, 0.0, "constant"),
-        (1.0, 0.01, "log"),
-        (1.0, 0.0, "zero"),
-    ),
-    "PNormDualAveraging": ((), (0.5, 1.5), (1.0, 2.0)),
-    "AcceleratedDualAveraging": ((), (0.5, 2.0)),
-    "ExponentiatedDualAveraging": ((), (0.3,)),
-    "PrimalGradient": ((), (0.3,)),
-    "GradientDescent": ((0.1,), (ROOT,), (INVERSE,)),
-    "TruncatedGradient": ((CONSTANT,), (ROOT, 3), (ROOT, 2, 0.1)),
-    "ForwardBackward": ((0.1,), (ROOT,), (INVERSE,)),
-    "AdaGrad": ((0.1,),),
-    "AdaGradDualAveraging": ((0.3,), (0.5, 0.2)),
-    "FTRLProximal": ((), (0.2, 0.5)),
-    "NormalizedAdaptive": ((), (4.0, "implicit"), (16.0, "invariant")),
-    "DiagonalNewton": ((), (0.7,)),
-    "CoinBetting": ((), (0.5, 2.0)),
-    "Mixture": ((), ((sl.rules.CoinBetting(), sl.rules.AdaGrad(0.1)), 0.01)),
-}
-
-
-def examples(kind: Any) -> list[Any]:
-    if kind._examples == ((),) and kind.__name__ in EXAMPLES:
-        return [kind(*arguments) for arguments in EXAMPLES[kind.__name__]]
-    return list(kind.examples())
-
-
 def members(module: Any, base: type) -> list[Any]:
     kinds = [getattr(module, name) for name in module.__all__]
     found = [k for k in kinds if inspect.isclass(k) and issubclass(k, base) and k is not base]
-    return [example for kind in found for example in examples(kind)]
+    return [example for kind in found for example in kind.examples()]
 
 
 RULES = members(sl.rules, sl.rules.Rule)
@@ -104,7 +50,7 @@ def pairs(*needed: Any) -> list[tuple[Any, Any]]:
 
 def brief(value: Any) -> str:
     """A test's id."""
-    return repr(value).replace(repr(PRIOR), "PRIOR")
+    return repr(value)
 
 
 # -- the dense side -----------------------------------------------------------------------------

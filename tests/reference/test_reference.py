@@ -383,7 +383,7 @@ def test_optimistic_radius_grows_by_phases() -> None:
             assert np.any(rule.w != 0)
             assert pytest.approx(before * np.sqrt(2)) == rule.R
     assert grown > 0
-    same = iterates(rule_of("Proximal", LOGISTIC, penalties.L2(1e-4)))
+    same = iterates(rule_of("Proximal", LOGISTIC, penalties.L2(1e-4), project=100.0))
     np.testing.assert_array_equal(same[-1], rule.w)
 
 

@@ -86,6 +86,11 @@ def implicit(loss: Loss, p: float, y: float, B: float) -> float:
     return float(brentq(excess, min(0.0, g), max(0.0, g), xtol=1e-300, rtol=EPS, maxiter=2000))
 
 
+def leaving(loss: Loss, p: float, y: float, h: float) -> float:
+    """At a kink such a step stands still; the slope that the papers choose leaves it."""
+    return h if abs(h) > 1e-200 else float(loss.slope(p, y))
+
+
 class NormalizedAdaptive(_Scaled):
     def __init__(
         self, n: int, loss: Loss, penalty: Penalty, rate: float = 1.0, update: str = "explicit"
@@ -115,8 +120,10 @@ class NormalizedAdaptive(_Scaled):
         if self.update == "explicit" or B == 0.0:
             return float(self.loss.slope(p, y))
         if self.update == "implicit":
-            return implicit(self.loss, p, y, B)
-        return -self.loss.flow(p, y, B) / B  # invariant: p - h B ends the gradient flow
+            h = implicit(self.loss, p, y, B)
+        else:
+            h = -self.loss.flow(p, y, B) / B  # invariant: p - h B ends the gradient flow
+        return leaving(self.loss, p, y, h)
 
 
 class DiagonalNewton(_Scaled):
@@ -132,7 +139,7 @@ class DiagonalNewton(_Scaled):
         s = np.where(on, self.s, 1.0)
         u = x / s
         B = weight * float(np.sum(u**2 / self.q))
-        h = implicit(self.loss, p, y, B)
+        h = leaving(self.loss, p, y, implicit(self.loss, p, y, B))
         self.w = self.w - weight * h * u / (self.q * s)
         bend = self.loss.curvature(p, y)
         if bend == 0.0:  # straight pieces: the squared slope, as in online Newton steps
