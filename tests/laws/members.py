@@ -22,6 +22,7 @@ Vector = NDArray[np.float64]
 N = 14
 TOLERANCE = 1e-9
 
+
 def members(module: Any, base: type) -> list[Any]:
     kinds = [getattr(module, name) for name in module.__all__]
     found = [k for k in kinds if inspect.isclass(k) and issubclass(k, base) and k is not base]

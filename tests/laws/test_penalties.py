@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import PENALTIES, PRIOR, N, Vector, brief, close, dense_penalty
+from tests.laws.members import PENALTIES, N, Vector, brief, close, dense_penalty
 
 every = pytest.mark.parametrize("penalty", PENALTIES, ids=brief)
 WEIGHTS = [(1.0, 1.0, 0.0), (7.0, 2.5, 0.0), (0.5, 3.0, 0.2), (40.0, 6.0, 0.1)]  # a, b, rho
@@ -125,7 +125,7 @@ def test_strong_convexity(penalty: Any) -> None:
 
 
 def test_a_short_prior_goes_on_with_its_least() -> None:
-    short = sl.penalties.KL(0.3, PRIOR[3:5])
+    short = sl.penalties.KL(0.3, (4.0, 5.0))
     long = sl.penalties.KL(0.3, (4.0, 5.0, *[4.0] * (N - 2)))
     s = vectors(3)[2]
     close(short.minimiser(s, a=1.0, b=1.0), long.minimiser(s, a=1.0, b=1.0))
