@@ -263,7 +263,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if weights is not None:
             codes[weights == 0.0] = 0.0
         if np.isnan(codes).any():
-            self._refuse(frames.distinct(y[np.isnan(codes)].tolist()))
+            self._refuse(first_seen(y, np.isnan(codes)))
         rows = self._model.rows(X, True)
         parts: list[Array] = []
         start = 0
@@ -457,3 +457,14 @@ def exact_as_float(y: Array) -> bool:
     if y.dtype.kind in "iu" and y.dtype.itemsize > 4:
         return len(y) == 0 or max(-int(y.min()), int(y.max())) < 1 << 53
     return y.dtype.kind in "biuf" and y.dtype.itemsize <= 8
+
+
+def first_seen(y: Array, wanted: Array) -> list[Any]:
+    """The distinct labels where `wanted`, in the order of their first appearance."""
+    found: list[Any] = []
+    if y.dtype.kind in "biuf":
+        # a few labels are found faster one by one than by looking at each row
+        while len(found) < 32 and wanted.any():
+            found.append(y[int(np.argmax(wanted))].item())
+            wanted = wanted & (y != found[-1])
+    return found + frames.distinct(y[wanted].tolist()) if wanted.any() else found

@@ -3,8 +3,6 @@
     w <- w - (lambda w + slope x) / (lambda t), then project on the ball.
 """
 
-from libc.math cimport fmax
-
 from streamlearn.row cimport Row
 from streamlearn.rules.scaled cimport Ballistic
 
@@ -29,9 +27,11 @@ cdef class Pegasos(Ballistic):
         self.project = projection("Pegasos", project)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef double t = self.t + 1.0, step = 1.0 / (self.l2 * t)
+        cdef double t = self.t + 1.0, step = 1.0 / (self.l2 * t), gradient
         self.measure(row, slope)
-        self.largest_gradient = fmax(self.largest_gradient, self.gradient_norm())
+        gradient = self.gradient_norm()
+        if gradient > self.largest_gradient:
+            self.largest_gradient = gradient
         self.spent += 0.5 * self.largest_gradient * self.largest_gradient * step
         self.move(row, slope, step, (t - 1.0) / t, self.limit())
 

@@ -5,7 +5,7 @@ is kept up to date through  |a w + b x|^2 = a^2 |w|^2 + 2 a b <w, x> + b^2 |x|^2
 from time to time, so projecting on a ball costs nothing more.
 """
 
-from libc.math cimport INFINITY, fabs, fmax, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 
 from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Ledger, Rule
@@ -36,16 +36,26 @@ cdef class Scaled(Rule):
             p += self.cells[row.slot[i]] * row.value[i]
         return self.scale * p
 
-    cdef void measure(self, Row* row, double slope) noexcept nogil:
-        """<w, slope x> and |slope x|^2, before a step that depends on them."""
-        cdef double dot = 0.0, length = 0.0, x
+    cdef double query(self, Row* row) noexcept nogil:
+        """The score, and what `measure` will ask for if this row is learnt next."""
+        cdef double dot = 0.0, square = 0.0, x
         cdef Py_ssize_t i
         for i in range(row.n):
             x = row.value[i]
             dot += self.cells[row.slot[i]] * x
-            length += x * x
-        self.dot = self.scale * dot * slope
-        self.length = length * slope * slope
+            square += x * x
+        self.asked = row.slot
+        self.asked_dot = dot
+        self.asked_square = square
+        return self.scale * dot
+
+    cdef void measure(self, Row* row, double slope) noexcept nogil:
+        """<w, slope x> and |slope x|^2, before a step that depends on them."""
+        if self.asked != row.slot:
+            self.query(row)
+        self.asked = NULL
+        self.dot = self.scale * self.asked_dot * slope
+        self.length = self.asked_square * slope * slope
 
     cdef double gradient_norm(self) noexcept nogil:
         """|l2 w + slope x| for the row measured."""
@@ -70,8 +80,10 @@ cdef class Scaled(Rule):
         for i in range(row.n):
             self.cells[row.slot[i]] -= m * row.value[i]
         square = shrink * (shrink * self.square - 2.0 * step * self.dot)
-        self.square = fmax(0.0, square + step * step * self.length)
-        self.peak = fmax(self.peak, self.square)
+        square += step * step * self.length
+        self.square = square if square > 0.0 else 0.0
+        if self.square > self.peak:
+            self.peak = self.square
         self.changes += 1.0
         if self.changes > 64.0 + self.n or self.square < 1e-4 * self.peak:
             self.refresh()
@@ -140,8 +152,10 @@ cdef class Ballistic(Scaled):
             self.fixed_radius = self.project
 
     cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
-        self.largest_loss = fmax(self.largest_loss, weight * loss_at_zero)
-        self.largest_weight = fmax(self.largest_weight, weight)
+        if weight * loss_at_zero > self.largest_loss:
+            self.largest_loss = weight * loss_at_zero
+        if weight > self.largest_weight:
+            self.largest_weight = weight
 
     cdef double limit(self) noexcept nogil:
         """The radius to project on."""
