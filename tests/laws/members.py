@@ -25,7 +25,9 @@ TOLERANCE = 1e-9
 
 def members(module: Any, base: type) -> list[Any]:
     kinds = [getattr(module, name) for name in module.__all__]
-    found = [k for k in kinds if inspect.isclass(k) and issubclass(k, base) and k is not base]
+    found: list[Any] = [
+        k for k in kinds if inspect.isclass(k) and issubclass(k, base) and k is not base
+    ]
     return [example for kind in found for example in kind.examples()]
 
 
