@@ -1,6 +1,6 @@
-from streamlearn.rules.guarded import Guarded
+from streamlearn.rules.guarded import Sized
 
-class DiagonalNewton(Guarded):
+class DiagonalNewton(Sized):
     def __init__(self, prior: float = 3.0) -> None: ...
     @property
     def prior(self) -> float: ...

@@ -10,7 +10,7 @@ from libc.math cimport fabs
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.row cimport Row
-from streamlearn.rules.guarded cimport Guarded
+from streamlearn.rules.guarded cimport Sized
 
 from streamlearn.rules.rule import Field
 from streamlearn.spec import number
@@ -21,7 +21,7 @@ DEF SIZE = 2
 DEF TINY = 1e-150
 
 
-cdef class DiagonalNewton(Guarded):
+cdef class DiagonalNewton(Sized):
     """Implicit Newton steps along each slot; `prior` is the curvature each starts with."""
 
     _names = ("prior",)
@@ -34,25 +34,6 @@ cdef class DiagonalNewton(Guarded):
 
     cdef void born(self, Py_ssize_t j) noexcept nogil:
         self.cells[3 * j + CURVATURE] = self.prior
-
-    cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[3 * j + WEIGHT]
-
-    cdef double predict(self, Row* row) noexcept nogil:
-        """As `learn` scores it: a value larger than all before counts as the largest before."""
-        cdef double p = 0.0, x, s
-        cdef double* cell
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            cell = self.cells + 3 * row.slot[i]
-            x = row.value[i]
-            s = cell[SIZE]
-            if x > s:
-                x = s
-            elif x < -s:
-                x = -s
-            p += cell[WEIGHT] * x
-        return self.clip(p)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         cdef double p = 0.0, reach = 0.0, x, m, g, h, bend

@@ -10,3 +10,7 @@ cdef class Guarded(Rule):
     cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil
     cdef double clip(self, double p) noexcept nogil
     cdef void watch_label(self, Loss loss, double y) noexcept nogil
+
+
+cdef class Sized(Guarded):
+    pass

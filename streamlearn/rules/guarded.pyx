@@ -7,6 +7,7 @@ Every such rule learns from its own guarded score.
 from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.needs import scalar_loss, unpenalised
@@ -58,3 +59,26 @@ cdef class Guarded(Rule):
                 self.low = s
             elif s > self.high:
                 self.high = s
+
+
+cdef class Sized(Guarded):
+    """Rules that know the size of each feature: a slot is its weight, a number, the largest |x|."""
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.cells[3 * j]
+
+    cdef double predict(self, Row* row) noexcept nogil:
+        """As `learn` scores it: a value larger than all before counts as the largest before."""
+        cdef double p = 0.0, x, size
+        cdef double* cell
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            cell = self.cells + 3 * row.slot[i]
+            x = row.value[i]
+            size = cell[2]
+            if x > size:
+                x = size
+            elif x < -size:
+                x = -size
+            p += cell[0] * x
+        return self.clip(p)

@@ -1,8 +1,8 @@
 from streamlearn.losses.loss cimport Loss
-from streamlearn.rules.guarded cimport Guarded
+from streamlearn.rules.guarded cimport Sized
 
 
-cdef class NormalizedAdaptive(Guarded):
+cdef class NormalizedAdaptive(Sized):
     cdef readonly double rate
     cdef readonly str kind
     cdef public double norm

@@ -1,8 +1,8 @@
-from streamlearn.rules.guarded import Guarded
+from streamlearn.rules.guarded import Sized
 
 UPDATES: dict[str, int]
 
-class NormalizedAdaptive(Guarded):
+class NormalizedAdaptive(Sized):
     def __init__(self, rate: float = 1.0, update: str = "explicit") -> None: ...
     norm: float
     @property

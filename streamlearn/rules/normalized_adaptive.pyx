@@ -12,7 +12,7 @@ from libc.math cimport fabs, sqrt
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.row cimport Row
-from streamlearn.rules.guarded cimport Guarded
+from streamlearn.rules.guarded cimport Sized
 
 from streamlearn.rules.rule import Field
 from streamlearn.spec import number
@@ -24,7 +24,7 @@ DEF TINY = 1e-150
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
 
 
-cdef class NormalizedAdaptive(Guarded):
+cdef class NormalizedAdaptive(Sized):
     """Normalised adaptive gradient steps, indifferent to the scale of each feature."""
 
     _names = ("rate", "update")
@@ -32,7 +32,7 @@ cdef class NormalizedAdaptive(Guarded):
     fields = (
         Field("weight", odd=True), Field("squares", merge="sum"), Field("size", merge="max")
     )
-    scalars = (*Guarded.scalars, "norm")
+    scalars = (*Sized.scalars, "norm")
 
     def __init__(self, rate=1.0, update="explicit"):
         self.rate = number("NormalizedAdaptive", "rate", rate, above=0.0)
@@ -46,25 +46,6 @@ cdef class NormalizedAdaptive(Guarded):
     @property
     def params(self):
         return {"rate": self.rate, "update": self.kind}
-
-    cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[3 * j + WEIGHT]
-
-    cdef double predict(self, Row* row) noexcept nogil:
-        """As `learn` scores it: a value larger than all before counts as the largest before."""
-        cdef double p = 0.0, x, s
-        cdef double* cell
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            cell = self.cells + 3 * row.slot[i]
-            x = row.value[i]
-            s = cell[SIZE]
-            if x > s:
-                x = s
-            elif x < -s:
-                x = -s
-            p += cell[WEIGHT] * x
-        return self.clip(p)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         cdef double p = 0.0, x, m, g, c, reach = 0.0
