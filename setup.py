@@ -6,7 +6,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FLAGS = ["-O3", "-g0", "-fno-math-errno"] if os.name == "posix" else ["/O2"]
+FLAGS = ["-O2", "-g0", "-fno-math-errno"] if os.name == "posix" else ["/O2"]
 COLD = {"spec", "schedules"}  # modules where no event spends time are compiled in less
 COLD_FLAGS = ["-O1", "-g0"] if os.name == "posix" else ["/O1"]
 WORKERS = os.cpu_count() or 1
