@@ -215,6 +215,7 @@ class Linear(base.Estimator):
         return clone
 
     def _state(self) -> dict[str, Any]:
+        self._model.waiting()
         return {
             "label_name": self._label_name,
             "features": self._model.reader.state(),

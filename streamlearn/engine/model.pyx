@@ -19,6 +19,10 @@ cdef class Model:
             raise RuntimeError("this learner is at work in another thread")
         return 0
 
+    def waiting(self):
+        """RuntimeError while another thread is learning: what is learnt is not whole then."""
+        self.idle()
+
     def learn_one(self, event, double y, double weight):
         """Learn one event; y is what the learner takes for a label."""
         self.idle()

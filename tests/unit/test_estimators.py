@@ -598,15 +598,19 @@ def test_two_learners_on_two_threads() -> None:
 
 
 def test_one_learner_on_two_threads_is_refused() -> None:
-    """Needs streamlearn/engine/model.pyx to look whether the learner is at work."""
+    """Nor is it copied or saved in the middle of learning, when its state is not whole."""
     X, y = np.ones((200_000, 20)), np.zeros(200_000)
     y[::2] = 1.0
     model = sl.LinearClassifier()
     model.learn_rows(X[:2], y[:2])
     thread = threading.Thread(target=model.learn_rows, args=(X, y))
     thread.start()
-    refused = 0
+    refused = unsaved = 0
     while thread.is_alive():
+        try:
+            model.__getstate__()
+        except RuntimeError:
+            unsaved += 1
         try:
             model.learn_one({0: 1.0}, 1.0)
         except RuntimeError:
@@ -620,4 +624,5 @@ def test_one_learner_on_two_threads_is_refused() -> None:
                     attempt()
     thread.join()
     assert refused > 0
+    assert unsaved > 0
     assert model.predict_one({0: 1.0}) in {0.0, 1.0}
