@@ -32,3 +32,7 @@ class ModelFileError(StreamlearnError, ValueError):
 
 class Diverged(StreamlearnError, ArithmeticError):
     """A score or slope is no longer a finite number; the event was not learnt."""
+
+
+class SourceError(StreamlearnError, ValueError):
+    """A stream that can't be read as asked: not there, not allowed, or not the one it was."""

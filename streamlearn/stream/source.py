@@ -1,0 +1,72 @@
+"""The seam between the daemon and where its records come from: Kafka, files, or made up here.
+
+A source gives raw records by partition, and says of each batch at which position to go on. Those
+positions are what a checkpoint keeps; a source that is opened with them again gives the records
+that follow, and no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Header = tuple[str, bytes]
+
+
+class Partition(NamedTuple):
+    """One ordered log of records: a topic's partition, or a file as partition 0 of its path."""
+
+    topic: str
+    number: int = 0
+
+
+@dataclass(slots=True)
+class Records:
+    """Consecutive records of one partition, as they were read.
+
+    A file's offset is the byte at which the record begins, Kafka's is the record's own number;
+    they rise, and need not be consecutive. `end` is the position to go on from after the last one.
+    """
+
+    partition: Partition
+    offsets: Sequence[int]
+    values: Sequence[bytes | None]
+    end: int
+    keys: Sequence[bytes | None] | None = None
+    times: Sequence[int] | None = None  # milliseconds since 1970, as the source has them
+    headers: Sequence[Sequence[Header]] | None = None
+
+
+class Source(Protocol):
+    """Records, from given positions on."""
+
+    def identity(self) -> dict[str, str]:
+        """What tells this stream from another of the same name (cluster and topic ids, inodes).
+
+        A checkpoint keeps it; `open` is given the kept one.
+        """
+
+    def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
+        """Go to the positions, and where there is none to the configured start.
+
+        `SourceError` if the stream is another than the one of `identity`, or a position is no
+        longer, or not yet, there.
+        """
+
+    def poll(self, seconds: float) -> list[Records]:
+        """The next records, at most a batch; nothing if none came in this time."""
+
+    def lag(self) -> dict[Partition, int | None]:
+        """How many records (bytes, of files) wait in each partition; None: not known yet."""
+
+    def ended(self) -> bool:
+        """Whether all there was at the start has been given (a file that is not followed)."""
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        """Tell the source's own tools how far a durable checkpoint has come."""
+
+    def close(self) -> None:
+        """Give everything back; may be called twice."""
