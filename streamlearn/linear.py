@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from river import base
 
-from streamlearn import frames, modelfile
+from streamlearn import checkpoints, frames, modelfile
 from streamlearn.engine.learner import Joint, Single
 from streamlearn.engine.model import Model
 from streamlearn.errors import ModelFileError
@@ -245,9 +245,13 @@ class Linear(base.Estimator):
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The model that `save` wrote. Nothing in the file is executed."""
-        data = modelfile.read(path)
+    def load(cls, path: str | os.PathLike[str], *, learner: str | None = None) -> Self:
+        """The model that `save` wrote, or a learner of a daemon's checkpoint directory.
+
+        The daemon may be running: its newest checkpoint counts. Nothing in the file is executed.
+        """
+        directory = os.path.isdir(path)  # noqa: PTH112 - bytes are paths too
+        data = checkpoints.model(path, learner) if directory else modelfile.read(path)
         try:
             return cls._revived(data, path)
         except ModelFileError:

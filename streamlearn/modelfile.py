@@ -14,11 +14,14 @@ import os
 import secrets
 import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from streamlearn.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAGIC = b"streamlearn model\n"
 VERSION = 1
@@ -28,14 +31,29 @@ DIGEST = 32
 TEXT = ("utf-8", "surrogatepass")
 
 
-def pack(model: Any) -> bytes:
-    """Plain data (numbers, strings, tuples, lists, dicts, arrays) as the bytes of a file."""
+class NewerFormat(ModelFileError):
+    """A sound file of a later version: an upgrade reads it, a copy of it does not help."""
+
+
+def pieces(model: Any) -> Iterator[bytes | memoryview]:
+    """The bytes of a file, piece by piece: a large array is not copied."""
     arrays: list[np.ndarray[Any, Any]] = []
     header = json.dumps(encode(model, arrays), ensure_ascii=False).encode(*TEXT)
-    parts = [MAGIC, HEAD.pack(VERSION, len(header)), header]
-    parts += [np.ascontiguousarray(a).tobytes() for a in arrays]
-    body = b"".join(parts)
-    return body + hashlib.blake2b(body, digest_size=DIGEST).digest()
+    digest = hashlib.blake2b(digest_size=DIGEST)
+    start = MAGIC + HEAD.pack(VERSION, len(header)) + header
+    digest.update(start)
+    yield start
+    for array in arrays:
+        if array.size:
+            piece = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            digest.update(piece)
+            yield piece
+    yield digest.digest()
+
+
+def pack(model: Any) -> bytes:
+    """Plain data (numbers, strings, tuples, lists, dicts, arrays) as the bytes of a file."""
+    return b"".join(pieces(model))
 
 
 def unpack(data: bytes, name: str = "model file") -> Any:
@@ -46,7 +64,7 @@ def unpack(data: bytes, name: str = "model file") -> Any:
     body, digest = data[:-DIGEST], data[-DIGEST:]
     sound = hashlib.blake2b(body, digest_size=DIGEST).digest() == digest
     if sound and version > VERSION:
-        raise ModelFileError(
+        raise NewerFormat(
             f"{name} has format {version}; this streamlearn reads up to {VERSION}: upgrade it"
         )
     if not sound or version < 1:
@@ -90,6 +108,8 @@ def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0
     if isinstance(value, np.generic):
         return encode(value.item(), arrays)
     if isinstance(value, list):
+        if set(map(type, value)) <= {str}:  # the names of a million features
+            return value
         return [encode(item, arrays) for item in value]
     if isinstance(value, tuple):
         return {"$tuple": [encode(item, arrays) for item in value]}

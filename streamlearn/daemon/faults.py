@@ -1,0 +1,84 @@
+"""Faults on purpose, for tests: the process dies, or a disk is full, at a step with a name.
+
+`STREAMLEARN_FAULT=rename:3` kills the process the third time it comes to the step `rename`;
+`rename:3:error` raises an OSError there instead (`rename:1-3:error`: three times), `stop` sends
+SIGSTOP, `exit` ends by os._exit, `hang` never goes on. This is the only place that reads it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import threading
+from collections import Counter
+from dataclasses import dataclass
+
+VARIABLE = "STREAMLEARN_FAULT"
+STEPS = (
+    "flush",
+    "write",
+    "fsync",
+    "rename",
+    "fsync-directory",
+    "commit",
+    "claim",
+    "take-over",
+)
+KINDS = ("kill", "exit", "error", "stop", "hang")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens, at which step, from which time to which."""
+
+    step: str
+    first: int
+    last: int
+    kind: str
+
+
+def parsed(text: str) -> Fault:
+    """A fault as the variable has it.
+
+    >>> parsed("rename")
+    Fault(step='rename', first=1, last=1, kind='kill')
+    >>> parsed("write:2-4:error")
+    Fault(step='write', first=2, last=4, kind='error')
+    """
+    step, times, kind, *more = [*text.split(":"), *("1", "kill")[text.count(":") :]]
+    first, _, last = times.partition("-")
+    if more or step not in STEPS or kind not in KINDS or not first.isdigit():
+        raise ValueError(
+            f"{VARIABLE}={text!r}: expected STEP[:TIME[-TIME][:KIND]] with a step of "
+            f"{', '.join(STEPS)} and a kind of {', '.join(KINDS)}"
+        )
+    return Fault(step, int(first), int(last or first), kind)
+
+
+_reached: Counter[str] = Counter()
+
+
+def reach(step: str) -> None:
+    """Say that a step begins."""
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return
+    fault = parsed(text)
+    _reached[step] += 1
+    if fault.step == step and fault.first <= _reached[step] <= fault.last:
+        strike(fault)
+
+
+def strike(fault: Fault) -> None:
+    """Let it happen."""
+    if fault.kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif fault.kind == "exit":
+        os._exit(99)
+    elif fault.kind == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif fault.kind == "error":
+        raise OSError(errno.ENOSPC, f"made to fail at the step {fault.step}")
+    else:
+        threading.Event().wait()

@@ -1,0 +1,228 @@
+"""Checkpoints: whole or not there, and only those that count are gone on from."""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn import checkpoints, modelfile
+from streamlearn.checkpoints import Epoch, Place
+from streamlearn.daemon import faults
+from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written, prune, sweep
+from streamlearn.daemon.exits import Exit, Fenced, Stop
+from streamlearn.daemon.ownership import Ownership
+from streamlearn.stream import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CLICKS = Partition("clicks", 0)
+
+
+def undisturbed(_: float) -> None:
+    """Nothing was published, so nothing is to be flushed."""
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Iterator[Ownership]:
+    owner = Ownership(tmp_path / "models")
+    owner.acquire(lambda: checkpoints.newest(owner.directory), wait=lambda: False)
+    yield owner
+    owner.release()
+
+
+def state(events: int) -> dict[str, Any]:
+    return {"events": events, "weights": np.arange(3.0) * events}
+
+
+def write(writer: Checkpoints, events: int) -> Written | Failed | None:
+    writer.begin(state(events), {CLICKS: events})
+    return writer.collect(10.0)
+
+
+def put(directory: Path, place: Place, events: int = 0) -> None:
+    modelfile.write(directory / place.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
+
+
+def own(directory: Path, number: int, base: Place | None) -> None:
+    (directory / checkpoints.epoch_name(number)).write_bytes(Epoch(number, "me", base).packed())
+
+
+def test_what_is_written_is_read(owner: Ownership) -> None:
+    writer = Checkpoints(owner, flush=undisturbed)
+    assert checkpoints.newest(owner.directory) is None
+    for events in (10, 20, 30):
+        written = write(writer, events)
+        assert isinstance(written, Written)
+        assert written.positions == {CLICKS: events}
+    found = checkpoints.newest(owner.directory)
+    assert found is not None
+    assert found[0] == Place(1, 3)
+    assert found[1]["events"] == 30
+    assert np.array_equal(found[1]["weights"], np.arange(3.0) * 30)
+    assert checkpoints.places(owner.directory) == [Place(1, 3), Place(1, 2)]  # one before is kept
+
+
+@pytest.mark.parametrize("damage", ["flipped", "short", "empty", "other"])
+def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) -> None:
+    writer = Checkpoints(owner, flush=undisturbed)
+    for events in (10, 20):
+        write(writer, events)
+    path = owner.directory / Place(1, 2).name
+    data = bytearray(path.read_bytes())
+    if damage == "flipped":
+        data[len(data) // 2] ^= 1
+    elif damage == "other":
+        data = bytearray(modelfile.pack({"no": "checkpoint"}))
+    path.write_bytes(data[: {"short": len(data) // 2, "empty": 0}.get(damage, len(data))])
+    told: list[Place] = []
+    found = checkpoints.newest(owner.directory, lambda place, _: told.append(place))
+    assert found is not None
+    assert (found[0], found[1]["events"], told) == (Place(1, 1), 10, [Place(1, 2)])
+
+
+def test_all_damaged_is_not_a_fresh_start(owner: Ownership) -> None:
+    write(Checkpoints(owner, flush=undisturbed), 10)
+    (owner.directory / Place(1, 1).name).write_bytes(b"")
+    with pytest.raises(sl.ModelFileError, match="all of its 1 checkpoints are damaged"):
+        checkpoints.newest(owner.directory)
+
+
+def test_one_of_a_newer_layout_is_not_passed_over(owner: Ownership) -> None:
+    write(Checkpoints(owner, flush=undisturbed), 10)
+    newer = {"checkpoint": checkpoints.LAYOUT + 1}
+    modelfile.write(owner.directory / Place(1, 2).name, newer)
+    with pytest.raises(modelfile.NewerFormat, match="upgrade"):
+        checkpoints.newest(owner.directory)
+
+
+def test_late_files_of_overtaken_epochs_do_not_count(tmp_path: Path) -> None:
+    own(tmp_path, 1, None)
+    own(tmp_path, 2, Place(1, 2))
+    own(tmp_path, 3, Place(1, 2))  # epoch 2 wrote none in time
+    own(tmp_path, 4, Place(3, 1))
+    for place in [Place(1, 1), Place(1, 2), Place(1, 3), Place(2, 1), Place(3, 1), Place(3, 2)]:
+        put(tmp_path, place)
+    assert checkpoints.valid(tmp_path) == [Place(3, 1), Place(1, 2), Place(1, 1)]
+    put(tmp_path, Place(4, 1))
+    assert checkpoints.valid(tmp_path)[0] == Place(4, 1)
+    prune(tmp_path, keep=3)
+    assert checkpoints.places(tmp_path) == [Place(4, 1), Place(3, 1), Place(1, 2)]
+    prune(tmp_path, keep=2)
+    assert checkpoints.valid(tmp_path) == [Place(4, 1), Place(3, 1)]
+    assert checkpoints.epochs(tmp_path) == [4, 3]
+
+
+def test_nothing_is_pruned_that_might_be_needed(tmp_path: Path) -> None:
+    own(tmp_path, 1, None)
+    own(tmp_path, 2, Place(1, 1))
+    put(tmp_path, Place(1, 1))
+    prune(tmp_path, keep=2)
+    assert checkpoints.valid(tmp_path) == [Place(1, 1)]
+    put(tmp_path, Place(3, 1))  # of an epoch that is being created
+    put(tmp_path, Place(2, 1))
+    prune(tmp_path, keep=2)
+    assert checkpoints.places(tmp_path) == [Place(3, 1), Place(2, 1), Place(1, 1)]
+
+
+def test_what_the_killed_left_is_swept(owner: Ownership) -> None:
+    for name in ("00000000-00000009.checkpoint.part", ".epoch-00000001.aa.part"):
+        (owner.directory / name).touch()
+    (owner.directory / ".epoch-00000002.bb.part").touch()  # a standby, about to claim
+    sweep(owner.directory, owner.epoch)
+    left = [name for name in checkpoints.names(owner.directory) if name.endswith(".part")]
+    assert left == [".epoch-00000002.bb.part"]
+
+
+@pytest.mark.parametrize("step", ["flush", "write", "fsync", "rename", "fsync-directory"])
+def test_failure_at_a_step_keeps_the_old_one_and_is_tried_again(
+    owner: Ownership, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    writer = Checkpoints(owner, flush=undisturbed, clock=lambda: now)
+    write(writer, 10)
+    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setenv(faults.VARIABLE, f"{step}:1-3:error")
+    waits: list[float] = []
+    for failures in (1, 2, 3):
+        assert writer.ready
+        failed = write(writer, 20)
+        assert isinstance(failed, Failed)
+        assert isinstance(failed.error, OSError)
+        assert failed.error.errno == errno.ENOSPC
+        assert writer.failures == failures
+        assert not writer.ready
+        waits.append(failed.again_in)
+        now += failed.again_in
+        found = checkpoints.newest(owner.directory)
+        assert found is not None
+        # renamed, but not yet durable: it may be there
+        assert found[1]["events"] == (20 if step == "fsync-directory" else 10)
+    assert waits == [0.5, 1.0, 2.0]
+    assert isinstance(write(writer, 30), Written)
+    found = checkpoints.newest(owner.directory)
+    assert found is not None
+    assert found[1]["events"] == 30
+    assert not [name for name in checkpoints.names(owner.directory) if name.endswith(".part")]
+
+
+def test_outputs_that_cannot_be_delivered_hold_the_checkpoint_back(owner: Ownership) -> None:
+    def unreachable(_: float) -> None:
+        raise TimeoutError("3 records were not delivered")
+
+    failed = write(Checkpoints(owner, flush=unreachable), 10)
+    assert isinstance(failed, Failed)
+    assert checkpoints.newest(owner.directory) is None
+
+
+def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
+    writer = Checkpoints(owner, flush=undisturbed)
+    writer.begin({"set": {1}}, {})
+    failed = writer.collect(10.0)
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, sl.ModelFileError)
+
+
+def test_overtaken_writer_is_fenced(owner: Ownership) -> None:
+    writer = Checkpoints(owner, flush=lambda _: own(owner.directory, 2, None))
+    with pytest.raises(Fenced):
+        write(writer, 10)
+    assert checkpoints.places(owner.directory) == []
+
+
+def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Stop, match="cannot hold checkpoints") as caught:
+        Ownership(tmp_path / "file").acquire(lambda: None, wait=lambda: False)
+    assert caught.value.code == Exit.CHECKPOINT
+
+
+def test_loading_one_learner_by_name(tmp_path: Path) -> None:
+    with pytest.raises(sl.ModelFileError, match="without a checkpoint"):
+        sl.LinearClassifier.load(tmp_path)
+    model = sl.LinearClassifier(sl.rules.AdaGrad(0.1))
+    for i in range(20):
+        model.learn_one({"hour": i % 5, "user": f"u{i % 3}"}, i % 2 == 0)
+    model.save(tmp_path / "m")
+    saved = modelfile.read(tmp_path / "m")
+    features = saved["state"].pop("features")
+    own(tmp_path, 1, None)
+    whole = {
+        "checkpoint": checkpoints.LAYOUT,
+        "features": {"state": features},
+        "learners": {"ads": {"model": saved}},
+    }
+    modelfile.write(tmp_path / Place(1, 1).name, whole)
+    for learner in (None, "ads"):
+        loaded = sl.LinearClassifier.load(tmp_path, learner=learner)
+        assert modelfile.pack(loaded._state()) == modelfile.pack(model._state())
+    with pytest.raises(sl.ModelFileError, match=r"has the learners ads; say which"):
+        sl.LinearClassifier.load(tmp_path, learner="adverts")
+    with pytest.raises(sl.ModelFileError, match=r"LinearClassifier\.load"):
+        sl.LinearRegressor.load(tmp_path)

@@ -1,0 +1,184 @@
+"""Ownership: one at a time, handed over when the owner is dead or frozen, never taken back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from streamlearn import checkpoints, modelfile
+from streamlearn.checkpoints import Place
+from streamlearn.daemon import ownership
+from streamlearn.daemon.exits import Exit, Fenced, Stop
+from streamlearn.daemon.ownership import Ownership
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+OWNER = """
+import sys, pathlib, time
+from streamlearn import checkpoints
+from streamlearn.daemon.ownership import Ownership
+owner = Ownership(pathlib.Path(sys.argv[1]))
+owner.acquire(lambda: checkpoints.newest(owner.directory), wait=lambda: False)
+print(owner.epoch, flush=True)
+time.sleep(60)
+"""
+
+
+def acquire(owner: Ownership, looks: int = 0, seconds: float = 0.0) -> Any:
+    """Become the owner, or Stop after so many looks at the one there is."""
+    left = iter(range(looks))
+
+    def wait() -> bool:
+        threading.Event().wait(seconds)
+        return next(left, None) is not None
+
+    return owner.acquire(lambda: checkpoints.newest(owner.directory), wait=wait)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that owns the directory, in epoch 1."""
+    command = [sys.executable, "-c", OWNER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        yield process
+        process.kill()
+
+
+def put(owner: Ownership, number: int) -> None:
+    whole = {"checkpoint": checkpoints.LAYOUT, "number": number}
+    modelfile.write(owner.directory / Place(owner.epoch, number).name, whole)
+
+
+def test_one_owner_after_the_other(tmp_path: Path) -> None:
+    first = Ownership(tmp_path)
+    assert acquire(first) is None
+    put(first, 1)
+    with pytest.raises(Stop) as caught:
+        acquire(Ownership(tmp_path), looks=3)
+    assert caught.value.code == Exit.OWNED
+    assert first.instance in caught.value.reason
+    first.check()
+    first.release()
+    first.release()
+    second = Ownership(tmp_path)
+    place, data = acquire(second)
+    assert (second.epoch, place, data["number"]) == (2, Place(1, 1), 1)
+    epoch = checkpoints.read_epoch(tmp_path, 2)
+    assert epoch is not None
+    assert (epoch.owner, epoch.base) == (second.instance, Place(1, 1))
+    with pytest.raises(Fenced):
+        first.check()
+    second.release()
+
+
+def test_dead_owner_is_followed_at_once(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+    standby = Ownership(tmp_path, lease_seconds=3600.0)
+    with pytest.raises(Stop):
+        acquire(standby, looks=3)
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    assert acquire(standby) is None
+    assert standby.epoch == 2
+    standby.release()
+
+
+def test_frozen_owner_is_followed_when_its_lease_is_old_and_exits_as_fenced(
+    tmp_path: Path, other: subprocess.Popen[str]
+) -> None:
+    other.send_signal(signal.SIGSTOP)
+    standby = Ownership(tmp_path, lease_seconds=0.6)
+    assert acquire(standby, looks=1000, seconds=0.05) is None
+    assert standby.epoch == 2
+    assert other.poll() is None
+    other.send_signal(signal.SIGCONT)
+    # its loop sleeps and notices nothing, so the thread that renews ends the process
+    assert other.wait(timeout=10) == Exit.FENCED
+    standby.check()
+    standby.release()
+
+
+def test_living_owner_is_not_followed(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+    standby = Ownership(tmp_path, lease_seconds=1.5)
+    with pytest.raises(Stop):
+        acquire(standby, looks=50, seconds=0.05)
+    assert other.poll() is None
+
+
+def test_only_one_of_many_takes_over(tmp_path: Path) -> None:
+    first = Ownership(tmp_path)
+    acquire(first)
+    first.release()
+    contenders = [Ownership(tmp_path) for _ in range(8)]
+    start = threading.Barrier(len(contenders))
+    outcomes: list[int] = []
+
+    def run(contender: Ownership) -> None:
+        start.wait()
+        try:
+            acquire(contender, looks=5, seconds=0.02)
+        except Stop as stop:
+            outcomes.append(-stop.code)
+        else:
+            outcomes.append(contender.epoch)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in contenders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for contender in contenders:
+        contender.release()
+    assert sorted(outcomes) == [-Exit.OWNED] * 7 + [2]
+
+
+def test_load_is_repeated_if_a_waking_owner_wrote_meanwhile(tmp_path: Path) -> None:
+    first = Ownership(tmp_path)
+    acquire(first)
+    put(first, 1)
+    os.close(first._lock or 0)
+    first._lock = None  # as if it were dead; but it writes once more
+    late = iter([2])
+
+    def load() -> Any:
+        found = checkpoints.newest(tmp_path)
+        for number in late:
+            put(first, number)
+        return found
+
+    second = Ownership(tmp_path)
+    found = second.acquire(load, wait=lambda: False)
+    assert found is not None
+    assert found[0] == Place(1, 2)
+    second.release()
+    first.release()
+
+
+def test_lease_goes_on_after_a_failed_renewal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = tmp_path / "gone" / "lease"
+    monkeypatch.setattr(ownership, "lease_path", lambda *_: lease)
+    owner = Ownership(tmp_path)
+    acquire(owner)
+    owner.check()
+    lease.parent.mkdir()
+    until(lease.is_file)
+    owner.release()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it never came")
