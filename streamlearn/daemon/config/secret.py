@@ -1,0 +1,33 @@
+"""A text that is never printed."""
+
+from __future__ import annotations
+
+
+class Secret:
+    """A password or token: every printed form shows stars; `reveal` gives it to who needs it.
+
+    >>> password = Secret("hunter2")
+    >>> password, f"{password}", password.reveal()
+    (Secret('***'), '***', 'hunter2')
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Secret('***')"
+
+    def __str__(self) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
