@@ -1,0 +1,35 @@
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlearn.losses.loss import Loss, VectorLoss
+
+_Array: TypeAlias = NDArray[np.float64]
+
+class Matrix:
+    def __init__(self, X: Any) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    def squares(self) -> _Array: ...
+    def scores(
+        self, w: _Array, k: int, intercept: bool, start: int, stop: int, result: _Array
+    ) -> None: ...
+    def back(
+        self, slopes: _Array, k: int, intercept: bool, start: int, stop: int, total: _Array
+    ) -> None: ...
+
+def value_and_gradient(
+    X: Matrix,
+    loss: Loss | VectorLoss,
+    y: _Array,
+    weights: _Array,
+    w: _Array,
+    k: int,
+    intercept: bool,
+    start: int,
+    stop: int,
+    gradient: _Array,
+) -> float: ...

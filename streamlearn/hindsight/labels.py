@@ -1,0 +1,88 @@
+"""Labels as the losses take them: -1 and +1, the index of a class, or numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn import frames
+from streamlearn.losses import Loss, VectorLoss
+
+if TYPE_CHECKING:
+    from streamlearn.frames import Array
+
+
+def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
+    """Labels of m rows as float64 codes, and what labels the outputs stand for.
+
+    Of two classes the greater is the positive one if they are numbers or bools, otherwise the one
+    seen second; several classes are in ascending order if they are numbers, otherwise as seen.
+    """
+    if loss.kind in ("regression", "multitarget"):
+        return _numbers(y, m, loss), []
+    labels = frames.label_array(y, m)
+    known = frames.distinct(labels.tolist())
+    for label in known:
+        if label is None or bool(label != label):  # noqa: PLR0124 - a NaN is not itself
+            row = labels.tolist().index(label)
+            raise ValueError(f"row {row}: {label!r} is no label; leave the row out")
+    if all(isinstance(label, bool | int | float) for label in known):
+        known.sort()
+    if isinstance(loss, VectorLoss):
+        known = _classes(known, loss)
+        codes = {label: float(k) for k, label in enumerate(known)}
+    else:
+        codes = _signs(known, loss)
+    return np.array([codes[label] for label in labels.tolist()], dtype=float), known
+
+
+def _signs(known: list[Any], loss: Loss) -> dict[Any, float]:
+    """Two classes, or one of them alone."""
+    if loss.kind == "one-class":
+        return dict.fromkeys(known, 1.0)
+    if len(known) > 2:
+        raise ValueError(
+            f"y has the {len(known)} classes {', '.join(map(repr, known[:4]))}..., and {loss!r} "
+            "tells two apart; use Softmax or MulticlassHinge, or solve for each class with "
+            "y == label"
+        )
+    if len(known) == 1:
+        (alone,) = known
+        positive = isinstance(alone, bool | int | float) and alone == 1
+        return {alone: 1.0 if positive else -1.0}
+    return dict(zip(known, (-1.0, 1.0), strict=True))
+
+
+def _classes(known: list[Any], loss: VectorLoss) -> list[Any]:
+    """The classes in the order of the outputs; those of a cost matrix are 0 to k - 1."""
+    if not loss.outputs:
+        return known
+    for label in known:
+        if label not in range(loss.outputs):
+            raise ValueError(
+                f"label {label!r}: the costs of {loss!r} are those of the labels 0 to "
+                f"{loss.outputs - 1}; give costs as a mapping from labels for others"
+            )
+    return list(range(loss.outputs))
+
+
+def _numbers(y: Any, m: int, loss: Loss | VectorLoss) -> Array:
+    """Labels of a regression, one for each row or one for each row and target."""
+    try:
+        values: Array = np.ascontiguousarray(y, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"the labels of {loss!r} must be numbers") from None
+    wanted = 2 if loss.kind == "multitarget" else 1
+    if values.ndim != wanted or len(values) != m:
+        each = "a row of targets" if wanted == 2 else "one label"
+        raise ValueError(f"y must have {each} for each of {m} rows, got shape {values.shape}")
+    if isinstance(loss, VectorLoss) and loss.outputs not in {0, values.shape[1]}:
+        raise ValueError(f"{loss!r} takes {loss.outputs} targets, y has {values.shape[1]}")
+    good = np.isfinite(values).reshape(m, -1).all(axis=1)
+    if good.all() and isinstance(loss, Loss) and not loss.score_is_label:
+        good = np.array([loss.is_label(label) for label in values.tolist()], dtype=bool)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise ValueError(f"row {row}: {values[row]} is no label for {loss!r}; leave the row out")
+    return values

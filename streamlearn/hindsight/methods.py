@@ -1,0 +1,82 @@
+"""The table of methods: each by name, with the losses and penalties it takes.
+
+A method is a function of its own file, `method(problem, *, gap, max_iter, start, callback,
+**options) -> Solution`, loaded when it is first called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streamlearn.losses import Loss, VectorLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.hindsight.solution import Solution
+    from streamlearn.penalties import Penalty
+
+AnyLoss = Loss | VectorLoss
+
+
+@dataclass(frozen=True)
+class Method:
+    """Where a method is, and what it takes."""
+
+    name: str
+    module: str
+    function: str
+    takes_loss: Callable[[AnyLoss], bool]
+    takes_penalty: Callable[[Penalty], bool]
+    takes_intercept: bool = True
+    losses: str = "every loss"
+    penalties: str = "L2"
+
+    def refusal(self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool) -> str | None:
+        """Why this method does not solve the problem, or None if it does."""
+        if not self.takes_loss(loss):
+            return f"{self.name} takes {self.losses}, not {loss!r}"
+        if not self.takes_penalty(penalty):
+            return f"{self.name} takes {self.penalties}, not {penalty!r}"
+        if fit_intercept and not self.takes_intercept:
+            return f"{self.name} takes no free intercept; give X a column of ones"
+        return None
+
+    def __call__(self, problem: Any, **options: Any) -> Solution:
+        """Run it."""
+        module = importlib.import_module(f"streamlearn.hindsight.{self.module}")
+        solution: Solution = getattr(module, self.function)(problem, **options)
+        return solution
+
+
+def anything(_part: object) -> bool:
+    """Every loss."""
+    return True
+
+
+def scalar(loss: AnyLoss) -> bool:
+    """Losses of one output."""
+    return isinstance(loss, Loss)
+
+
+def smooth(loss: AnyLoss) -> bool:
+    """Losses whose slope has no jumps."""
+    return loss.smooth or type(loss).__name__ in ("Exponential", "Poisson")
+
+
+def quadratic(penalty: Penalty) -> bool:
+    """l2/2 |w|^2 alone, with l2 > 0."""
+    return weighing(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
+
+
+def weighing(penalty: Penalty) -> bool:
+    """l1 |w|_1 + l2/2 |w|^2 with one of them > 0: L1, L2 and ElasticNet."""
+    unbounded = penalty.simple and penalty.norm_limit == float("inf")
+    return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
+
+
+_TABLE: tuple[Method, ...] = ()
+
+METHODS: dict[str, Method] = {method.name: method for method in _TABLE}

@@ -1,0 +1,204 @@
+"""The problem a solver solves: min over w of J(w) = risk(w) + Psi(w) (004, equation (1)).
+
+w is flat: the weight of feature j for output k is w[j K + k], as in the engine; the intercepts,
+which nobody penalises, come last.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from streamlearn import frames
+from streamlearn.engine.rows import canonical, real, refuse_unfinite
+from streamlearn.hindsight._risk import Matrix
+from streamlearn.hindsight.labels import coded
+from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
+from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
+from streamlearn.penalties import Penalty
+
+if TYPE_CHECKING:
+    from streamlearn.frames import Array
+
+
+class Objective:
+    """Any convex risk and a penalty: all that methods need that ask for no rows.
+
+    The last `intercepts` numbers of w are not penalised; `lowest` is a number that the risk never
+    falls below.
+    """
+
+    def __init__(
+        self, risk: Risk, penalty: Penalty, *, lowest: float = 0.0, intercepts: int = 0
+    ) -> None:
+        if not isinstance(penalty, Penalty):
+            raise ValueError(f"{penalty!r} is no penalty: take one of streamlearn.penalties")
+        if not math.isfinite(lowest):
+            raise ValueError(f"lowest is {lowest!r}; it must be a finite number")
+        self.risk = risk
+        self.penalty = penalty
+        self.lowest = lowest
+        self.size = risk.size
+        self.intercepts = intercepts
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is anything that the penalty does not see."""
+        return self.intercepts > 0
+
+    def penalised(self, w: Vector) -> Vector:
+        """The part of w that the penalty sees, as a view."""
+        return w[: self.size - self.intercepts]
+
+    def objective(self, w: Vector) -> float:
+        """J(w)."""
+        return self.risk.value_and_gradient(w)[0] + self.penalty.value(self.penalised(w))
+
+    def start(self, start: Any = None) -> Vector:
+        """A flat w to start from, in an array of its own: zeros, or what `start` gives."""
+        if start is None:
+            return np.zeros(self.size)
+        w = np.array(start, dtype=float)
+        if w.shape != (self.size,) or not np.isfinite(w).all():
+            raise ValueError(f"start must be {self.size} finite numbers, got shape {w.shape}")
+        return w
+
+    def split(self, w: Vector) -> tuple[Array, Any]:
+        """The weights and the intercept of a flat w, as users see them."""
+        intercepts: Array = w[self.size - self.intercepts :].copy()
+        return self.penalised(w).copy(), float(intercepts[0]) if len(intercepts) == 1 else 0.0
+
+
+class Problem(Objective):
+    """The weighted mean of a loss over rows, and a penalty, checked once.
+
+    X: the rows as scipy CSR or a C-order array. y: codes (-1 and +1, the index of a class, or
+    numbers). labels: what the codes stand for. weights: each row's share of the mean.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss | VectorLoss,
+        penalty: Penalty,
+        *,
+        weights: Any = None,
+        fit_intercept: bool = False,
+        threads: int = 1,
+    ) -> None:
+        if not isinstance(loss, Loss | VectorLoss):
+            raise ValueError(f"{loss!r} is no loss: take one of streamlearn.losses")
+        self.X = checked_matrix(X)
+        self.rows, self.features = self.X.shape
+        self.y, self.labels = coded(y, self.rows, loss)
+        self.loss = loss.bound(self.labels) if isinstance(loss, MulticlassHinge) else loss
+        self.weights = shares(weights, self.rows)
+        self.outputs = self._outputs()
+        self.matrix = Matrix(self.X)
+        rows = row_risk(
+            self.matrix,
+            self.y,
+            self.loss,
+            self.weights,
+            self.outputs,
+            fit_intercept=bool(fit_intercept),
+            ends=ends(self.X, threads),
+        )
+        super().__init__(
+            rows, penalty, lowest=self._lowest(), intercepts=self.outputs if fit_intercept else 0
+        )
+        self.row_risk: SerialRisk | ShardedRisk = rows
+
+    def _outputs(self) -> int:
+        if not isinstance(self.loss, VectorLoss):
+            return 1
+        targets = self.y.shape[1] if self.y.ndim == 2 else len(self.labels)
+        return max(self.loss.outputs, targets)
+
+    def _lowest(self) -> float:
+        """The mean of the losses' lowest values."""
+        return 0.0
+
+    def start(self, start: Any = None) -> Vector:
+        """A flat w from a Solution, from weights with or without intercepts, or zeros.
+
+        Weights of fewer features than X has are filled up with zeros.
+        """
+        if start is None:
+            return np.zeros(self.size)
+        weights = np.asarray(getattr(start, "w", start), dtype=float)
+        intercept = np.zeros(self.intercepts)
+        if hasattr(start, "intercept") and self.intercepts:
+            intercept[:] = start.intercept
+        elif weights.shape == (self.size,) and self.intercepts:
+            return super().start(weights)
+        wide = weights.T.reshape(-1, self.outputs) if weights.ndim == 2 else None
+        flat = np.ravel(weights) if wide is None else np.ravel(wide)
+        room = self.size - self.intercepts
+        if weights.ndim > 2 or len(flat) > room or len(flat) % self.outputs:
+            raise ValueError(
+                f"start has weights of shape {weights.shape}; the problem has {self.features} "
+                f"features and {self.outputs} outputs"
+            )
+        return super().start(np.concatenate([flat, np.zeros(room - len(flat)), intercept]))
+
+    def split(self, w: Vector) -> tuple[Array, Any]:
+        """The weights (K x n with K outputs) and the intercept of a flat w."""
+        if not isinstance(self.loss, VectorLoss):
+            return super().split(w)
+        weights = self.penalised(w).reshape(self.features, self.outputs).T
+        intercepts = w[len(w) - self.intercepts :] if self.intercepts else np.zeros(self.outputs)
+        return np.ascontiguousarray(weights), intercepts.copy()
+
+
+def checked_matrix(X: Any) -> Any:
+    """X as canonical CSR or a C-order array, of finite float64 or float32; as it lies if it can."""
+    X = frames.matrix(X)
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(
+            f"X has {X.shape[0]} rows and {X.shape[1]} columns: there is nothing to solve; "
+            "give at least one row and one column"
+        )
+    if not hasattr(X, "indptr") and not hasattr(X, "tocsr"):
+        dense = np.ascontiguousarray(real(X))
+        refuse_unfinite(dense, dense)
+        return dense
+    X = canonical(X if X.format == "csr" else X.tocsr())
+    data = np.ascontiguousarray(real(X.data))
+    index = X.indices if X.indices.dtype == np.int32 else X.indices.astype(np.int64, copy=False)
+    refuse_unfinite(X, data)
+    if data is X.data and index is X.indices:
+        return X
+    return scipy.sparse.csr_array((data, np.ascontiguousarray(index), X.indptr), shape=X.shape)
+
+
+def shares(weights: Any, m: int) -> Vector:
+    """The weights of m rows as shares of their sum."""
+    if weights is None:
+        return np.full(m, 1.0 / m)
+    w = np.array(weights, dtype=float)
+    if w.shape != (m,):
+        raise ValueError(f"weights must be one for each of {m} rows, got shape {w.shape}")
+    if not (np.isfinite(w).all() and (w >= 0.0).all()):
+        raise ValueError("the weights of rows must be >= 0 and finite")
+    top = float(w.max())
+    if top == 0.0:
+        raise ValueError("all rows have weight 0: give at least one a weight > 0")
+    w /= top  # their sum could overflow
+    result: Vector = w / w.sum()
+    return result
+
+
+def ends(X: Any, shards: Any) -> list[int]:
+    """Where shards end that have the same number of entries, more or less."""
+    m = X.shape[0]
+    if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
+        raise ValueError(f"threads must be a whole number >= 1, got {shards!r}")
+    before = getattr(X, "indptr", np.arange(m + 1) * X.shape[1])
+    aims = np.arange(1, shards) * (int(before[-1]) / shards)
+    inner = np.searchsorted(before, aims, side="left").tolist()
+    return [*(end for end in sorted(set(inner)) if 0 < end < m), m]

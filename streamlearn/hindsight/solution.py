@@ -1,0 +1,118 @@
+"""What a solver returns, and the record that it keeps on its way there."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from streamlearn.frames import Array
+    from streamlearn.hindsight.problem import Objective
+    from streamlearn.hindsight.risk import Vector
+
+
+class Step(NamedTuple):
+    """How far a solver is after an iteration: the best objective and bound so far."""
+
+    iteration: int
+    objective: float
+    lower_bound: float
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """How far above the optimum the best solution may be."""
+        return self.objective - self.lower_bound
+
+
+Callback = Callable[[Step], object]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best fixed w that was found, and what is certain of it.
+
+    The optimum is between `lower_bound` and `objective`; `gap` is their distance. `w` has a weight
+    for each feature, a row of them for each output with a loss of several; `labels` are the
+    classes in the order of the outputs, of two the positive one last.
+    """
+
+    w: Array
+    intercept: Any
+    objective: float
+    lower_bound: float
+    gap: float
+    iterations: int
+    history: list[Step] = field(repr=False)
+    method: str
+    labels: list[Any] = field(default_factory=list)
+
+
+class Progress:
+    """The best so far. As a context it ends at Ctrl-C as if the method had ended there.
+
+    A method says `with progress:`, calls `record` after each iteration until it returns True, and
+    returns `solution()`.
+    """
+
+    def __init__(
+        self, problem: Objective, method: str, *, gap: float, callback: Callback | None = None
+    ) -> None:
+        self.problem = problem
+        self.method = method
+        self.gap = gap
+        self.callback = callback
+        self.w: Vector | None = None
+        self.objective = math.inf
+        self.lower_bound = problem.lowest  # Psi is >= 0
+        self.history: list[Step] = []
+        self._began = time.perf_counter()
+
+    def record(
+        self, iteration: int, w: Vector, objective: float, lower_bound: float = -math.inf
+    ) -> bool:
+        """Take note of J(w) and of a bound; whether to stop here."""
+        if objective < self.objective:
+            self.w = w.copy()
+            self.objective = objective
+        self.lower_bound = min(max(self.lower_bound, lower_bound), self.objective)
+        seconds = time.perf_counter() - self._began
+        step = Step(iteration, self.objective, self.lower_bound, seconds)
+        self.history.append(step)
+        wish = self.callback(step) if self.callback is not None else None
+        return step.gap <= self.gap or wish is True
+
+    def solution(self) -> Solution:
+        """The best that was recorded, or the start if nothing was."""
+        if self.w is None:
+            self.w = self.problem.start()
+            self.objective = self.problem.objective(self.w)
+        w, intercept = self.problem.split(self.w)
+        lower_bound = min(self.lower_bound, self.objective)
+        return Solution(
+            w=w,
+            intercept=intercept,
+            objective=self.objective,
+            lower_bound=lower_bound,
+            gap=self.objective - lower_bound,
+            iterations=self.history[-1].iteration if self.history else 0,
+            history=self.history,
+            method=self.method,
+            labels=list(getattr(self.problem, "labels", [])),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        return kind is not None and issubclass(kind, KeyboardInterrupt)

@@ -1,0 +1,110 @@
+"""One call for every method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from streamlearn.hindsight.methods import METHODS, AnyLoss, weighing
+from streamlearn.hindsight.problem import Problem
+from streamlearn.spec import number
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.methods import Method
+    from streamlearn.hindsight.solution import Callback, Solution
+    from streamlearn.penalties import Penalty
+
+
+def solve(
+    X: Any,
+    y: Any,
+    loss: AnyLoss,
+    penalty: Penalty,
+    *,
+    fit_intercept: bool = False,
+    method: str = "auto",
+    gap: float = 1e-4,
+    max_iter: int | None = None,
+    start: Any = None,
+    weights: Any = None,
+    callback: Callback | None = None,
+    threads: int = 1,
+    **options: Any,
+) -> Solution:
+    """The w that minimises the weighted mean of the losses plus Psi(w), with a certified gap.
+
+    Parameters
+    ----------
+    X
+        The rows: scipy CSR or an array, float64 or float32 as they lie.
+    y
+        Their labels, as `learn_rows` takes them.
+    loss, penalty
+        One of `sl.losses`; L1, L2 or ElasticNet of a strength > 0.
+    fit_intercept
+        Whether to add an intercept, which is not penalised.
+    method
+        "auto", or a name in `sl.hindsight.METHODS`.
+    gap
+        Stop when the objective is at most so far above a certified lower bound.
+    max_iter
+        Stop after so many iterations at the latest.
+    start
+        A Solution or weights to start from.
+    weights
+        A weight >= 0 for each row.
+    callback
+        Called with a Step after each iteration; returning True stops, and so does Ctrl-C: the best
+        solution so far is returned with its gap.
+    threads
+        In how many threads the data are passed over, where the method passes over all of them.
+    options
+        What else the method takes.
+    """
+    problem = Problem(
+        X, y, loss, penalty, weights=weights, fit_intercept=fit_intercept, threads=threads
+    )
+    gap = number("solve", "gap", gap, low=0.0)
+    if max_iter is not None and (isinstance(max_iter, bool) or max_iter < 1):
+        raise ValueError(f"max_iter must be a whole number >= 1 or None, got {max_iter!r}")
+    chosen = choose(problem) if method == "auto" else named(method)
+    refusal = chosen.refusal(problem.loss, penalty, fit_intercept=problem.fit_intercept)
+    if refusal is not None:
+        raise ValueError(f"{refusal}; {alternatives(problem)}")
+    return chosen(problem, gap=gap, max_iter=max_iter, start=start, callback=callback, **options)
+
+
+def named(name: str) -> Method:
+    """The method of this name."""
+    if name not in METHODS:
+        raise ValueError(f"method is one of auto, {', '.join(METHODS)}; not {name!r}")
+    return METHODS[name]
+
+
+def able(problem: Problem) -> list[Method]:
+    """The methods that solve this problem."""
+    given = (problem.loss, problem.penalty)
+    return [
+        method
+        for method in METHODS.values()
+        if method.refusal(*given, fit_intercept=problem.fit_intercept) is None
+    ]
+
+
+def alternatives(problem: Problem) -> str:
+    """What to do instead of what was refused."""
+    names = [method.name for method in able(problem)]
+    if names:
+        return f"use method={' or '.join(map(repr, names))}, or 'auto'"
+    if not weighing(problem.penalty):
+        return "use L2, L1 or ElasticNet with a strength > 0"
+    return "no method takes this loss with this penalty"
+
+
+def choose(problem: Problem) -> Method:
+    """The method for this loss, penalty and size."""
+    methods = able(problem)
+    if not methods:
+        raise ValueError(
+            f"no method solves {problem.loss!r} with {problem.penalty!r}: {alternatives(problem)}"
+        )
+    return methods[0]
