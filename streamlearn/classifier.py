@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from river import base
@@ -19,6 +19,7 @@ from streamlearn.rules import Refused, Rule
 if TYPE_CHECKING:
     import pandas as pd
 
+    from streamlearn.engine.events import Events
     from streamlearn.features import Reader
     from streamlearn.frames import Array
     from streamlearn.penalties import Penalty
@@ -265,27 +266,81 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if np.isnan(codes).any():
             self._refuse(first_seen(y, np.isnan(codes)))
         rows = self._model.rows(X, True)
+
+        def encode() -> Array:
+            found = self._encode(y)
+            if weights is not None:
+                found[weights == 0.0] = 0.0
+            return found
+
+        def learn(codes: Array, start: int, stop: int) -> Array | None:
+            scores = np.zeros((n, self._model.learner.outputs)) if scored else None
+            self._model.learner.run(rows, codes, weights, scores, start, stop)
+            return None if scores is None else scores[start:stop]
+
+        return self._in_stretches(codes, encode, lambda i: y[i], learn)
+
+    def _in_stretches(
+        self,
+        codes: Array,
+        encode: Callable[[], Array],
+        label_at: Callable[[int], Any],
+        learn: Callable[[Array, int, int], Array | None],
+    ) -> list[Array]:
+        """Learn as far as the labels are known, so that a new one is met when its turn comes."""
         parts: list[Array] = []
-        start = 0
+        start, n = 0, len(codes)
         while start < n:
-            # as far as the labels are known, so that a new one is met when its turn comes
             unknown = np.flatnonzero(np.isnan(codes[start:]))
             stop = start + int(unknown[0]) if len(unknown) else n
             if stop > start:
-                scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-                self._model.learner.run(rows, codes, weights, scores, start, stop)
+                scores = learn(codes, start, stop)
                 if scores is not None:
-                    parts.append(scores[start:stop])
+                    parts.append(scores)
             if stop < n:
                 first = self._positive_code()
-                self._meet(y[stop])
+                self._meet(label_at(stop))
                 if first is not None and self._positive_code() == -first:
                     parts = [-part for part in parts]
-                codes[stop:] = self._encode(y[stop:])
-                if weights is not None:
-                    codes[weights == 0.0] = 0.0
+                codes = encode()
             start = stop
         return parts
+
+    @property
+    def learns(self) -> Literal["classes"]:
+        """What a label is here."""
+        return "classes"
+
+    def check_labels(self, labels: Sequence[Any]) -> None:
+        """BadEvent if these labels, each of them once, cannot all be learnt in this order."""
+        self._refuse(list(labels))
+
+    def progressive_events(self, events: Events) -> Array:
+        """Learn decoded events, and return the score of each before it was learnt.
+
+        Those without a label, or of weight 0, are scored only; one whose score is not finite is
+        left out, and its score NaN. The features must be those that the events were decoded with
+        (`share_features`). With more than two classes there is a column for each label.
+        """
+        n = len(events)
+        weights = events.learnt_weights()
+        if self._factors:
+            factors = events.codes(self._factors, 1.0)
+            weights = np.asarray(self._checked_weights(weights * factors, n))
+
+        def encode() -> Array:
+            codes = events.codes(self._codes)
+            codes[weights == 0.0] = 0.0
+            return codes
+
+        def learn(codes: Array, start: int, stop: int) -> Array:
+            return self._learn_events(events, codes, weights, start, stop)
+
+        codes = encode()
+        if np.isnan(codes).any():
+            fresh = np.flatnonzero(np.isnan(codes)).tolist()
+            self._refuse(frames.distinct(events.label_of(i) for i in fresh))
+        return self._joined(self._in_stretches(codes, encode, events.label_of, learn))
 
     def _positive_code(self) -> float | None:
         """The sign of the first label seen, as long as one output tells two classes apart."""
@@ -436,17 +491,19 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """The labels seen, in the order of the outputs; of two, the positive one last."""
         return list(self._labels)
 
-    def _state(self) -> dict[str, Any]:
+    def learnt(self) -> dict[str, Any]:
+        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
         codes = [self._codes[label] for label in self._labels]
-        return super()._state() | {"labels": list(self._labels), "codes": codes}
+        return super().learnt() | {"labels": list(self._labels), "codes": codes}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore_learnt(self, state: dict[str, Any]) -> None:
+        """Take over what `learnt` gave; the features are those of now, to be restored before."""
         self._labels = list(state["labels"])
         self._codes = dict(zip(self._labels, state["codes"], strict=True))
         if "singles" in state["learner"]:
             singles = [self._fresh_single() for _ in state["learner"]["singles"]]
             self._model.learner = OneVersusRest(singles)
-        super()._restore(state)
+        super().restore_learnt(state)
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))

@@ -23,6 +23,7 @@ from streamlearn.rules.needs import check
 from streamlearn.spec import Spec
 
 if TYPE_CHECKING:
+    from streamlearn.engine.events import Events
     from streamlearn.frames import Array
 
 AVERAGES = ("last", "uniform", "tail", "random")
@@ -127,6 +128,42 @@ class Linear(base.Estimator):
             raise ValueError("the weights of events must be >= 0 and finite")
         return weights
 
+    # -- decoded events ---------------------------------------------------------------------------
+
+    def share_features(self, reader: Reader) -> None:
+        """Read features with this reader from now on, together with other estimators.
+
+        What was learnt stays: an empty reader takes over the names known here; one that knows
+        other names for the same slots is refused.
+        """
+        own = self._model.reader
+        if own is reader:
+            return
+        if reader != own:
+            raise ValueError(f"this model's features are {own!r}, which are not {reader!r}")
+        known = own.names() if isinstance(own, Names) else []
+        if known and not reader.size:
+            reader.restore(own.state())
+        elif known != (reader.names()[: len(known)] if known else []):
+            raise ValueError(
+                "the reader and this model know different names for the same slots: share the "
+                "features of one model, and learn the others afresh"
+            )
+        self._model = Model(reader, self._model.learner, self._penalty.on_simplex)
+
+    def _learn_events(
+        self, events: Events, codes: Array, weights: Array, start: int, stop: int
+    ) -> Array:
+        """Learn these rows; one whose score is not finite is left out, and its score NaN."""
+        scores = np.empty((len(events), self._model.learner.outputs))
+        at = start
+        while at < stop:
+            at = self._model.run(events, codes, weights, scores, at, stop)
+            if at < stop:
+                scores[at] = np.nan
+                at += 1
+        return scores[start:stop]
+
     # -- what was learnt --------------------------------------------------------------------------
 
     def _names(self) -> Sequence[Any]:
@@ -214,20 +251,27 @@ class Linear(base.Estimator):
             clone._restore(copy.deepcopy(self._state()))  # noqa: SLF001 - one of us
         return clone
 
-    def _state(self) -> dict[str, Any]:
+    def learnt(self) -> dict[str, Any]:
+        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
         self._model.waiting()
         return {
             "label_name": self._label_name,
-            "features": self._model.reader.state(),
             "learner": self._model.learner.state(),
             "seed": self._seed,
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore_learnt(self, state: dict[str, Any]) -> None:
+        """Take over what `learnt` gave; the features are those of now, to be restored before."""
         self._label_name = state["label_name"]
         self._seed = state["seed"]
-        self._model.reader.restore(state["features"])
         self._model.learner.restore(state["learner"])
+
+    def _state(self) -> dict[str, Any]:
+        return {**self.learnt(), "features": self._model.reader.state()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._model.reader.restore(state["features"])
+        self.restore_learnt(state)
 
     def __getstate__(self) -> dict[str, Any]:
         params = {name: getattr(self, name) for name in self._get_params()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from river import base
@@ -18,6 +18,7 @@ from streamlearn.rules import Refused, Rule
 if TYPE_CHECKING:
     import pandas as pd
 
+    from streamlearn.engine.events import Events
     from streamlearn.features import Reader
     from streamlearn.frames import Array
     from streamlearn.penalties import Penalty
@@ -165,6 +166,34 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         scores = np.asarray(self._run(X, y, w, scored=True))
         return scores[:, 0] if self._single() else scores
 
+    @property
+    def learns(self) -> Literal["numbers", "some numbers"]:
+        """What a label is here."""
+        return "numbers" if self._loss.score_is_label else "some numbers"
+
+    def check_labels(self, labels: Sequence[Any]) -> None:
+        """BadEvent if these labels cannot all be learnt."""
+        for label in labels:
+            self._number(label)
+
+    def progressive_events(self, events: Events) -> Array:
+        """Learn decoded events, and return the score of each before it was learnt.
+
+        Those without a label, or of weight 0, are scored only; one whose score is not finite is
+        left out, and its score NaN. The features must be those that the events were decoded with
+        (`share_features`).
+        """
+        if not self._single():
+            raise ValueError(f"{self._loss!r} has several targets, a decoded event one label")
+        labels = events.labels.copy()
+        for k, label in enumerate(events.classes):
+            labels[events.of_class(k)] = self._number(label)
+        weights = events.learnt_weights()
+        labels[weights == 0.0] = 0.0
+        if not self._loss.score_is_label:
+            self.check_labels(np.unique(labels[weights > 0.0]).tolist())
+        return self._learn_events(events, labels, weights, 0, len(events))[:, 0]
+
     def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> Array | None:
         X = frames.matrix(X)
         n = X.shape[0]
@@ -263,9 +292,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             return float(values[0])
         return {name: float(values[k]) for k, name in enumerate(self._targets or [])}
 
-    def _state(self) -> dict[str, Any]:
-        return super()._state() | {"targets": self._targets}
+    def learnt(self) -> dict[str, Any]:
+        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
+        return super().learnt() | {"targets": self._targets}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore_learnt(self, state: dict[str, Any]) -> None:
+        """Take over what `learnt` gave; the features are those of now, to be restored before."""
         self._targets = state["targets"]
-        super()._restore(state)
+        super().restore_learnt(state)

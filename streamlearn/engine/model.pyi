@@ -4,6 +4,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlearn.engine.events import Events
 from streamlearn.engine.learner import Joint, OneVersusRest, Single
 from streamlearn.engine.rows import Rows
 from streamlearn.features.reader import Reader
@@ -23,5 +24,14 @@ class Model:
     def check(self, event: Mapping[Any, Any]) -> None: ...
     def learn_targets(self, event: Mapping[Any, Any], targets: _Array, weight: float) -> None: ...
     def score_one(self, event: Mapping[Any, Any]) -> float: ...
+    def run(
+        self,
+        events: Events,
+        labels: _Array,
+        weights: _Array,
+        scores: _Array,
+        start: int,
+        stop: int,
+    ) -> int: ...
     def score_all(self, event: Mapping[Any, Any]) -> _Array: ...
     def rows(self, X: Any, grow: bool) -> Rows: ...

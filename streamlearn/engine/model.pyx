@@ -1,6 +1,9 @@
 """Events in, scores out: a reader of features and a learner, in one call per event."""
 
+from streamlearn.engine.events cimport Events
+from streamlearn.engine.learner cimport Learner
 from streamlearn.engine.rows cimport Rows
+from streamlearn.row cimport Row
 
 import numpy as np
 
@@ -67,9 +70,43 @@ cdef class Model:
         self.idle()
         self.reader.read(event, self.grows_when_scored)
         self.learner.make_room(self.reader.row.n)
-        if self.grows_when_scored:
+        # of a reader that is shared, others may have learnt names
+        if self.reader.size > self.learner.features:
             self.learner.know(self.reader.size)
         return 0
+
+    def run(self, Events events, labels, weights, scores, Py_ssize_t start, Py_ssize_t stop):
+        """Learn events start .. stop - 1, without the GIL; the row of one that diverged, or stop.
+
+        `labels`, `weights` and a row of `scores` for each are float64. Names become known to the
+        learner when their event comes, so that nothing depends on where a batch ends.
+        """
+        cdef const double* y = <const double*><size_t>labels.ctypes.data
+        cdef const double* w = <const double*><size_t>weights.ctypes.data
+        cdef double* out = <double*><size_t>scores.ctypes.data
+        cdef Learner learner = self.learner
+        cdef Py_ssize_t i = start, k = learner.outputs
+        cdef bint diverged = False
+        cdef Row row
+        learner.make_room(events.longest)
+        learner.enter()
+        try:
+            with nogil:
+                while i < stop and not diverged:
+                    if events.known[i] > learner.features:
+                        with gil:
+                            learner.know(<Py_ssize_t>events.known[i])
+                    events.row(i, &row)
+                    if w[i] != 0.0:
+                        learner.learn(&row, y + i, w[i], out + i * k)
+                        diverged = learner.diverged
+                    else:
+                        learner.predict(&row, out + i * k)
+                    i += 1
+        finally:
+            learner.busy = False
+            learner.diverged = False
+        return i - 1 if diverged else i
 
     def rows(self, X, bint grow):
         """A matrix as rows of slots; column j is the feature named j."""

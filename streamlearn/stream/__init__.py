@@ -1,5 +1,9 @@
 """Where events come from (sources) and how bytes become events (formats)."""
 
+from streamlearn.engine.events import Events
+from streamlearn.stream.decoder import Decoder
+from streamlearn.stream.fields import Fields
+from streamlearn.stream.json import JSONDecoder
 from streamlearn.stream.source import Partition, Records, Source
 
-__all__ = ["Partition", "Records", "Source"]
+__all__ = ["Decoder", "Events", "Fields", "JSONDecoder", "Partition", "Records", "Source"]

@@ -1,0 +1,303 @@
+"""Decoded events: a batch of rows with labels, which all learners of a stream share.
+
+A format fills them from raw records; estimators learn them (`progressive_events`) straight from
+the buffers. They are emptied and refilled, so a stream allocates nothing once it has seen its
+greatest batch.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.math cimport NAN
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
+
+from streamlearn.engine.rows cimport Rows
+from streamlearn.row cimport Row
+
+import numpy as np
+
+LABEL_KINDS = {type(None): UNLABELLED, bool: BOOL, int: INT, float: FLOAT}
+
+
+cdef class Events(Rows):
+    """Rows of slots and values, and what each event says of itself.
+
+    - `labels`: NaN for none, else a number (0 and 1 for bools), or the label's place in `classes`;
+      `label_of(i)` is the label as Python has it.
+    - `weights`; `times` in seconds since 1970, NaN for none; `ids` as bytes, None for none.
+    - `index`: which of the records given to the decoder since `clear` the row came from;
+      `records` counts those.
+    - `bad`: (index, field, reason) of each record that was refused; `tombstones`: how many were
+      null.
+
+    Arrays are views of buffers: valid until the next `clear` or the next record.
+
+    >>> events = Events()
+    >>> events.add([(0, 1.0), (7, 2.5)], label=True)
+    >>> events.add([(3, 1.0)], weight=2.0, key=b"e2")
+    >>> len(events), events.labels, events.label_of(0), events.label_of(1)
+    (2, array([ 1., nan]), True, None)
+    >>> events.row_of(0), events.ids
+    ([(0, 1.0), (7, 2.5)], [None, b'e2'])
+    >>> events.clear()
+    >>> len(events)
+    0
+    """
+
+    def __init__(self):
+        self.sparse = True
+        self.classes = []
+        self.arrays = ()
+        self.widen(256, 4096, 0)
+        self.clear()
+
+    def clear(self):
+        """Forget the rows and what was bad; the buffers stay."""
+        self.n = self.records = self.tombstones = self.longest = self.columns = 0
+        self.start[0] = 0
+        self.bad = []
+
+    cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1:
+        """Room for so many rows, features, and bytes of ids; what is there stays."""
+        cdef Py_ssize_t used = 0 if self.start == NULL else <Py_ssize_t>self.start[self.n]
+        cdef Py_ssize_t said = 0 if self.n == 0 else <Py_ssize_t>self.id_end[self.n - 1]
+        rows, features, text = max(rows, 1), max(features, 1), max(text, 1)
+        # in the order of the pointers below: room, how much of it is in use, type
+        new = []
+        wanted = (
+            (rows + 1, self.n + 1, np.int64), (features, used, np.int32),
+            (features, used, np.float64), (rows, self.n, np.float64), (rows, self.n, np.uint8),
+            (rows, self.n, np.float64), (rows, self.n, np.float64), (rows, self.n, np.int64),
+            (rows, self.n, np.int64), (text, said, np.uint8), (rows, self.n, np.int64),
+            (rows, self.n, np.uint8),
+        )
+        for k, (size, filled, kind) in enumerate(wanted):
+            array = np.empty(size, dtype=kind)
+            if self.arrays:
+                array[:filled] = self.arrays[k][:filled]
+            new.append(array)
+        self.arrays = tuple(new)
+        self.start = <int64_t*><size_t>new[0].ctypes.data
+        self.slot_at = <int*><size_t>new[1].ctypes.data
+        self.value_at = <double*><size_t>new[2].ctypes.data
+        self.label = <double*><size_t>new[3].ctypes.data
+        self.kind = <uint8_t*><size_t>new[4].ctypes.data
+        self.weight = <double*><size_t>new[5].ctypes.data
+        self.time = <double*><size_t>new[6].ctypes.data
+        self.known = <int64_t*><size_t>new[7].ctypes.data
+        self.record = <int64_t*><size_t>new[8].ctypes.data
+        self.id_text = <char*><size_t>new[9].ctypes.data
+        self.id_end = <int64_t*><size_t>new[10].ctypes.data
+        self.has_id = <uint8_t*><size_t>new[11].ctypes.data
+        self.row_room, self.feature_room, self.id_room = rows, features, text
+        self.long_start = <const long long*>self.start
+        self.short_index = self.slot_at
+        self.doubles = self.value_at
+        return 0
+
+    cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1:
+        """One more event, of the record that is being decoded; `known`: slots in use after it."""
+        cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i], k
+        cdef Py_ssize_t said = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
+        if (
+            i == self.row_room or first + row.n > self.feature_room
+            or said + tags.id_length > self.id_room
+        ):
+            self.widen(
+                2 * self.row_room if i == self.row_room else self.row_room,
+                max(self.feature_room, 2 * (first + row.n)),
+                max(self.id_room, 2 * (said + tags.id_length)))
+        # features are few: a call of memcpy would cost more than the copy
+        for k in range(row.n):
+            self.slot_at[first + k] = row.slot[k]
+            self.value_at[first + k] = row.value[k]
+        self.start[i + 1] = first + row.n
+        if row.n > self.longest:
+            self.longest = row.n
+        self.label[i] = tags.label if tags.kind != UNLABELLED else NAN
+        self.kind[i] = tags.kind
+        self.weight[i] = tags.weight
+        self.time[i] = tags.time
+        self.known[i] = known
+        self.record[i] = self.records
+        self.has_id[i] = tags.id != NULL
+        if tags.id_length:
+            memcpy(self.id_text + said, tags.id, tags.id_length)
+        self.id_end[i] = said + tags.id_length
+        self.n += 1
+        if known > self.columns:
+            self.columns = known
+        return 0
+
+    def add(self, row, label=None, weight=1.0, time=NAN, key=None, known=None):
+        """Add an event of (slot, value) pairs, each slot once, and its id as `key`."""
+        cdef Row given
+        cdef Tags tags
+        slots = np.array([slot for slot, _ in row], dtype=np.int32)
+        values = np.array([value for _, value in row], dtype=np.float64)
+        if len(slots) and slots.min() < 0:
+            raise ValueError(f"slot {slots.min()}: slots are >= 0")
+        given.n = len(slots)
+        given.slot = <const int*><size_t>slots.ctypes.data
+        given.value = <const double*><size_t>values.ctypes.data
+        tags.kind = LABEL_KINDS.get(type(label), CLASS)
+        if tags.kind == CLASS:
+            if label not in self.classes:
+                self.classes.append(label)
+            tags.label = self.classes.index(label)
+        else:
+            tags.label = NAN if label is None else label
+        tags.weight = weight
+        tags.time = time
+        text = b"" if key is None else key
+        tags.id = NULL if key is None else PyBytes_AS_STRING(text)
+        tags.id_length = len(text)
+        least = int(slots.max(initial=-1)) + 1
+        self.append(&given, &tags, least if known is None else max(least, known))
+        self.records += 1
+
+    # What a batch holds
+
+    def __len__(self):
+        return self.n
+
+    @property
+    def labels(self):
+        """The labels as numbers; NaN: none."""
+        return self.arrays[3][:self.n]
+
+    @property
+    def weights(self):
+        """The weight of each event."""
+        return self.arrays[5][:self.n]
+
+    @property
+    def times(self):
+        """The time of each event in seconds since 1970; NaN: none."""
+        return self.arrays[6][:self.n]
+
+    @property
+    def known(self):
+        """How many slots were in use once each event had been read."""
+        return self.arrays[7][:self.n]
+
+    @property
+    def index(self):
+        """Which record each event came from."""
+        return self.arrays[8][:self.n]
+
+    @property
+    def starts(self):
+        """Where in `slots` and `values` each row begins, and the last one ends."""
+        return self.arrays[0][:self.n + 1]
+
+    @property
+    def slots(self):
+        """The slots of all rows."""
+        return self.arrays[1][:self.start[self.n]]
+
+    @property
+    def values(self):
+        """The values of all rows."""
+        return self.arrays[2][:self.start[self.n]]
+
+    @property
+    def ids(self):
+        """The id of each event as bytes; None: none."""
+        return [self.id_of(i) for i in range(self.n)]
+
+    def id_of(self, Py_ssize_t i):
+        """The id of an event as bytes; None: none."""
+        cdef Py_ssize_t first = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
+        self.inside(i)
+        return self.id_text[first:self.id_end[i]] if self.has_id[i] else None
+
+    def row_of(self, Py_ssize_t i):
+        """The features of an event as (slot, value) pairs."""
+        self.inside(i)
+        return [
+            (self.slot_at[k], self.value_at[k]) for k in range(self.start[i], self.start[i + 1])]
+
+    def label_of(self, Py_ssize_t i):
+        """The label of an event as Python has it; None: none."""
+        self.inside(i)
+        return self.label_object(i)
+
+    cdef object label_object(self, Py_ssize_t i):
+        cdef uint8_t kind = self.kind[i]
+        if kind == UNLABELLED:
+            return None
+        if kind == BOOL:
+            return self.label[i] != 0.0
+        if kind == INT:
+            return int(self.label[i])
+        return self.label[i] if kind == FLOAT else self.classes[<Py_ssize_t>self.label[i]]
+
+    def inside(self, Py_ssize_t i):
+        """IndexError if there is no event i."""
+        if not 0 <= i < self.n:
+            raise IndexError(f"event {i} of {self.n}")
+
+    def learnt_weights(self):
+        """The weight with which each event is learnt: 0 for those without a label."""
+        return np.where(self.arrays[4][:self.n] == UNLABELLED, 0.0, self.weights)
+
+    def of_class(self, k):
+        """Which events have label `classes[k]`, as a mask."""
+        return (self.arrays[4][:self.n] == CLASS) & (self.labels == k)
+
+    def codes(self, table, otherwise=NAN):
+        """What a table says of each event's label, as float64; `otherwise` where it says nothing.
+
+        >>> events = Events()
+        >>> for label in ("spam", "ham", None, 1):
+        ...     events.add([], label)
+        >>> events.codes({"spam": 1.0, "ham": -1.0, True: 5.0})
+        array([ 1., -1., nan,  5.])
+        """
+        numbers = {
+            label: table[label] for label in table if isinstance(label, (bool, int, float))}
+        if len(numbers) > 32:
+            found = [table.get(self.label_object(i), otherwise) for i in range(self.n)]
+            return np.array(found, dtype=np.float64)
+        named = np.array([table.get(label, otherwise) for label in self.classes] or [otherwise])
+        keys = np.array([*numbers, otherwise], dtype=np.float64)
+        given = np.array([*numbers.values(), otherwise], dtype=np.float64)
+        out = np.empty(self.n)
+        cdef const double* of_class = <const double*><size_t>named.ctypes.data
+        cdef const double* key = <const double*><size_t>keys.ctypes.data
+        cdef const double* code = <const double*><size_t>given.ctypes.data
+        cdef double* to = <double*><size_t>out.ctypes.data
+        cdef Py_ssize_t i, k, m = len(numbers)
+        for i in range(self.n):
+            if self.kind[i] == CLASS:
+                to[i] = of_class[<Py_ssize_t>self.label[i]]
+                continue
+            k = 0
+            while k < m and key[k] != self.label[i]:
+                k += 1
+            to[i] = code[k]
+        return out
+
+    def copy_to(self, Events other, Py_ssize_t i):
+        """Add event i to others, which count it as a record."""
+        cdef Row row
+        cdef Tags tags
+        self.inside(i)
+        self.row(i, &row)
+        tags.kind = <Kind>self.kind[i]
+        tags.label = self.label[i]
+        if tags.kind == CLASS:
+            label = self.classes[<Py_ssize_t>self.label[i]]
+            if label not in other.classes:
+                other.classes.append(label)
+            tags.label = other.classes.index(label)
+        tags.weight = self.weight[i]
+        tags.time = self.time[i]
+        name = self.id_of(i)
+        tags.id = NULL if name is None else PyBytes_AS_STRING(name)
+        tags.id_length = 0 if name is None else len(name)
+        other.append(&row, &tags, <Py_ssize_t>self.known[i])
+        other.records += 1
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + sum([array.nbytes for array in self.arrays])

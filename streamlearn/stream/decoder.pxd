@@ -1,0 +1,35 @@
+from libc.stdint cimport uint8_t
+
+from streamlearn.engine.events cimport Events, Tags
+from streamlearn.features.reader cimport Reader
+
+
+cdef class Decoder:
+    cdef readonly Reader reader
+    cdef readonly object fields
+    cdef readonly bint grow_always
+    cdef readonly list classes
+    cdef dict class_codes
+    cdef list counting, naming  # what learns numbers, and what learns classes
+    cdef dict accepted
+    cdef bint any_number
+    cdef object fresh  # a label not met before
+    cdef double[16] number  # labels met before
+    cdef uint8_t[16] number_kind
+    cdef int numbers
+    cdef Tags tags
+    cdef object kept_id
+    cdef double time_scale
+
+    cdef int begin(self) except -1
+    cdef int record(self, bytes value, Events events) except -1
+    cdef int take_event(self, object event, Events events) except -1
+    cdef int take_label(self, object value) except -1
+    cdef int take_number(self, double value, int kind) except -1
+    cdef int take_weight(self, object value) except -1
+    cdef int take_id(self, object value) except -1
+    cdef int take_time(self, object value) except -1
+    cdef int check(self, object label) except -1
+    cdef int meet(self) except -1
+    cdef bint grows(self) noexcept
+    cdef int push(self, Events events) except -1

@@ -1,0 +1,29 @@
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from streamlearn.engine.events import Events
+from streamlearn.errors import BadEvent
+from streamlearn.features import Reader
+from streamlearn.stream.fields import UNITS as UNITS
+from streamlearn.stream.fields import Fields, Learns
+
+class Decoder:
+    def __init__(
+        self,
+        reader: Reader,
+        fields: Fields | None = None,
+        learners: Sequence[Learns] = (),
+        grow_always: bool = False,
+    ) -> None: ...
+    @property
+    def reader(self) -> Reader: ...
+    @property
+    def fields(self) -> Fields: ...
+    @property
+    def grow_always(self) -> bool: ...
+    @property
+    def classes(self) -> list[Hashable]: ...
+    def decode(self, values: Sequence[bytes | None], events: Events) -> None: ...
+    def refusal(self, role: str, problem: str) -> BadEvent: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: Mapping[str, Any]) -> None: ...

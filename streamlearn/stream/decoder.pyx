@@ -1,0 +1,244 @@
+"""What all formats share: records become events, or are refused one by one.
+
+A format is a `Decoder` with a `record` of its own. Every record is checked in full, its label too,
+before a name of it is looked up; so one that is refused leaves no trace but its reason.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+from libc.math cimport NAN, isfinite
+
+from streamlearn.errors import BadEvent
+
+from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
+from streamlearn.features.reader cimport Reader
+
+from streamlearn.features.pieces import shown
+from streamlearn.stream.fields import UNITS, Fields
+
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+
+
+cdef class Decoder:
+    """The base of all formats.
+
+    `reader` is the features that all learners share, `fields` says what else a field may be.
+    `learners` are asked whether they can learn a label. Events without a label are only predicted,
+    so names that are new in them are not kept, as in `predict_one`, unless `grow_always`.
+    """
+
+    def __init__(self, reader, fields=None, learners=(), grow_always=False):
+        if not isinstance(reader, Reader):
+            raise ValueError(f"reader={reader!r}: give Names() or Hashing()")
+        self.reader = reader
+        self.fields = Fields() if fields is None else fields
+        self.grow_always = grow_always
+        self.classes = []
+        self.class_codes = {}
+        self.accepted = {}
+        self.naming = [one for one in learners if one.learns == "classes"]
+        self.counting = [one for one in learners if one.learns != "classes"]
+        self.any_number = all([one.learns == "numbers" for one in learners])
+        self.time_scale = UNITS[self.fields.time_unit]
+
+    def decode(self, values, Events events):
+        """Append the events of these records; null is a tombstone."""
+        if events.classes is not self.classes:
+            if len(events):
+                raise ValueError("these events are another decoder's: clear them first")
+            events.classes = self.classes
+        for value in values:
+            if value is None:
+                events.tombstones += 1
+            else:
+                try:
+                    self.begin()
+                    self.record(value, events)
+                except BadEvent as error:
+                    events.bad.append((events.records, error.field, str(error)))
+            events.records += 1
+
+    cdef int record(self, bytes value, Events events) except -1:
+        raise NotImplementedError
+
+    cdef int begin(self) except -1:
+        """An event of which nothing is known yet."""
+        self.fresh = None
+        self.tags.kind = UNLABELLED
+        self.tags.label = NAN
+        self.tags.weight = 1.0
+        self.tags.time = NAN
+        self.tags.id = NULL
+        self.tags.id_length = 0
+        return 0
+
+    cdef int take_event(self, object event, Events events) except -1:
+        """An event as Python has it."""
+        if not isinstance(event, Mapping):
+            raise BadEvent(
+                f"an event is an object of field names and values; this is {shown(event)}")
+        features, roles = self.fields.split(event)
+        if "weight" in roles:
+            self.take_weight(roles["weight"])
+        if "label" in roles:
+            self.take_label(roles["label"])
+        if "id" in roles:
+            self.take_id(roles["id"])
+        if "time" in roles:
+            self.take_time(roles["time"])
+        self.reader.read(features, self.grows())
+        return self.push(events)
+
+    cdef bint grows(self) noexcept:
+        """Whether the event is learnt, so that its names count as seen."""
+        return self.grow_always or (self.tags.kind != UNLABELLED and self.tags.weight != 0.0)
+
+    cdef int push(self, Events events) except -1:
+        events.append(&self.reader.row, &self.tags, self.reader.size)
+        if self.fresh is not None:
+            self.meet()
+        return 0
+
+    # Labels
+
+    cdef int take_label(self, object value) except -1:
+        if value is None:
+            self.tags.kind = UNLABELLED
+            return 0
+        if not isinstance(value, (bool, int, float, str)):
+            raise self.refusal(
+                "label", f"is {shown(value)}: a label is a bool, a number or a string")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.refusal("label", f"is {value}: a label is finite")
+        if self.fields.labels is not None and value not in self.fields.labels:
+            raise self.refusal("label", f"is {shown(value)}: declared are {self.fields.labels!r}")
+        if self.fields.positive is not None:
+            value = value in self.fields.positive
+        if isinstance(value, bool):
+            return self.take_number(value, BOOL)
+        if isinstance(value, float):
+            return self.take_number(value, FLOAT)
+        if isinstance(value, int) and -EXACT <= value <= EXACT:
+            return self.take_number(value, INT)
+        code = self.class_codes.get(value)
+        if code is None:
+            if self.tags.weight == 0.0:  # is not learnt, so it may be one that could not be
+                self.tags.kind = UNLABELLED
+                return 0
+            self.check(value)
+            code = len(self.classes)
+            self.fresh = value
+        self.tags.kind = CLASS
+        self.tags.label = code
+        return 0
+
+    cdef int take_number(self, double value, int kind) except -1:
+        cdef int i
+        self.tags.kind = <Kind>kind
+        self.tags.label = value
+        if self.any_number or self.tags.weight == 0.0:
+            return 0
+        for i in range(self.numbers):
+            if self.number[i] == value and self.number_kind[i] == kind:
+                return 0
+        label = value
+        if kind != FLOAT:
+            label = value != 0.0 if kind == BOOL else int(value)
+        self.check(label)
+        self.fresh = label
+        return 0
+
+    cdef int check(self, object label) except -1:
+        """BadEvent if a learner can't learn this label after those before it."""
+        try:
+            for learner in self.counting:
+                learner.check_labels([label])
+            if label not in self.accepted:
+                for learner in self.naming:
+                    learner.check_labels([*self.accepted, label])
+        except BadEvent as error:
+            raise self.refusal("label", f"is {shown(label)}: {error}") from None
+        return 0
+
+    cdef int meet(self) except -1:
+        """A label that is new, of an event that was good."""
+        label, self.fresh = self.fresh, None
+        if self.naming:
+            self.accepted[label] = None
+        if self.tags.kind == CLASS:
+            self.class_codes[label] = len(self.classes)
+            self.classes.append(label)
+        elif self.numbers < 16:
+            self.number[self.numbers] = self.tags.label
+            self.number_kind[self.numbers] = self.tags.kind
+            self.numbers += 1
+        return 0
+
+    # Weight, id and time
+
+    cdef int take_weight(self, object value) except -1:
+        if value is None:
+            return 0
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.refusal("weight", f"is {shown(value)}: a weight is a number")
+        try:
+            self.tags.weight = float(value)
+        except OverflowError:
+            self.tags.weight = NAN
+        if not (isfinite(self.tags.weight) and self.tags.weight >= 0.0):
+            raise self.refusal("weight", f"is {shown(value)}: a weight is finite and >= 0")
+        return 0
+
+    cdef int take_id(self, object value) except -1:
+        if value is None:
+            return 0
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise self.refusal("id", f"is {shown(value)}: an id is a string or a whole number")
+        self.kept_id = str(value).encode()
+        self.tags.id = self.kept_id
+        self.tags.id_length = len(self.kept_id)
+        return 0
+
+    cdef int take_time(self, object value) except -1:
+        if value is None:
+            return 0
+        self.tags.time = NAN
+        if isinstance(value, str):
+            try:
+                moment = datetime.fromisoformat(value)
+            except ValueError:
+                raise self.refusal(
+                    "time", f"is {shown(value)}: a time is a number of"
+                    f" {self.fields.time_unit!r} since 1970, or as in ISO 8601") from None
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=timezone.utc)
+            self.tags.time = moment.timestamp()
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            try:
+                self.tags.time = float(value) * self.time_scale
+            except OverflowError:
+                pass
+        if not isfinite(self.tags.time):
+            raise self.refusal(
+                "time", f"is {shown(value)}: a time is a finite number of"
+                f" {self.fields.time_unit!r} since 1970, or a string as in ISO 8601")
+        return 0
+
+    def refusal(self, role, problem):
+        """A BadEvent that names the field of this role."""
+        name = getattr(self.fields, role)
+        return BadEvent(f"field {name!r} ({role}) {problem}", name)
+
+    # What a checkpoint keeps
+
+    def state(self):
+        """The labels met, ready for JSON; the reader's own state is kept beside it."""
+        return {"classes": list(self.classes), "accepted": list(self.accepted)}
+
+    def restore(self, state):
+        """Take over a state that `state` gave."""
+        self.classes = list(state["classes"])
+        self.class_codes = {label: code for code, label in enumerate(self.classes)}
+        self.accepted = dict.fromkeys(state["accepted"])

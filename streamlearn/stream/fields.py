@@ -1,0 +1,134 @@
+"""What the fields of an event are: the label, its weight, id and time; the others are features.
+
+Fields are named as features are: `user`, and with dots what is nested, `context.device`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Label = bool | int | float | str
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+ROLES = ("label", "weight", "id", "time")
+
+
+class Learns(Protocol):
+    """What learns labels, and can say whether it is able to."""
+
+    @property
+    def learns(self) -> Literal["classes", "numbers", "some numbers"]:
+        """What a label is to it."""
+
+    def check_labels(self, labels: list[Any]) -> None:
+        """BadEvent if these labels, each of them once, cannot all be learnt in this order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """Which fields of an event are what.
+
+    Parameters
+    ----------
+    label
+        The field of the label; None: events have none. An event without it, or where it is null,
+        is predicted and not learnt.
+    positive
+        The label's values that mean True; all others mean False.
+    labels
+        The values a label may have; an event with another one is bad. None: any.
+    weight
+        The field of the event's weight, a finite number >= 0; 1 where it is missing.
+    id
+        The field of its id, a string or a whole number.
+    time
+        The field of its time: a number of `time_unit` since 1970, or a string in ISO 8601.
+    time_unit
+        `"s"`, `"ms"`, `"us"` or `"ns"`.
+    include
+        The fields that are features, with all that is nested in them; None: all others.
+    exclude
+        Fields that are not, with all that is nested in them.
+
+    Examples
+    --------
+    >>> fields = Fields(label="clicked", exclude=("debug",))
+    >>> fields.split({"clicked": True, "ad": "shoes", "debug": {"took": 3}})
+    ({'ad': 'shoes'}, {'label': True})
+    """
+
+    label: str | None = "label"
+    positive: tuple[Label, ...] | None = None
+    labels: tuple[Label, ...] | None = None
+    weight: str | None = None
+    id: str | None = None
+    time: str | None = None
+    time_unit: str = "s"
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("positive", "labels", "include", "exclude"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, checked(name, value))
+        if self.time_unit not in UNITS:
+            raise ValueError(f"time_unit is one of {', '.join(UNITS)}, not {self.time_unit!r}")
+        roles = self.roles
+        if len(roles) < sum(getattr(self, role) is not None for role in ROLES):
+            raise ValueError("one field can't be two of label, weight, id and time")
+        for name in (*(self.include or ()), *self.exclude):
+            if name in roles:
+                raise ValueError(
+                    f"field {name!r} is the {roles[name]}, so it is no feature: leave it out of"
+                    " include and exclude"
+                )
+        if self.positive is not None and self.labels is not None:
+            extra = [value for value in self.positive if value not in self.labels]
+            if extra:
+                raise ValueError(f"positive has {extra[0]!r}, which is not one of the labels")
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The role of each field that has one."""
+        named = {role: getattr(self, role) for role in ROLES}
+        return {name: role for role, name in named.items() if name is not None}
+
+    def below(self, name: str) -> bool:
+        """Whether a field that is nested in this one is spoken of."""
+        spoken = (*self.roles, *(self.include or ()), *self.exclude)
+        return any(other.startswith(name + ".") for other in spoken)
+
+    def split(self, event: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The features of an event, and the values of the other roles, by role."""
+        found: dict[str, Any] = {}
+        return self._split(event, None, found, inside=self.include is None), found
+
+    def _split(
+        self, event: Mapping[str, Any], path: str | None, found: dict[str, Any], *, inside: bool
+    ) -> dict[str, Any]:
+        features: dict[str, Any] = {}
+        roles = self.roles
+        for key, value in event.items():
+            name = key if path is None else f"{path}.{key}"
+            wanted = (inside or name in (self.include or ())) and name not in self.exclude
+            if name in roles:
+                found[roles[name]] = value
+            elif isinstance(value, Mapping) and self.below(name):
+                features[key] = self._split(value, name, found, inside=wanted)
+            elif wanted:
+                features[key] = value
+        return features
+
+
+def checked(name: str, value: Any) -> tuple[Any, ...]:
+    """A list of values as a tuple; ValueError if it is none."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise ValueError(f"{name} is a list, not {value!r}")
+    values = tuple(value)
+    kinds = str if name in {"include", "exclude"} else bool | int | float | str
+    for item in values:
+        if not isinstance(item, kinds):
+            raise ValueError(f"{name}: {item!r} is of type {type(item).__name__}")
+    return values
