@@ -75,6 +75,7 @@ __all__ = [
     "load",
     "parse",
     "reader",
+    "value",
 ]
 
 
@@ -141,6 +142,19 @@ def estimators(config: Config) -> dict[str, Any]:
     shared = reader(config.features, config.format)
     labels = config.format.labels
     return {learner.name: estimator(learner, shared, labels) for learner in config.learners}
+
+
+def value(text: str) -> Any:
+    """A value as TOML has it; what it has not is text.
+
+    >>> value("5"), value('["a", "b"]'), value("latest")
+    (5, ['a', 'b'], 'latest')
+    """
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return found["value"] if len(found) == 1 else text
 
 
 def put(data: dict[str, Any], path: str, value: Any, problems: list[Problem]) -> None:
