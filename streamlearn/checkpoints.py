@@ -178,10 +178,15 @@ def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
     learners = data["learners"]
     if learner is None and len(learners) == 1:
         (learner,) = learners
-    if learner not in learners:
+    if learner is None or learner not in learners:
         raise ModelFileError(
             f"{Path(path) / place.name} has the learners {', '.join(sorted(learners))}; "
             "say which: load(path, learner=NAME)"
         )
-    saved: dict[str, Any] = learners[learner]["model"]
+    return part(data, learner)
+
+
+def part(data: dict[str, Any], learner: str) -> dict[str, Any]:
+    """One learner of what is in a checkpoint, as a model's own file has it."""
+    saved: dict[str, Any] = data["learners"][learner]["model"]
     return {**saved, "state": {**saved["state"], "features": data["features"]["state"]}}

@@ -281,12 +281,14 @@ class Linear(base.Estimator):
         self.__init__(**state["params"])  # type: ignore[misc]
         self._restore(state["state"])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file; `load` goes on from it, to the bit."""
+    def save(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
+        """Write the model to a file; `load` goes on from it, to the bit.
+
+        `notes` are plain data kept beside it, such as where it came from; `load` leaves them be.
+        """
         params = {name: plain(getattr(self, name)) for name in self._get_params()}
-        modelfile.write(
-            path, {"estimator": type(self).__name__, "params": params, "state": self._state()}
-        )
+        saved = {"estimator": type(self).__name__, "params": params, "state": self._state()}
+        modelfile.write(path, saved if notes is None else {**saved, "notes": dict(notes)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, learner: str | None = None) -> Self:
@@ -296,6 +298,11 @@ class Linear(base.Estimator):
         """
         directory = os.path.isdir(path)  # noqa: PTH112 - bytes are paths too
         data = checkpoints.model(path, learner) if directory else modelfile.read(path)
+        return cls.revived(data, path)
+
+    @classmethod
+    def revived(cls, data: dict[str, Any], path: str | os.PathLike[str]) -> Self:
+        """The model of a file's data; `path` is what errors call it."""
         try:
             return cls._revived(data, path)
         except ModelFileError:

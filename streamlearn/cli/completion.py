@@ -92,7 +92,8 @@ def zsh(known: Known) -> Iterator[str]:
         yield f"  {shlex.quote(f'{name}:{plain(parser.description)}')}"
     yield ")"
     yield "if (( CURRENT == 2 )); then _describe command commands; return; fi"
-    yield 'case "$words[2]" in'
+    yield "shift words; (( CURRENT-- ))"
+    yield 'case "$words[1]" in'
     for name, parser in known.items():
         yield f"  {name}) _arguments \\"
         for action in flags(parser):

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import streamlearn
-from streamlearn.cli import check, completion
+from streamlearn.cli import check, completion, inspect, models
 from streamlearn.cli.parsing import Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, Command] = {
     "check": check,
+    "inspect": inspect,
+    "models": models,
     "completion": completion,
 }
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT

@@ -40,8 +40,9 @@ class Parser(argparse.ArgumentParser):
         choice = re.match(r"(.*)invalid choice: '(.*)' \(choose from (.*)\)", message)
         if choice is not None:
             names = [name.strip(" '") for name in choice[3].split(",")]
-            what = choice[1].replace("argument ", "").rstrip(": ") or "value"
+            what = choice[1].removeprefix("argument ").rstrip(": ") or "value"
             message = f"{what}: {choice[2]!r} is not known; {nearest(choice[2], names)}"
+        message = message.removeprefix("argument ")
         sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
         sys.exit(2)
 
@@ -55,7 +56,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add(
-    commands: argparse._SubParsersAction[Parser],  # noqa: SLF001 - it has no public name
+    commands: argparse._SubParsersAction[Parser],
     name: str,
     command: Command,
 ) -> None:
@@ -76,3 +77,14 @@ def add(
 def json_option(parser: argparse.ArgumentParser) -> None:
     """The option of every command that has a table to show."""
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+
+
+def whole(text: str) -> int:
+    """A whole number of at least 1, for an option."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text!r}")
+    return number

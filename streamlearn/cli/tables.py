@@ -63,7 +63,7 @@ def table(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
     return made
 
 
-def cell(value: Any) -> str:
+def cell(value: Any) -> str:  # noqa: PLR0911 - a case each
     """A value in a table.
 
     >>> cell(0.123456), cell(1234567), cell(None), cell(1e-9)
@@ -72,10 +72,14 @@ def cell(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return "true" if value else "false"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{cell(key)}: {cell(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(cell(item) for item in value)
     # control characters of a stranger's names would reach the terminal
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(value))

@@ -166,7 +166,8 @@ def expected(kind: Any) -> str:
         members = [expected(one) for one in get_args(kind) if one is not type(None)]
         return " or ".join(dict.fromkeys(members))
     if get_origin(kind) is Literal:
-        return " or ".join(f'"{name}"' for name in get_args(kind))
+        names = [f'"{name}"' for name in get_args(kind)]
+        return " or ".join(names) if len(names) <= 2 else f"one of {', '.join(names)}"
     if get_origin(kind) is tuple:
         return f"a list of {expected(get_args(kind)[0])}"
     if get_origin(kind) is dict:

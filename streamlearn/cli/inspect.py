@@ -1,0 +1,162 @@
+"""`streamlearn inspect`: what is in a model, and why it predicts what it predicts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.calls import shown
+from streamlearn.classifier import LinearClassifier
+from streamlearn.cli import saved
+from streamlearn.cli.parsing import json_option, whole
+from streamlearn.cli.tables import cell, show, show_json
+from streamlearn.features import Names
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.cli.saved import Model
+
+HELP = "show a model: its largest weights by name, what made it, why it predicts"
+EXAMPLES = """\
+  streamlearn inspect clicks.model --top 50
+  streamlearn inspect clicks.model --why event.json
+  streamlearn inspect /var/lib/clicks --learner sparse --json     (a daemon's checkpoints)
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the model and what to see of it."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="a model file, or a directory of checkpoints"
+    )
+    parser.add_argument("--learner", metavar="NAME", help="which learner of the checkpoints")
+    parser.add_argument("--top", metavar="N", type=whole, default=20, help="so many weights (20)")
+    parser.add_argument(
+        "--why", metavar="EVENT.json", help="explain the prediction for this event; - is stdin"
+    )
+    json_option(parser)
+
+
+def run(options: Options) -> int:
+    """Show the model, or one prediction's contributions."""
+    model, notes = saved.load(options.model, options.learner)
+    if options.why is not None:
+        explain(model, read_event(options.why), options)
+        return 0
+    facts = {**about(model), **made(notes)}
+    weights = largest(model, options.top)
+    history = notes.get("history", [])
+    if options.json:
+        show_json({**facts, "weights": weights, "history": history})
+        return 0
+    show_facts(facts)
+    for title, rows in (("history", history), (f"largest weights, at most {options.top}", weights)):
+        if rows:
+            sys.stdout.write(f"\n{title}\n")
+            show(rows)
+    return 0
+
+
+def about(model: Model) -> dict[str, Any]:
+    """What the model is, and how far it has come."""
+    rule, penalty, loss = model._parts()  # noqa: SLF001 - one of us
+    bound = model.regret_bound()
+    reader = model._model.reader  # noqa: SLF001 - the same
+    return {
+        "model": shown(model),
+        "rule": shown(rule),
+        "loss": shown(loss),
+        "penalty": shown(penalty),
+        "features": f"{reader!r}, {reader.size:,} slots",
+        **({"labels": model.labels} if isinstance(model, LinearClassifier) else {}),
+        "steps": model.steps,
+        "non-zeros": model.nonzero,
+        "intercept": model.intercept,
+        "penalty value": model.penalty_value,
+        "regret bound": bound if bound is not None else f"none: {model.why_no_bound()}",
+    }
+
+
+def made(notes: dict[str, Any]) -> dict[str, Any]:
+    """What the command that made the model noted."""
+    return {name: notes[name] for name in ("made by", "made at") if name in notes}
+
+
+def largest(model: Model, top: int) -> list[dict[str, Any]]:
+    """The weights that are largest in size, largest first."""
+    coefficients = model._model.learner.coefficients()  # noqa: SLF001 - one of us
+    names = model._names()  # noqa: SLF001
+    labels = saved.outputs(model)
+    order = np.argsort(-np.abs(coefficients).ravel(), kind="stable")[:top]
+    rows = []
+    for k, j in zip(*np.unravel_index(order, coefficients.shape), strict=True):
+        if coefficients[k, j] == 0.0:
+            break
+        label = {"label": str(labels[k])} if len(coefficients) > 1 else {}
+        rows.append({**label, "feature": str(names[j]), "weight": float(coefficients[k, j])})
+    return rows
+
+
+def read_event(path: str) -> dict[str, Any]:
+    """The one event of a file."""
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: expected one event, an object in JSON: {error}") from None
+    if not isinstance(event, dict):
+        raise ValueError(f"{path}: expected one event, an object in JSON")
+    return event
+
+
+def explain(model: Model, event: dict[str, Any], options: Options) -> None:
+    """Show what each feature of the event adds to the score of the label that is predicted."""
+    score, prediction = model.score_one(event), model.predict_one(event)
+    facts: dict[str, Any] = {"prediction": prediction}
+    if isinstance(model, LinearClassifier) and model.labels:
+        facts["probability"] = model.predict_proba_one(event)[prediction]
+    output = 0
+    if isinstance(score, dict):
+        labels = saved.outputs(model)
+        output = labels.index(prediction) if prediction in labels else 0
+        score = score[labels[output]]
+    rows = sorted(contributions(model, event, output), key=lambda row: -abs(row["adds"]))
+    facts |= {"score": score, "sum": sum(row["adds"] for row in rows)}
+    if options.json:
+        show_json({**facts, "contributions": rows})
+        return
+    show_facts(facts)
+    if abs(score - facts["sum"]) > 1e-6 * (1.0 + abs(score)):
+        sys.stdout.write("the rule keeps its scores in the range of the labels it has seen\n")
+    sys.stdout.write("\n")
+    show(rows)
+
+
+def contributions(model: Model, event: dict[str, Any], output: int) -> Iterator[dict[str, Any]]:
+    """Weight times value of each feature of the event, and the intercept."""
+    coefficients = model._model.learner.coefficients()  # noqa: SLF001 - one of us
+    reader = model._model.reader  # noqa: SLF001 - the same
+    # with names of their own, also where the model knows only their hashes
+    names = Names(reader.interactions)
+    for own, value in names.read_event(event):
+        name = names.name_of(own)
+        slot = reader.slot_of(name)
+        known = slot is not None and slot < coefficients.shape[1]
+        weight = float(coefficients[output, slot]) if known else 0.0
+        yield {"feature": str(name), "value": value, "weight": weight, "adds": weight * value}
+    weight = float(model._model.learner.intercepts()[output])  # noqa: SLF001
+    yield {"feature": "(intercept)", "value": 1.0, "weight": weight, "adds": weight}
+
+
+def show_facts(facts: dict[str, Any]) -> None:
+    """Names and values, one a line."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        sys.stdout.write(f"{name:<{width}}  {cell(value)}\n")

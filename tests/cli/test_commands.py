@@ -1,0 +1,162 @@
+"""What every command has: help, examples that parse, one-line errors, exit codes, completion."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import streamlearn as sl
+from streamlearn.cli import check, main
+from streamlearn.cli import main as entry
+from streamlearn.cli.main import COMMANDS, INTERRUPTED, parser
+from streamlearn.daemon.exits import Exit, Stop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """One line on standard error, and exit code 2."""
+    try:
+        code = main(arguments)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    said = capsys.readouterr().err
+    assert code == Exit.USAGE
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_that_parse(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0
+    assert "examples:" in capsys.readouterr().out
+    lines = re.findall(r"^  streamlearn (.*)$", COMMANDS[name].EXAMPLES, re.MULTILINE)
+    assert lines
+    for line in lines:
+        words = shlex.split(re.sub(r"  +\(.*\)$| > .*$", "", line))
+        assert words[0] == name
+        assert parser().parse_args(words).command == name
+
+
+def test_alone_it_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert [name for name in COMMANDS if name not in shown] == []
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.strip() == sl.__version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["chekc"], "did you mean check?"),
+        (["check"], "required: FILE"),
+        (["check", "a", "b"], "unexpected argument 'b'"),
+        (["check", "a", "--jsn"], "did you mean --json?"),
+        (["check", "a", "--sets=1"], "did you mean --set?"),
+        (["check", "none.toml"], "No such file"),
+        (["check", "a", "--set", "x"], "expected KEY=VALUE"),
+        (["--versio"], "did you mean --version?"),
+        (["completion", "bsh"], "did you mean bash?"),
+        (["inspect", "none.model"], "none.model: No such file"),
+        (["inspect", "m", "--top", "0"], "a whole number >= 1, got '0'"),
+        (["models", "list", "none"], "no directory"),
+    ],
+)
+def test_errors_are_one_line_with_the_remedy(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in fails(arguments, capsys)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (Stop(Exit.FENCED, "taken over"), Exit.FENCED, "streamlearn check: taken over\n"),
+        (KeyboardInterrupt(), INTERRUPTED, ""),
+        (RuntimeError("odd"), Exit.CRASH, "RuntimeError: odd (run again with --debug"),
+        (OSError(28, "No space left", "x"), Exit.USAGE, "x: No space left"),
+    ],
+)
+def test_how_commands_end(
+    error: BaseException,
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(check, "run", run)
+    assert entry(["check", "x"]) == code
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "Traceback" not in shown
+    entry(["check", "x", "--debug"])
+    assert ("Traceback" in capsys.readouterr().err) == isinstance(error, Exception)
+
+
+def test_a_pipe_that_closes_is_no_error() -> None:
+    command = f"{sys.executable} -m streamlearn completion zsh | head -1"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)  # noqa: S602
+    assert run.stdout == "#compdef streamlearn\n"
+    assert run.stderr == ""
+
+
+def test_bash_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    main(["completion", "bash"])
+    script = tmp_path / "completion"
+    script.write_text(capsys.readouterr().out)
+
+    def completed(*words: str) -> list[str]:
+        line = " ".join(shlex.quote(word) for word in ("streamlearn", *words))
+        code = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _streamlearn"
+        run = subprocess.run(
+            [bash, "-c", f'{code}; echo "${{COMPREPLY[@]}}"'],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stderr == ""
+        return run.stdout.split()
+
+    assert completed("ch") == ["check"]
+    assert set(COMMANDS) <= set(completed(""))
+    assert completed("check", "--js") == ["--json"]
+    assert completed("completion", "z") == ["zsh"]
+    assert completed("models", "r") == ["rollback"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_option_is_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["completion", shell])
+    script = capsys.readouterr().out
+    for name in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        flags = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out.split("examples:")[0]))
+        found = [flag for flag in flags if flag not in script and f"-l {flag[2:]}" not in script]
+        assert found == []
+    checker = shutil.which(shell)
+    if checker is not None:
+        run = subprocess.run(
+            [checker, "-n"], input=script, capture_output=True, text=True, check=False
+        )
+        assert run.stderr == ""

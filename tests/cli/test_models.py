@@ -1,0 +1,201 @@
+"""inspect and models: what they show is what was learnt, and going back is safe."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import streamlearn as sl
+from streamlearn import checkpoints, modelfile
+from streamlearn.cli import main
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.ownership import Ownership
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from streamlearn.checkpoints import Place
+
+EVENT = {"user": "ann", "ad": "shoes", "hour": 9.0}
+
+
+def taught(model: Any, n: int = 50) -> Any:
+    for k in range(n):
+        model.learn_one({"user": f"u{k % 7}", "ad": "shoes", "hour": float(k % 24)}, k % 3 == 0)
+        model.learn_one(EVENT, True)
+    return model
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sl.LinearClassifier(),
+        sl.DualAveragingClassifier(l1=0.001),
+        sl.LinearClassifier(features=sl.Hashing(12, [("user", "ad")])),
+        sl.LinearRegressor(fit_intercept=False),
+        sl.LinearClassifier(sl.rules.AdaGrad(0.1), sl.losses.Softmax()),
+    ],
+)
+def test_inspect(model: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "a.model")
+    taught(model).save(path, notes={"made by": "streamlearn train", "history": [{"events": 1}]})
+    facts = shown(capsys, "inspect", path, "--top", "3")
+    assert facts["non-zeros"] == model.nonzero
+    assert facts["steps"] == model.steps
+    assert facts["made by"] == "streamlearn train"
+    assert facts["history"] == [{"events": 1}]
+    sizes = [abs(row["weight"]) for row in facts["weights"]]
+    assert len(sizes) == 3
+    assert sizes == sorted(sizes, reverse=True)
+    assert main(["inspect", path]) == 0
+    plain = capsys.readouterr().out
+    assert str(facts["weights"][0]["feature"]) in plain
+    assert "\x1b" not in plain
+
+
+@pytest.mark.parametrize("bits", [None, 12])
+def test_why_adds_up(bits: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    interactions = [("user", "ad")]
+    features = sl.Names(interactions) if bits is None else sl.Hashing(bits, interactions)
+    model = taught(sl.DualAveragingClassifier(features=features))
+    path, event = str(tmp_path / "a.model"), tmp_path / "event.json"
+    model.save(path)
+    event.write_text(json.dumps({**EVENT, "new": "thing"}))
+    why = shown(capsys, "inspect", path, "--why", str(event))
+    assert why["prediction"] is True
+    assert why["score"] == pytest.approx(model.score_one(EVENT))
+    assert why["sum"] == pytest.approx(why["score"])
+    assert why["probability"] == pytest.approx(model.predict_proba_one(EVENT)[True])
+    adds = {row["feature"]: row["adds"] for row in why["contributions"]}
+    assert set(adds) == {
+        *("user=ann", "ad=shoes", "hour", "new=thing", "user=ann^ad=shoes", "(intercept)")
+    }
+    assert adds["new=thing"] == 0.0
+
+
+def test_why_of_several_classes_explains_the_one_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = sl.LinearClassifier()
+    for k in range(90):
+        model.learn_one({"word": "abc"[k % 3]}, "xyz"[k % 3])
+    model.save(tmp_path / "a.model")
+    (tmp_path / "e.json").write_text('{"word": "b"}')
+    why = shown(capsys, "inspect", str(tmp_path / "a.model"), "--why", str(tmp_path / "e.json"))
+    assert why["prediction"] == "y"
+    assert why["score"] == pytest.approx(model.score_one({"word": "b"})["y"])
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "5", "[" * 100_000])
+def test_what_is_no_event(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taught(sl.LinearClassifier()).save(tmp_path / "a.model")
+    (tmp_path / "e.json").write_text(text)
+    assert main(["inspect", str(tmp_path / "a.model"), "--why", str(tmp_path / "e.json")]) == 2
+    assert "expected one event" in capsys.readouterr().err
+
+
+# -- checkpoints ----------------------------------------------------------------------------------
+
+
+def write(directory: Path, place: Place, models: dict[str, Any]) -> None:
+    """A checkpoint as a daemon has it: the features once, each model without."""
+    saved = {}
+    for name, model in models.items():
+        path = directory / "one.model"
+        model.save(path)
+        saved[name] = modelfile.read(path)
+        features = saved[name]["state"].pop("features")
+        path.unlink()
+    modelfile.write(
+        directory / place.name,
+        {
+            "checkpoint": checkpoints.LAYOUT,
+            "features": {"state": features},
+            "learners": {name: {"model": one} for name, one in saved.items()},
+        },
+    )
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two checkpoints of an epoch whose owner is gone."""
+    owner = Ownership(tmp_path)
+    owner.acquire(lambda: None, wait=lambda: False)
+    model = sl.DualAveragingClassifier(l1=0.001)
+    for number in (1, 2):
+        taught(model)
+        write(tmp_path, checkpoints.Place(owner.epoch, number), {"sparse": model})
+    owner.release()
+    return tmp_path
+
+
+def test_list(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "00000001-00000003.checkpoint").write_bytes(b"half")
+    rows = shown(capsys, "models", "list", str(directory))
+    assert [row["checkpoint"] for row in rows] == ["1-3", "1-2", "1-1"]
+    assert [row["steps"] for row in rows] == [None, 200, 100]
+    assert "damaged" in rows[0]["non-zeros"]
+    assert all(row["counts"] for row in rows)
+
+
+def test_diff(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(capsys, "models", "diff", str(directory))
+    assert (found["old"], found["new"]) == ("1-1", "1-2")
+    assert found["learners"]["sparse"]["says"].startswith("+100 steps")
+    rows = found["learners"]["sparse"]["weights"]
+    moves = [abs(row["new"] - row["old"]) for row in rows]
+    assert moves == sorted(moves, reverse=True)
+    assert min(moves) > 0.0
+    same = shown(capsys, "models", "diff", str(directory), "1-2", "1-2")
+    assert same["learners"]["sparse"]["weights"] == []
+    assert main(["models", "diff", str(directory), "--learner", "x"]) == 2
+    assert main(["models", "diff", str(directory), "1-1"]) == 2
+    assert main(["models", "diff", str(directory), "1-1", "1-9"]) == 2
+    assert "there: 1-2, 1-1" in capsys.readouterr().err
+
+
+def test_rollback_makes_an_older_one_count(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["models", "rollback", str(directory), "1-1"]) == 0
+    found = checkpoints.newest(directory)
+    assert found is not None
+    assert found[0] == checkpoints.Place(1, 1)
+    capsys.readouterr()
+    rows = shown(capsys, "models", "list", str(directory))
+    assert [(row["checkpoint"], row["counts"]) for row in rows] == [("1-2", False), ("1-1", True)]
+    # what was left behind is no place to go forward to
+    assert main(["models", "rollback", str(directory), "1-2"]) == 2
+    assert "does not count" in capsys.readouterr().err
+
+
+def test_rollback_is_refused_while_an_owner_lives(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owner = Ownership(directory)
+    owner.acquire(lambda: checkpoints.newest(directory), wait=lambda: False)
+    try:
+        assert main(["models", "rollback", str(directory), "1-1"]) == Exit.OWNED
+        assert "belongs to" in capsys.readouterr().err
+        assert not owner.overtaken()
+    finally:
+        owner.release()
+    found = checkpoints.newest(directory)
+    assert found is not None
+    assert found[0] == checkpoints.Place(1, 2)
+
+
+def test_rollback_to_what_is_damaged_is_refused(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / checkpoints.Place(1, 1).name).write_bytes(b"half")
+    assert main(["models", "rollback", str(directory), "1-1"]) == 2
+    assert "only the beginning of one" in capsys.readouterr().err
+    assert main(["models", "rollback", str(directory)]) == 2
