@@ -121,7 +121,12 @@ class Problem(Objective):
 
     def _lowest(self) -> float:
         """The mean of the losses' lowest values."""
-        return 0.0
+        if isinstance(self.loss, VectorLoss):
+            # the conjugate at 0 is minus the lowest value
+            lowest = -self.loss.conjugate(np.zeros((self.rows, self.outputs)), self.y)
+        else:
+            lowest = self.loss.lowest(self.y)
+        return float(self.weights @ lowest)
 
     def start(self, start: Any = None) -> Vector:
         """A flat w from a Solution, from weights with or without intercepts, or zeros.

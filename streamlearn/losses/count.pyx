@@ -1,11 +1,12 @@
 # cython: auto_pickle=False
 """Losses of counts (004, Table 1)."""
 
-from libc.math cimport exp, expm1, fabs, isfinite, log, log1p
+from libc.math cimport INFINITY, exp, expm1, fabs, isfinite, log, log1p
 
 from streamlearn.losses.loss cimport (
     LAST_EXPONENT,
     Loss,
+    entropy,
     exponential,
     exponential_curvature,
     exponential_slope,
@@ -33,6 +34,12 @@ cdef class Poisson(Loss):
 
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         return exponential_curvature(p)
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        cdef double rate = a + y
+        if not 0.0 <= rate <= exponential_slope(LAST_EXPONENT):
+            return INFINITY
+        return finite(entropy(rate) - rate)
 
     cdef double flow_at(self, double p, double y, double b) noexcept nogil:
         """u = e^-p follows du/ds = 1 - y u, after the tangent."""

@@ -1,7 +1,7 @@
 # cython: auto_pickle=False
 """Losses of the distance p - y, for regression (004, Table 1)."""
 
-from libc.math cimport expm1, fabs
+from libc.math cimport INFINITY, expm1, fabs
 
 from streamlearn.losses.loss cimport Loss, finite, until
 
@@ -37,6 +37,9 @@ cdef class Squared(DistanceLoss):
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         return 1.0
 
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return finite(a * y + 0.5 * a * a)
+
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         return finite(p - y) / (1.0 + b)
 
@@ -60,6 +63,9 @@ cdef class Absolute(DistanceLoss):
 
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return <double>(p > y) - <double>(p < y)
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return a * y if fabs(a) <= 1.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         return self.slope_at(p, y) * until(1.0, fabs(p - y), b)
@@ -90,6 +96,9 @@ cdef class Quantile(DistanceLoss):
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return 1.0 - self.tau if p > y else -self.tau
 
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return a * y if -self.tau <= a <= 1.0 - self.tau else INFINITY
+
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         if p > y:
             return until(1.0 - self.tau, p - y, b)
@@ -117,6 +126,9 @@ cdef class EpsilonInsensitive(DistanceLoss):
 
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return <double>(p - y > self.epsilon) - <double>(y - p > self.epsilon)
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return finite(a * y + self.epsilon * fabs(a)) if fabs(a) <= 1.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         return self.slope_at(p, y) * until(1.0, fabs(p - y) - self.epsilon, b)
@@ -152,6 +164,9 @@ cdef class Huber(DistanceLoss):
 
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         return 1.0 if fabs(p - y) < self.delta else 0.0
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return finite(a * y + 0.5 * a * a) if fabs(a) <= self.delta else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         return max(-self.delta, min(self.delta, finite(p - y) / (1.0 + b)))

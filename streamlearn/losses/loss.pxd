@@ -29,6 +29,8 @@ cdef class Loss(AnyLoss):
     cdef double curvature_at(self, double p, double y) noexcept nogil
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil
     cdef double flow_at(self, double p, double y, double b) noexcept nogil
+    cdef double conjugate_at(self, double a, double y) noexcept nogil
+    cdef double lowest_at(self, double y) noexcept nogil
     cdef double response_at(self, double p) noexcept nogil
     cdef double probability_at(self, double p) noexcept nogil
     cdef double score_of(self, double y) noexcept nogil
@@ -42,6 +44,7 @@ cdef class VectorLoss(AnyLoss):
     cdef void slopes_of(
         self, const double* f, Py_ssize_t k, const double* y, double* out
     ) noexcept nogil
+    cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil
     cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil
 
 
@@ -67,6 +70,11 @@ cdef inline double exponential_slope(double x) noexcept nogil:
 
 cdef inline double exponential_curvature(double x) noexcept nogil:
     return exp(x) if x < LAST_EXPONENT else 0.0
+
+
+cdef inline double entropy(double u) noexcept nogil:
+    """u log u, 0 at 0."""
+    return u * log(u) if u > 0.0 else 0.0
 
 
 cdef inline double until(double slope, double distance, double b) noexcept nogil:

@@ -1,8 +1,8 @@
 # cython: auto_pickle=False
 """What every loss has: its faces for C and for Python, its identity, its implicit step.
 
-A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2); a curved one also
-`flow_at`.
+A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2), and `conjugate_at`
+for the bounds of the hindsight solvers; a curved one also `flow_at`.
 """
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
@@ -16,6 +16,8 @@ cdef enum Quantity:
     VALUE
     SLOPE
     CURVATURE
+    CONJUGATE
+    LOWEST
     RESPONSE
     PROBABILITY
 
@@ -103,6 +105,14 @@ cdef class Loss(AnyLoss):
         """
         return self.implicit_at(p, y, b)
 
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        """The supremum over p of a p - l(p, y); infinite where no slope comes near a."""
+        return INFINITY
+
+    cdef double lowest_at(self, double y) noexcept nogil:
+        """The infimum over p of l(p, y)."""
+        return -self.conjugate_at(0.0, y)
+
     cdef double response_at(self, double p) noexcept nogil:
         """The prediction on the label's scale."""
         return p
@@ -139,6 +149,14 @@ cdef class Loss(AnyLoss):
         """The mean slope on the way from p that follows -slope for the time b."""
         return self.flow_at(p, y, b)
 
+    def conjugate(self, a, y):
+        """The largest a p - l(p, y) over all p; infinite where no slope comes near `a`."""
+        return each(self, CONJUGATE, a, y)
+
+    def lowest(self, y):
+        """The lowest value (the infimum) of the loss for the label `y`."""
+        return each(self, LOWEST, 0.0, y)
+
     def response(self, p):
         """The prediction of the score `p` on the label's scale."""
         return each(self, RESPONSE, p, 0.0)
@@ -163,6 +181,10 @@ cdef double one(Loss loss, Quantity what, double p, double y) noexcept nogil:
         return loss.slope_at(p, y)
     if what == CURVATURE:
         return loss.curvature_at(p, y)
+    if what == CONJUGATE:
+        return loss.conjugate_at(p, y)
+    if what == LOWEST:
+        return loss.lowest_at(y)
     if what == RESPONSE:
         return loss.response_at(p)
     return loss.probability_at(p)
@@ -205,6 +227,13 @@ cdef class VectorLoss(AnyLoss):
     ) noexcept nogil:
         """A subgradient in f."""
 
+    cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
+        """The supremum over f of <a, f> - l(f, y); infinite where no slope comes near a.
+
+        What differs from a slope by rounding is taken for one.
+        """
+        return INFINITY
+
     cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil:
         """The probability of each class; NaN where the loss defines none."""
         cdef Py_ssize_t i
@@ -240,6 +269,24 @@ cdef class VectorLoss(AnyLoss):
         for i in range(n):
             self.slopes_of(output + i * k, k, label + i * width, out + i * k)
         return result
+
+    def conjugate(self, a, y):
+        """The largest <a, f> - l(f, y) over all f, for each `a` (the last axis) and label.
+
+        Infinite where no slope comes near `a`.
+        """
+        a, y = self._checked(a, y)
+        cdef Py_ssize_t i, k, n, width
+        *batch, k = a.shape
+        n = a.size // k
+        width = k if self.kind == "multitarget" else 1
+        result = np.empty(batch)
+        cdef const double* slope = numbers(a)
+        cdef const double* label = numbers(y)
+        cdef double* out = <double*>numbers(result)
+        for i in range(n):
+            out[i] = self.conjugate_of(slope + i * k, k, label + i * width)
+        return result if batch else float(result)
 
     def probability(self, f):
         """The probability of each class at the outputs `f`; None where the loss defines none."""

@@ -4,11 +4,12 @@
 In a margin the slope is -y s with s >= 0, and a step of length b leads from m to m + s b.
 """
 
-from libc.math cimport exp, expm1, fabs, log, log1p
+from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p
 
 from streamlearn.losses.loss cimport (
     LAST_EXPONENT,
     Loss,
+    entropy,
     exponential,
     exponential_curvature,
     exponential_slope,
@@ -58,6 +59,9 @@ cdef class Hinge(MarginLoss):
             return -y
         return 0.0
 
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return a * y * self.threshold if 0.0 <= -a * y <= 1.0 else INFINITY
+
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         if b == 0.0:
             return self.slope_at(p, y)
@@ -98,6 +102,10 @@ cdef class SquaredHinge(MarginLoss):
 
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         return 1.0 if y * p < self.threshold else 0.0
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        cdef double u = -a * y
+        return finite(0.5 * u * u - u * self.threshold) if u >= 0.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         return -y * self.gap(p, y) / (1.0 + b)
@@ -144,6 +152,13 @@ cdef class Logistic(MarginLoss):
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         cdef double e = exp(-fabs(p))
         return e / ((1.0 + e) * (1.0 + e))
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        """The entropy of (u, 1 - u) with u = -a y."""
+        cdef double u = -a * y
+        if not 0.0 <= u <= 1.0:
+            return INFINITY
+        return entropy(u) + (1.0 - u) * log1p(-u) if u < 1.0 else 0.0
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         """s = 1/(1 + e^(m + s b)) by Halley's method from s = 0: three rounds, as a rule."""
@@ -227,6 +242,10 @@ cdef class Exponential(MarginLoss):
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         return exponential_curvature(-y * p)
 
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        cdef double u = -a * y
+        return finite(entropy(u) - u) if 0.0 <= u <= exponential_slope(LAST_EXPONENT) else INFINITY
+
     cdef double flow_at(self, double p, double y, double b) noexcept nogil:
         """e^m' = e^m + b, after the tangent."""
         cdef double speed = exponential_slope(-y * p)
@@ -265,6 +284,9 @@ cdef class Novelty(Loss):
 
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return -1.0 if p < self.threshold else 0.0
+
+    cdef double conjugate_at(self, double a, double y) noexcept nogil:
+        return a * self.threshold if -1.0 <= a <= 0.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         return -until(1.0, max(0.0, self.threshold - p), b)

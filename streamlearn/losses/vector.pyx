@@ -3,12 +3,17 @@
 
 from collections.abc import Mapping
 
-from libc.math cimport exp, fabs, log, pow
+from libc.math cimport INFINITY, exp, fabs, log, pow
 from libc.stdlib cimport free, malloc
 
-from streamlearn.losses.loss cimport DBL_MAX, VectorLoss, finite
+from streamlearn.losses.loss cimport DBL_MAX, VectorLoss, entropy, finite
+
+import numpy as np
 
 from streamlearn.losses.checks import limited, prices, semidefinite, square
+
+
+cdef double ROUNDING = 1e-9  # how far from a slope what was computed as one may be
 
 
 cdef double* table(Py_ssize_t n) except NULL:
@@ -130,6 +135,27 @@ cdef class MulticlassHinge(VectorLoss):
         out[best] += scale
         out[true] -= scale
 
+    cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
+        """a is a mean of scale (e_y' - e_y) with the weights a_y' / scale, and costs -Delta."""
+        cdef double total = a[<Py_ssize_t>y[0]], used = 0.0, value = 0.0, delta, factor
+        cdef Py_ssize_t i, true = <Py_ssize_t>y[0], n = self.outputs
+        for i in range(k):
+            if i == true:
+                continue
+            delta = factor = 1.0
+            if i < n and true < n:
+                delta = self.deltas[true * n + i]
+                factor = self.scales[true * n + i]
+            if a[i] < 0.0 or (a[i] > 0.0 and factor == 0.0):
+                return INFINITY
+            total += a[i]
+            if a[i] > 0.0:
+                used += a[i] / factor
+                value -= a[i] * delta
+        if fabs(total) > ROUNDING * fabs(a[true]) or used > 1.0 + ROUNDING:
+            return INFINITY
+        return value
+
     def _outputs(self, f):
         if isinstance(self.costs, dict):
             raise ValueError("cost names labels; call bound(labels) for their order in f first")
@@ -171,6 +197,18 @@ cdef class Softmax(VectorLoss):
             others += out[i]
         out[true] = -others
 
+    cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
+        """Minus the entropy of the probabilities a + e_y."""
+        cdef double total = 0.0, value = 0.0, share
+        cdef Py_ssize_t i, true = <Py_ssize_t>y[0]
+        for i in range(k):
+            share = a[i] + 1.0 if i == true else a[i]
+            if share < -ROUNDING:
+                return INFINITY
+            total += share
+            value += entropy(share)
+        return value if fabs(total - 1.0) <= ROUNDING else INFINITY
+
     cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil:
         cdef Py_ssize_t i
         cdef double top = highest(f, k), total = 0.0
@@ -204,6 +242,7 @@ cdef class MultiSquared(VectorLoss):
     _examples = ((None,), (((2.0, -0.5), (-0.5, 1.0)),), (((1.0, 1.0), (1.0, 1.0)),))
     cdef readonly object metric
     cdef double* matrix
+    cdef double* inverse
 
     def __cinit__(self, metric=None):
         self.score_is_label = True
@@ -213,14 +252,18 @@ cdef class MultiSquared(VectorLoss):
         array, self.curvature_bound = semidefinite(metric, "metric")
         self.metric = tuple(map(tuple, array.tolist()))
         cdef Py_ssize_t n = len(array), i, j
+        inverse = np.linalg.pinv(array, rcond=1e-10, hermitian=True).tolist()
         self.matrix = table(n)
+        self.inverse = table(n)
         for i in range(n):
             for j in range(n):
                 self.matrix[i * n + j] = self.metric[i][j]
+                self.inverse[i * n + j] = inverse[i][j]
         self.outputs = n
 
     def __dealloc__(self):
         free(self.matrix)
+        free(self.inverse)
 
     cdef double times(
         self, const double* f, Py_ssize_t k, const double* y, Py_ssize_t i, double scale
@@ -250,6 +293,27 @@ cdef class MultiSquared(VectorLoss):
         cdef Py_ssize_t i
         for i in range(k):
             out[i] = finite(self.times(f, k, y, i, scale) / scale)
+
+    cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
+        """<a, y> + 1/2 a' M^-1 a, where M reaches a."""
+        cdef double value = 0.0, top = 0.0, back, reached
+        cdef Py_ssize_t i, j, c, n = self.outputs
+        for i in range(k):
+            value += a[i] * y[i]
+            top = max(top, fabs(a[i]))
+        for i in range(k):
+            if n == 0:
+                value += 0.5 * a[i] * a[i]
+                continue
+            back = reached = 0.0
+            for j in range(n):
+                back += self.inverse[i * n + j] * a[j]
+                for c in range(n):
+                    reached += self.matrix[i * n + j] * self.inverse[j * n + c] * a[c]
+            if fabs(reached - a[i]) > ROUNDING * top:
+                return INFINITY
+            value += 0.5 * a[i] * back
+        return finite(value)
 
 
 cdef double safe_scale(const double* f, Py_ssize_t k, const double* y) noexcept nogil:

@@ -218,6 +218,51 @@ def test_two_flows_are_one(loss: Any) -> None:
         assert p - loss.flow(p, y, b) * b == pytest.approx(end, rel=1e-9, abs=1e-9)
 
 
+WIDE = np.concatenate([np.linspace(-60, 60, 2401), [-1e9, -1e4, 1e4, 1e9]])
+
+
+@scalar
+def test_conjugate_is_above_every_line(loss: Any) -> None:
+    """The inequality of Fenchel and Young: a p <= l(p) + l*(a)."""
+    for y in labels(loss):
+        a = np.linspace(-3, 3, 61)
+        excess = a[:, None] * WIDE - loss.value(WIDE, y)
+        slack = 1e-9 * (1 + np.abs(WIDE))
+        assert np.all(excess - slack <= loss.conjugate(a, y)[:, None])
+
+
+@scalar
+def test_conjugate_is_met_at_the_slope(loss: Any) -> None:
+    for y in labels(loss):
+        p = np.concatenate([SCORES, [-30.0, 30.0]])
+        a = loss.slope(p, y)
+        terms = np.abs(a * p) + loss.value(p, y)
+        np.testing.assert_array_less(
+            np.abs(loss.conjugate(a, y) - (a * p - loss.value(p, y))), 1e-12 * (1 + terms)
+        )
+
+
+@scalar
+def test_conjugate_is_finite_between_the_slopes_only(loss: Any) -> None:
+    for y in labels(loss):
+        low, high = loss.slope(-1e300, y), loss.slope(1e300, y)
+        for a in {low, high, 0.0, 0.5 * low, 0.5 * high, 0.9 * low + 0.1 * high}:
+            assert math.isfinite(loss.conjugate(a, y))
+        for a in (low - 1e-3, high + 1e-3):
+            if low < a < high or abs(a) > 1e200:
+                continue
+            assert loss.conjugate(a, y) == math.inf
+
+
+@scalar
+def test_lowest_is_the_infimum(loss: Any) -> None:
+    for y in labels(loss):
+        at_rest = loss.score(y) if loss.kind == "regression" else y * 60.0
+        least = min(loss.value(WIDE, y).min(), loss.value(at_rest, y))
+        assert loss.lowest(y) == pytest.approx(least, abs=1e-8)
+        assert loss.lowest(y) <= least + 1e-12
+
+
 @scalar
 def test_is_finite_everywhere(loss: Any) -> None:
     for y in {*labels(loss), *(y for y in EXTREMES if loss.is_label(y))}:
@@ -303,6 +348,28 @@ def test_vector_loss_is_convex(loss: Any) -> None:
     for g in (f[::-1], f + 0.1, -3 * f):
         tangent = loss.value(f, y) + np.sum(loss.slope(f, y) * (g - f), axis=1)
         assert np.all(tangent <= loss.value(g, y) + 1e-9)
+
+
+@vector
+def test_vector_conjugate(loss: Any) -> None:
+    """Above every plane, met at the slope, linear bounds at mixtures, infinite away from slopes."""
+    f, y = outputs(loss)
+    a = loss.slope(f, y)
+    conjugate = loss.conjugate(a, y)
+    np.testing.assert_allclose(conjugate, np.sum(a * f, axis=1) - loss.value(f, y), atol=1e-9)
+    for g in (f[::-1], f + 0.1, -3 * f, 1e3 * f):
+        for mixed in (a, 0.5 * a, 0.3 * a + 0.7 * loss.slope(g, y)):
+            excess = np.sum(mixed * g, axis=1) - loss.value(g, y)
+            assert np.all(excess <= loss.conjugate(mixed, y) + 1e-9 * (1 + np.abs(g).max()))
+            assert np.all(np.isfinite(loss.conjugate(mixed, y)))
+    least = -loss.conjugate(np.zeros_like(f), y)
+    assert np.all(least <= loss.value(f, y))
+    if loss.kind == "multiclass":
+        assert np.all(least == 0)
+        assert np.all(loss.conjugate(a + 0.1, y) == math.inf)
+        assert np.all(loss.conjugate(30.0 * np.eye(f.shape[1])[np.asarray(y)], y) == math.inf)
+    elif loss.params["metric"] == ((1.0, 1.0), (1.0, 1.0)):
+        assert np.all(loss.conjugate(a + np.array([0.1, -0.1]), y) == math.inf)
 
 
 @vector
