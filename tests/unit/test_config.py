@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import streamlearn as sl
 from streamlearn.daemon import config
 from streamlearn.daemon.config import ConfigError, plan, reading
+from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +92,7 @@ def test_defaults_are_a_whole_configuration() -> None:
     assert [learner.name for learner in read.learners] == ["default"]
     assert isinstance(config.estimators(read)["default"], sl.LinearClassifier)
     assert read.checkpoint is None
+    assert read.format.label == "clicked"
 
 
 def test_every_key_is_read() -> None:
@@ -105,6 +107,7 @@ def test_every_key_is_read() -> None:
     assert few.penalty == sl.penalties.L1(1e-3)
     assert few.class_weight == {1: 2.0}
     assert isinstance(svm, sl.PegasosClassifier)
+    assert config.fields(read.format) == Fields(label="clicked", labels=(0, 1), positive=(1,))
     for model in (few, svm):
         assert model.features == sl.Hashing(18, [("user", "ad")])
 
@@ -272,6 +275,14 @@ def test_all_problems_are_told_at_once() -> None:
             {"format.positive": 1, "learner": [{"name": "a", "task": "regression"}]},
             "format.positive",
             "learns numbers",
+        ),
+        (SYNTHETIC, {"source.stream": "spending"}, "learner[0].task", 'task = "regression"'),
+        (SYNTHETIC, {"format.kind": "vw"}, "format.kind", "JSON"),
+        (
+            KAFKA,
+            {"format.positive": [0, 2], "format.labels": [0, 1]},
+            "format.positive",
+            "`labels`",
         ),
         (
             SYNTHETIC,

@@ -21,7 +21,7 @@ import msgspec
 
 from streamlearn.daemon.config import checks, learners, reading
 from streamlearn.daemon.config.environment import expand
-from streamlearn.daemon.config.learners import estimator, reader
+from streamlearn.daemon.config.learners import estimator, fields, reader
 from streamlearn.daemon.config.problems import ConfigError, Problem
 from streamlearn.daemon.config.secret import Secret
 from streamlearn.daemon.config.structs import (
@@ -72,6 +72,7 @@ __all__ = [
     "Telemetry",
     "estimator",
     "estimators",
+    "fields",
     "load",
     "parse",
     "reader",
@@ -134,7 +135,7 @@ def parse(
     problems += [problem for problem in found if problem.path not in told]
     if problems:
         raise ConfigError(name, problems)
-    return Config(**known)
+    return learners.completed(Config(**known))
 
 
 def estimators(config: Config) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from streamlearn.daemon.config.structs import (
     FileSource,
     Format,
     KafkaSource,
+    Label,
     Predictions,
     Run,
     Security,
@@ -136,8 +137,10 @@ def fields(format: Format, source: Source) -> Found:  # noqa: A002 - the table's
         seen[name] = part
     for name in sorted(set(format.include or ()) & set(format.exclude)):
         yield Problem("format.exclude", f"{name!r} is in `include` too; take it out of one")
-    made_up = isinstance(source, SyntheticSource)
-    if format.label is None and format.kind in {"json", "csv"} and not made_up:
+    if isinstance(source, SyntheticSource):
+        if format.kind != "json":
+            yield Problem("format.kind", 'a synthetic source makes events in JSON; use "json"')
+    elif format.label is None and format.kind in {"json", "csv"}:
         yield Problem("format.label", "missing; without labels nothing would be learnt")
 
 
@@ -153,11 +156,18 @@ def formats(format: Format) -> Found:  # noqa: A002 - the table's name
                 yield Problem(f"format.{name}", 'needs kind = "csv"')
     if len(set(format.columns)) < len(format.columns):
         yield Problem("format.columns", "a name appears twice")
-    if format.positive is not None and format.labels and format.positive not in format.labels:
+    if format.labels and any(value not in format.labels for value in positives(format)):
         yield Problem("format.positive", "is not among `labels`")
     for i, names in enumerate(format.interactions):
         if len(set(names)) < 2:
             yield Problem(f"format.interactions[{i}]", "expected two different fields or more")
+
+
+def positives(format: Format) -> tuple[Label, ...]:  # noqa: A002 - the table's name
+    """The label's values that mean true."""
+    if isinstance(format.positive, tuple):
+        return format.positive
+    return () if format.positive is None else (format.positive,)
 
 
 def slots(features: Features) -> Found:

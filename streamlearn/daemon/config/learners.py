@@ -7,15 +7,28 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from streamlearn.calls import parse
 from streamlearn.classifier import LinearClassifier
+from streamlearn.daemon.config.checks import positives
 from streamlearn.daemon.config.problems import Problem
-from streamlearn.daemon.config.structs import Features, Format, Label, Learner, Predictions
+from streamlearn.daemon.config.structs import (
+    Config,
+    Features,
+    Format,
+    Label,
+    Learner,
+    Predictions,
+    Source,
+    SyntheticSource,
+)
 from streamlearn.features import Hashing, Names, Reader
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
 from streamlearn.regressor import LinearRegressor
 from streamlearn.rules import Rule
+from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
     from streamlearn.linear import Linear
@@ -27,6 +40,33 @@ KINDS: dict[str, type[LinearClassifier | LinearRegressor]] = {
 }
 FAMILIES: dict[str, type[Any]] = {"rule": Rule, "loss": AnyLoss, "penalty": Penalty}
 DEFAULT = Learner(name="default")
+
+
+# the label's field, which is known where events are made up
+MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label"}
+
+
+def completed(config: Config) -> Config:
+    """The configuration with the field of the label that a synthetic source has."""
+    if not isinstance(config.source, SyntheticSource) or config.format.label is not None:
+        return config
+    named = replace(config.format, label=MADE_UP[config.source.stream])
+    return replace(config, format=named)
+
+
+def fields(format: Format) -> Fields:  # noqa: A002 - the table's name
+    """Which fields of an event are what."""
+    return Fields(
+        label=format.label,
+        positive=positives(format) or None,
+        labels=format.labels or None,
+        weight=format.weight,
+        id=format.id,
+        time=format.time,
+        time_unit=format.time_unit,
+        include=format.include,
+        exclude=format.exclude,
+    )
 
 
 def reader(features: Features, format: Format) -> Reader:  # noqa: A002 - the table's name
@@ -82,7 +122,7 @@ def literal(text: str) -> Label:
     return text
 
 
-def names(learners: Sequence[Learner], predictions: Predictions) -> Found:
+def names(learners: Sequence[Learner], predictions: Predictions, source: Source) -> Found:
     """Names are unique, and the learner that predicts is one of them."""
     counts = Counter(learner.name for learner in learners)
     for i, learner in enumerate(learners):
@@ -100,7 +140,13 @@ def names(learners: Sequence[Learner], predictions: Predictions) -> Found:
         yield Problem(
             "predictions.learner", 'give learner = "best", or leave out [predictions.best]'
         )
-    if len({learner.task for learner in learners}) > 1:
+    tasks = {learner.task for learner in learners}
+    if isinstance(source, SyntheticSource) and (source.stream == "spending") == (
+        "classification" in tasks
+    ):
+        task = "regression" if source.stream == "spending" else "classification"
+        yield Problem("learner[0].task", f'the labels of {source.stream} need task = "{task}"')
+    if len(tasks) > 1:
         yield Problem("learner", "all learn the same labels; give all the same `task`")
 
 

@@ -102,14 +102,17 @@ class StdinSource(Table, frozen=True, tag_field="kind", tag="stdin"):
 
 
 class SyntheticSource(Table, frozen=True, tag_field="kind", tag="synthetic"):
-    """A click stream made up here, with a sparse truth planted in it."""
+    """Events made up here, as JSON, with a sparse truth planted in them."""
 
+    stream: Annotated[
+        Literal["clicks", "spending", "spam"],
+        about("what is made: clicks or none, how much is spent (a regression), or mails"),
+    ] = "clicks"
     events: Annotated[Count | None, about("how many; without end if nothing is said")] = None
     seed: Annotated[Seed, about("another seed, another truth")] = 0
     drift: Annotated[bool, about("whether the truth changes half way (needs `events`)")] = False
     rate: Annotated[
-        Positive | None,
-        about("events a second; as fast as they can be learnt if not said"),
+        Positive | None, about("events a second; as fast as they can be learnt if not said")
     ] = None
     batch: Batch = 2000
 
@@ -128,11 +131,17 @@ class Format(Table, frozen=True):
         tuple[Label, ...], about("all values the label may have; any other makes an event bad")
     ] = ()
     positive: Annotated[
-        Label | None, about("the label's value that is the positive class; all others are not")
+        Label | tuple[Label, ...] | None,
+        about("the label's value, or values, that mean true; all others mean false"),
     ] = None
     weight: Annotated[str | None, about("the field that holds the event's weight")] = None
     id: Annotated[str | None, about("the field that names the event in predictions")] = None
-    time: Annotated[str | None, about("the field with the event's time, in seconds or ISO")] = None
+    time: Annotated[str | None, about("the field with the event's time; ISO 8601, or a number")] = (
+        None
+    )
+    time_unit: Annotated[
+        Literal["s", "ms", "us", "ns"], about("what a number in it counts, since 1970")
+    ] = "s"
     include: Annotated[
         tuple[str, ...] | None, about("the fields that are features; all if nothing is said")
     ] = None
