@@ -36,3 +36,23 @@ class Diverged(StreamlearnError, ArithmeticError):
 
 class SourceError(StreamlearnError, ValueError):
     """A stream that can't be read as asked: not there, not allowed, or not the one it was."""
+
+
+class SourceUnreachable(SourceError):
+    """Nothing answers where the stream should be: wrong address, network, or not started."""
+
+
+class SourceDenied(SourceError):
+    """The stream is there, but these credentials may not read it."""
+
+
+class SourceNotFound(SourceError):
+    """The server is there and lets us in, but has no such stream."""
+
+
+class SourceChanged(SourceError):
+    """The stream is not the one that the positions are of, or no longer holds them."""
+
+
+class SinkError(StreamlearnError, ValueError):
+    """A place for output that is not there, not writable, or that has refused a record."""
