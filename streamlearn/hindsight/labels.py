@@ -22,11 +22,11 @@ def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
     if loss.kind in ("regression", "multitarget"):
         return _numbers(y, m, loss), []
     labels = frames.label_array(y, m)
-    known = frames.distinct(labels.tolist())
-    for label in known:
-        if label is None or bool(label != label):  # noqa: PLR0124 - a NaN is not itself
-            row = labels.tolist().index(label)
-            raise ValueError(f"row {row}: {label!r} is no label; leave the row out")
+    each = labels.tolist()
+    known = frames.distinct(each)
+    if any(missing(label) for label in known):
+        row = next(i for i, label in enumerate(each) if missing(label))
+        raise ValueError(f"row {row}: {each[row]!r} is no label; leave the row out")
     if all(isinstance(label, bool | int | float) for label in known):
         known.sort()
     if isinstance(loss, VectorLoss):
@@ -34,7 +34,12 @@ def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
         codes = {label: float(k) for k, label in enumerate(known)}
     else:
         codes = _signs(known, loss)
-    return np.array([codes[label] for label in labels.tolist()], dtype=float), known
+    return np.array([codes[label] for label in each], dtype=float), known
+
+
+def missing(label: Any) -> bool:
+    """Whether this stands for no label."""
+    return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
 
 
 def _signs(known: list[Any], loss: Loss) -> dict[Any, float]:

@@ -10,7 +10,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.losses import Loss, VectorLoss
+from streamlearn.losses import Exponential, Loss, Poisson, VectorLoss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +62,8 @@ def scalar(loss: AnyLoss) -> bool:
 
 
 def smooth(loss: AnyLoss) -> bool:
-    """Losses whose slope has no jumps."""
-    return loss.smooth or type(loss).__name__ in ("Exponential", "Poisson")
+    """Losses whose slope has no jumps, though that of an exponential grows without bound."""
+    return loss.smooth or isinstance(loss, Exponential | Poisson)
 
 
 def quadratic(penalty: Penalty) -> bool:
@@ -77,6 +77,17 @@ def weighing(penalty: Penalty) -> bool:
     return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
 
 
-_TABLE: tuple[Method, ...] = ()
+_TABLE = (
+    Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
+    Method(
+        "owlqn",
+        "owlqn",
+        "owlqn",
+        smooth,
+        weighing,
+        losses="smooth losses",
+        penalties="L1, L2 or ElasticNet of a strength > 0",
+    ),
+)
 
 METHODS: dict[str, Method] = {method.name: method for method in _TABLE}

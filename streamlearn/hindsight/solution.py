@@ -80,12 +80,16 @@ class Progress:
         if objective < self.objective:
             self.w = w.copy()
             self.objective = objective
-        self.lower_bound = min(max(self.lower_bound, lower_bound), self.objective)
+        self.bound(lower_bound)
         seconds = time.perf_counter() - self._began
         step = Step(iteration, self.objective, self.lower_bound, seconds)
         self.history.append(step)
         wish = self.callback(step) if self.callback is not None else None
         return step.gap <= self.gap or wish is True
+
+    def bound(self, lower_bound: float) -> None:
+        """Take note of a bound that was found after the last iteration."""
+        self.lower_bound = min(max(self.lower_bound, lower_bound), self.objective)
 
     def solution(self) -> Solution:
         """The best that was recorded, or the start if nothing was."""

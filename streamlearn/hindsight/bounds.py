@@ -1,0 +1,108 @@
+"""Numbers that no w falls below: planes (004, Lemmas 1 and 5) and dual values.
+
+For slopes a_i of the rows, shares c_i of the mean and g = sum c_i a_i x_i,
+
+    J(w) >= - sum c_i l*(a_i, y_i) - Psi*(-g)    for every w,
+
+whatever the a_i; at the slopes of the optimum it is an equality. With a free intercept the a_i
+must be balanced, sum c_i a_i = 0, and under l1 no |g_j| may be above its strength: slopes of a w
+that is not optimal are moved there first. Like all values here, bounds are exact up to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from streamlearn.losses import VectorLoss
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.problem import Objective, Problem
+    from streamlearn.hindsight.risk import Vector
+    from streamlearn.penalties import Penalty
+
+
+def least(penalty: Penalty, g: Vector) -> float:
+    """The minimum over w of <g, w> + Psi(w), which is -Psi*(-g); for Zero, L1, L2, ElasticNet."""
+    excess = np.maximum(np.abs(g) - penalty.l1, 0.0)
+    if penalty.l2 > 0.0:
+        return -float(excess @ excess) / (2.0 * penalty.l2)
+    return -math.inf if excess.any() else 0.0
+
+
+def plane_bound(problem: Objective, w: Vector, value: float, gradient: Vector) -> float:
+    """004 Lemma 5: the least of the plane that touches the risk at w, plus the penalty.
+
+    With a free intercept only where its slope is exactly 0; elsewhere the plane has no least.
+    """
+    if gradient[problem.size - problem.intercepts :].any():
+        return -math.inf
+    return value - float(gradient @ w) + least(problem.penalty, problem.penalised(gradient))
+
+
+def dual_bound(problem: Problem, w: Vector) -> float:
+    """The dual value at the slopes of w, moved to where they are feasible: one pass and a half."""
+    scores = problem.row_risk.scores(w)
+    slopes = np.asarray(problem.loss.slope(scores, problem.y))
+    return dual_value(problem, balanced(problem, slopes) if problem.intercepts else slopes)
+
+
+def dual_value(problem: Problem, slopes: Vector) -> float:
+    """The dual value at balanced slopes, scaled down where l1 asks for it."""
+    g = problem.penalised(problem.row_risk.back((problem.weights * slopes.T).T))
+    bounds = [_dual(problem, slopes, g)] if problem.penalty.l2 > 0.0 else []
+    top = float(np.abs(g).max(initial=0.0))
+    if top > problem.penalty.l1 > 0.0:
+        scale = problem.penalty.l1 / top * (1.0 - 1e-15)  # not above it by rounding either
+        bounds.append(_dual(problem, scale * slopes, scale * g))
+    elif not bounds:
+        bounds.append(_dual(problem, slopes, g))
+    return max(bounds)
+
+
+def _dual(problem: Problem, slopes: Vector, g: Vector) -> float:
+    conjugates = np.asarray(problem.loss.conjugate(slopes, problem.y))
+    used = problem.weights > 0.0
+    if not np.isfinite(conjugates[used]).all():
+        return -math.inf
+    return least(problem.penalty, g) - float(problem.weights[used] @ conjugates[used])
+
+
+def balanced(problem: Problem, slopes: Vector) -> Vector:
+    """Slopes near these whose weighted sum is 0, and which still are slopes of the loss."""
+    shares = problem.weights
+    if not isinstance(problem.loss, VectorLoss):
+        return _scaled(shares, slopes)
+    if problem.loss.kind == "multitarget":
+        centred: Vector = slopes - shares @ slopes
+        return centred
+    return _mixed(shares, slopes, problem.y.astype(int))
+
+
+def _scaled(shares: Vector, slopes: Vector) -> Vector:
+    """The heavier of both signs scaled down: 0 is a slope of every loss, or a limit of slopes."""
+    up = float(shares @ np.maximum(slopes, 0.0))
+    down = float(shares @ np.maximum(-slopes, 0.0))
+    if up == down:
+        return slopes
+    heavy = slopes > 0.0 if up > down else slopes < 0.0
+    return np.where(heavy, slopes * (min(up, down) / max(up, down)), slopes)
+
+
+def _mixed(shares: Vector, slopes: Vector, classes: Vector) -> Vector:
+    """Slopes p - e_y of Softmax, mixed with r - e_y for one distribution r over the classes."""
+    surplus = shares @ slopes
+    truth = np.bincount(classes, shares, minlength=len(surplus))
+    mean = truth + surplus
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.where(mean > 0.0, 1.0 - truth / mean, 0.0)
+    share = min(1.0, max(0.0, float(needed.max())))
+    if share == 0.0:
+        return slopes
+    towards = np.maximum(truth - (1.0 - share) * mean, 0.0) / share
+    towards /= towards.sum()
+    result = (1.0 - share) * slopes + share * towards
+    result[np.arange(len(classes)), classes] -= share
+    return result

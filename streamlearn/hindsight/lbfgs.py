@@ -1,0 +1,83 @@
+"""L-BFGS for smooth losses and a quadratic penalty (004, section 4.2), by scipy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.hindsight.bounds import dual_bound, plane_bound
+from streamlearn.hindsight.solution import Progress, Solution
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.solution import Callback
+
+BOUND_EVERY = 5  # iterations between two bounds that cost passes of their own
+
+
+class Enough(Exception):
+    """The gap is reached: the way out of scipy's loop."""
+
+
+def lbfgs(
+    problem: Problem,
+    *,
+    gap: float,
+    max_iter: int | None = None,
+    start: Any = None,
+    callback: Callback | None = None,
+    memory: int = 10,
+) -> Solution:
+    """Minimise with the last `memory` steps as the model of the curvature.
+
+    The bound is Lemma 5, a by-product; with a free intercept it is the dual value at the slopes
+    of w, taken every few iterations.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415 - half a second that others don't pay
+
+    progress = Progress(problem, "lbfgs", gap=gap, callback=callback)
+    seen: dict[str, Any] = {"iteration": 0}
+
+    def objective(w: Vector) -> tuple[float, Vector]:
+        value, gradient = problem.risk.value_and_gradient(w)
+        seen.update(w=w.copy(), value=value, gradient=gradient.copy())
+        weights = problem.penalised(w)
+        problem.penalised(gradient)[:] += problem.penalty.l2 * weights
+        return value + problem.penalty.value(weights), gradient
+
+    def record(xk: Vector) -> None:
+        if not np.array_equal(seen["w"], xk):
+            objective(xk)
+        value, iteration = seen["value"], seen["iteration"]
+        seen["iteration"] += 1
+        bound = -math.inf
+        if not problem.intercepts:
+            bound = plane_bound(problem, xk, value, seen["gradient"])
+        elif iteration % BOUND_EVERY == 0:
+            bound = dual_bound(problem, xk)
+        total = value + problem.penalty.value(problem.penalised(xk))
+        if progress.record(iteration, xk, total, bound):
+            raise Enough
+
+    with progress:
+        try:
+            w = problem.start(start)
+            objective(w)
+            record(w)
+            limits: Any = {
+                "maxcor": memory,
+                "maxiter": 10_000 if max_iter is None else max_iter,
+                "maxfun": 10_000_000,
+                "maxls": 40,
+                "ftol": 0.0,
+                "gtol": 0.0,
+            }
+            minimize(objective, w, jac=True, method="L-BFGS-B", callback=record, options=limits)
+        except Enough:
+            pass
+        if problem.intercepts and progress.w is not None:
+            progress.bound(dual_bound(problem, progress.w))
+    return progress.solution()

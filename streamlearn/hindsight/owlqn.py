@@ -1,0 +1,144 @@
+"""OWL-QN: L-BFGS for smooth losses under l1 (Andrew and Gao, ICML 2007).
+
+No step leaves the orthant in which it began, where l1 is linear; a weight that would change its
+sign becomes 0.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.hindsight.bounds import dual_bound
+from streamlearn.hindsight.solution import Progress, Solution
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.solution import Callback
+
+BOUND_EVERY = 5
+SUFFICIENT = 1e-4  # Armijo's share of the promised descent
+HALVINGS = 60
+
+
+class Curvature:
+    """The last steps and how the gradient changed on them: the L-BFGS model of the curvature."""
+
+    def __init__(self, memory: int) -> None:
+        self.pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=memory)
+
+    def learn(self, step: Vector, change: Vector) -> None:
+        """Take note of a step along which the gradient rose."""
+        rise = float(step @ change)
+        if rise > 1e-14 * float(change @ change):
+            self.pairs.append((step, change, rise))
+
+    def solve(self, g: Vector) -> Vector:
+        """The inverse of the model times g (Nocedal's two loops)."""
+        q = g.copy()
+        shares = []
+        for step, change, rise in reversed(self.pairs):
+            share = float(step @ q) / rise
+            shares.append(share)
+            q -= share * change
+        if self.pairs:
+            _, change, rise = self.pairs[-1]
+            q *= rise / float(change @ change)
+        for (step, change, rise), share in zip(self.pairs, reversed(shares), strict=True):
+            q += step * (share - float(change @ q) / rise)
+        return q
+
+
+def owlqn(
+    problem: Problem,
+    *,
+    gap: float,
+    max_iter: int | None = None,
+    start: Any = None,
+    callback: Callback | None = None,
+    memory: int = 10,
+) -> Solution:
+    """Minimise with the last `memory` steps as the model of the curvature.
+
+    The bound is the dual value at the slopes of w, scaled until no correlation with a feature is
+    above the strength of l1.
+    """
+    progress = Progress(problem, "owlqn", gap=gap, callback=callback)
+    with progress:
+        w = problem.start(start)
+        _descend(problem, w, progress, 10_000 if max_iter is None else max_iter, memory)
+        if progress.w is not None:
+            progress.bound(dual_bound(problem, progress.w))
+    return progress.solution()
+
+
+def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, memory: int) -> None:
+    strength = np.zeros(problem.size)
+    problem.penalised(strength)[:] = problem.penalty.l1
+    curvature = Curvature(memory)
+    value, g = _smooth(problem, w)
+    total = value + float(strength @ np.abs(w))
+    for iteration in range(max_iter + 1):
+        bound = dual_bound(problem, w) if iteration % BOUND_EVERY == 0 else -np.inf
+        if progress.record(iteration, w, total, bound) or iteration == max_iter:
+            return
+        slope = steepest(w, g, strength)
+        found = None
+        while found is None:
+            direction = -curvature.solve(slope)
+            direction[direction * slope >= 0.0] = 0.0
+            first = 1.0 if curvature.pairs else min(1.0, 1.0 / max(_norm(slope), 1e-300))
+            found = _search(problem, w, total, slope, direction, strength, first)
+            if found is None and not curvature.pairs:
+                return  # no descent that rounding would let us see
+            if found is None:
+                curvature.pairs.clear()
+        after, total, rest = found
+        curvature.learn(after - w, rest - g)
+        w, g = after, rest
+
+
+def _norm(v: Vector) -> float:
+    return float(np.linalg.norm(v))
+
+
+def _smooth(problem: Problem, w: Vector) -> tuple[float, Vector]:
+    """The objective without its l1 part, and its gradient."""
+    value, g = problem.risk.value_and_gradient(w)
+    weights, l2 = problem.penalised(w), problem.penalty.l2
+    problem.penalised(g)[:] += l2 * weights
+    return value + 0.5 * l2 * float(weights @ weights), g
+
+
+def steepest(w: Vector, g: Vector, strength: Vector) -> Vector:
+    """The subgradient of least size: 0 where l1 holds a weight at 0."""
+    at_zero = np.sign(g) * np.maximum(np.abs(g) - strength, 0.0)
+    return np.where(w != 0.0, g + strength * np.sign(w), at_zero)
+
+
+def _search(
+    problem: Problem,
+    w: Vector,
+    total: float,
+    slope: Vector,
+    direction: Vector,
+    strength: Vector,
+    step: float,
+) -> tuple[Vector, float, Vector] | None:
+    """A point of the orthant with enough descent, its objective and smooth gradient; or None."""
+    orthant = np.where(w != 0.0, np.sign(w), -np.sign(slope))
+    for _ in range(HALVINGS):
+        after = w + step * direction
+        after[(strength > 0.0) & (after * orthant <= 0.0)] = 0.0
+        promised = float(slope @ (after - w))
+        if promised >= 0.0:
+            return None
+        value, g = _smooth(problem, after)
+        new = value + float(strength @ np.abs(after))
+        if new <= total + SUFFICIENT * promised:
+            return after, new, g
+        step *= 0.5
+    return None

@@ -1,0 +1,206 @@
+"""What `sl.hindsight.solve` refuses, how it reads its data, and how it is started."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import streamlearn as sl
+from streamlearn.hindsight import Objective, Problem, Progress, SerialRisk, ShardedRisk, solve
+from streamlearn.hindsight.bounds import dual_value
+
+L, P = sl.losses, sl.penalties
+X = np.random.default_rng(0).normal(size=(40, 5))
+Y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": np.zeros((0, 5)), "y": []}, "0 rows and 5 columns"),
+        ({"X": np.zeros((40, 0))}, "40 rows and 0 columns"),
+        ({"X": np.where(X > 2, np.nan, X)}, "column .* nan is not a finite number"),
+        ({"X": scipy.sparse.csr_array(np.where(X > 2, np.inf, X))}, "inf is not a finite number"),
+        ({"X": X[:, 0]}, "two dimensions"),
+        ({"X": np.array([["a"] * 5] * 40)}, "X must hold numbers"),
+        ({"y": Y[:-1]}, "one label for each of 40 rows"),
+        ({"y": np.where(Y > 0, 1.0, np.nan)}, r"nan is no label"),
+        ({"y": [None, *Y[1:]]}, "row 0: None is no label"),
+        ({"y": np.arange(40)}, "40 classes.*Softmax"),
+        ({"loss": L.Squared(), "y": ["a"] * 40}, "must be numbers"),
+        ({"loss": L.Squared(), "y": np.full(40, np.inf)}, "row 0: inf is no label"),
+        ({"loss": L.Poisson(), "y": np.arange(40) - 1.0}, "row 0: -1.0 is no label"),
+        ({"loss": L.MultiSquared(), "y": Y}, "a row of targets for each of 40 rows"),
+        ({"loss": "hinge"}, "'hinge' is no loss"),
+        ({"penalty": 0.1}, "0.1 is no penalty"),
+        ({"penalty": P.Zero()}, "use L2, L1 or ElasticNet with a strength > 0"),
+        ({"penalty": P.L2(0.0)}, "use L2, L1 or ElasticNet with a strength > 0"),
+        ({"penalty": P.Simplex()}, "use L2, L1 or ElasticNet"),
+        ({"penalty": P.Ball(1.0)}, "use L2, L1 or ElasticNet"),
+        ({"penalty": P.L1(0.1), "method": "lbfgs"}, "lbfgs takes L2, not L1.*use method='owlqn'"),
+        ({"loss": L.Hinge(), "method": "lbfgs"}, "lbfgs takes smooth losses, not Hinge"),
+        ({"method": "newton"}, "method is one of auto, .*lbfgs"),
+        ({"weights": np.zeros(40)}, "all rows have weight 0"),
+        ({"weights": -np.ones(40)}, "must be >= 0 and finite"),
+        ({"weights": np.ones(39)}, "one for each of 40 rows"),
+        ({"gap": -1.0}, "gap must be at least 0"),
+        ({"gap": np.nan}, "gap must be"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"threads": 0}, "threads must be"),
+        ({"start": np.zeros(6)}, "start has weights of shape"),
+        ({"start": np.full(5, np.nan)}, "finite numbers"),
+    ],
+)
+def test_bad_input_is_refused_with_the_remedy(changes: Any, message: str) -> None:
+    given = {"X": X, "y": Y, "loss": L.Logistic(), "penalty": P.L2(0.1)} | changes
+    with pytest.raises(ValueError, match=message):
+        solve(**given)
+
+
+def test_labels_may_be_anything() -> None:
+    expected = solve(X, Y, L.Logistic(), P.L2(0.1))
+    for labels in (["no", "yes"], [False, True], [0, 1], [3, 7]):
+        y = [labels[int(sign > 0)] for sign in Y]
+        found = solve(X, y, L.Logistic(), P.L2(0.1))
+        flipped = found.labels != labels  # of strings the one seen second is positive
+        np.testing.assert_allclose(-found.w if flipped else found.w, expected.w, atol=1e-3)
+        assert set(found.labels) == set(labels)
+
+
+def test_labels_are_those_of_the_learner() -> None:
+    """The same labels get the same signs as in an estimator."""
+    for y in (
+        ["b", "a"] * 20,
+        ["a", "b"] * 20,
+        [5, 2] * 20,
+        [True, False] * 20,
+        [1] * 40,
+        [0] * 40,
+    ):
+        model = sl.LinearClassifier()
+        model.learn_rows(X, y)
+        found = solve(X, y, L.Logistic(), P.L2(0.1))
+        assert found.labels == [label for label in model.labels if label in y]
+
+
+def test_classes_in_the_order_of_the_outputs() -> None:
+    y = [["red", "green", "blue"][k] for k in (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)]
+    found = solve(X, y, L.Softmax(), P.L2(0.01), fit_intercept=True)
+    assert found.w.shape == (3, 5)
+    assert found.intercept.shape == (3,)
+    guesses = [found.labels[k] for k in (X @ found.w.T + found.intercept).argmax(axis=1)]
+    assert np.mean(np.array(guesses) == np.array(y)) > 0.7
+
+
+def test_weights_count_rows() -> None:
+    weights = np.arange(40) % 3
+    twice = np.repeat(np.arange(40), weights)
+    one = solve(X, Y, L.Logistic(), P.L2(0.1), weights=weights, gap=1e-9)
+    other = solve(X[twice], Y[twice], L.Logistic(), P.L2(0.1), gap=1e-9)
+    assert one.objective == pytest.approx(other.objective, abs=1e-9)
+    huge = solve(X, Y, L.Logistic(), P.L2(0.1), weights=weights * 8e307, gap=1e-9)
+    assert huge.objective == pytest.approx(one.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, bool])
+@pytest.mark.parametrize("form", ["dense", "fortran", "csr", "coo", "long", "duplicates"])
+def test_matrices_of_all_forms(dtype: Any, form: str) -> None:
+    dense = (X * 3).astype(dtype)
+    forms: dict[str, Any] = {
+        "dense": lambda: dense,
+        "fortran": lambda: np.asfortranarray(dense),
+        "csr": lambda: scipy.sparse.csr_array(dense),
+        "coo": lambda: scipy.sparse.coo_matrix(dense),
+        "long": lambda: _long(scipy.sparse.csr_array(dense)),
+        "duplicates": lambda: _twice(scipy.sparse.csr_array(dense)),
+    }
+    problem = Problem(forms[form](), Y, L.Logistic(), P.L2(0.1), fit_intercept=True)
+    w = np.arange(6.0)
+    factor = 2 if form == "duplicates" and dtype is not bool else 1
+    scores = factor * dense.astype(float) @ w[:5] + w[5]
+    np.testing.assert_allclose(problem.row_risk.scores(w), scores, rtol=1e-6)
+    value, gradient = problem.risk.value_and_gradient(w)
+    assert value == pytest.approx(L.Logistic().value(scores, Y * 1.0).mean())
+    slopes = L.Logistic().slope(scores, Y * 1.0) / 40
+    np.testing.assert_allclose(gradient[:5], factor * slopes @ dense, rtol=1e-6, atol=1e-12)
+    assert gradient[5] == pytest.approx(slopes.sum())
+    np.testing.assert_allclose(
+        problem.matrix.squares(), np.square(factor * dense.astype(float)).sum(axis=1), rtol=1e-6
+    )
+
+
+def _long(csr: Any) -> Any:
+    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    return csr
+
+
+def _twice(csr: Any) -> Any:
+    parts = np.repeat(csr.data, 2), np.repeat(csr.indices, 2), 2 * csr.indptr
+    return scipy.sparse.csr_array(parts, shape=csr.shape)
+
+
+def test_the_data_are_not_copied() -> None:
+    for given in (X, scipy.sparse.csr_array(X)):
+        held = Problem(given, Y, L.Logistic(), P.L2(0.1)).X
+        assert held is given
+
+
+def test_shards_have_all_rows_once() -> None:
+    rows: Any = scipy.sparse.random(101, 7, 0.3, format="csr", random_state=1)
+    y = np.arange(101) % 2
+    whole = Problem(rows, y, L.Logistic(), P.L2(0.1))
+    w = np.arange(7.0)
+    for threads in (2, 3, 500):
+        parts = Problem(rows, y, L.Logistic(), P.L2(0.1), threads=threads)
+        assert isinstance(parts.risk, ShardedRisk)
+        assert parts.row_risk.rows == 101
+        np.testing.assert_allclose(parts.row_risk.scores(w), whole.row_risk.scores(w))
+        np.testing.assert_allclose(parts.row_risk.back(np.ones(101)), np.ones(101) @ rows)
+        ours, theirs = parts.risk.value_and_gradient(w), whole.risk.value_and_gradient(w)
+        assert ours[0] == pytest.approx(theirs[0])
+        np.testing.assert_allclose(ours[1], theirs[1])
+    assert isinstance(whole.risk, SerialRisk)
+    with pytest.raises(ValueError, match="takes 7 numbers"):
+        whole.risk.value_and_gradient(np.zeros(6))
+    with pytest.raises(ValueError, match="slopes for 101 rows"):
+        whole.row_risk.back(np.zeros(100))
+
+
+def test_a_start_may_know_fewer_features() -> None:
+    narrow = solve(X[:, :3], Y, L.Logistic(), P.L2(0.1), fit_intercept=True, gap=1e-9)
+    problem = Problem(X, Y, L.Logistic(), P.L2(0.1), fit_intercept=True)
+    flat = problem.start(narrow)
+    np.testing.assert_array_equal(flat, [*narrow.w, 0, 0, narrow.intercept])
+    np.testing.assert_array_equal(problem.start(flat), flat)
+    warm = solve(X, Y, L.Logistic(), P.L2(0.1), fit_intercept=True, gap=1e-9)
+    again = solve(X, Y, L.Logistic(), P.L2(0.1), fit_intercept=True, gap=1e-9, start=warm)
+    assert again.iterations <= 1
+    several = Problem(X, np.arange(40) % 3, L.Softmax(), P.L2(0.1), fit_intercept=True)
+    w = np.arange(15.0).reshape(3, 5)
+    shown, intercepts = several.split(several.start(w))
+    np.testing.assert_array_equal(shown, w)
+    np.testing.assert_array_equal(intercepts, 0)
+
+
+def test_slopes_that_are_none_prove_nothing() -> None:
+    problem = Problem(X, Y, L.Logistic(), P.L2(0.1))
+    assert dual_value(problem, np.full(40, 2.0)) == -np.inf
+
+
+def test_any_convex_risk_has_a_place() -> None:
+    class Norm:
+        size = 3
+
+        def value_and_gradient(self, w: Any) -> tuple[float, Any]:
+            return float(np.abs(w - 1).sum()), np.sign(w - 1)
+
+    problem = Objective(Norm(), P.L2(1.0))
+    assert problem.objective(np.zeros(3)) == 3
+    progress = Progress(problem, "none", gap=0.1)
+    with progress:
+        raise KeyboardInterrupt
+    found = progress.solution()
+    assert (found.objective, found.lower_bound, found.gap) == (3, 0, 3)
+    with pytest.raises(ValueError, match="finite"):
+        Objective(Norm(), P.L2(1.0), lowest=-np.inf)
