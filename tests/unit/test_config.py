@@ -121,13 +121,14 @@ def test_secrets_are_in_no_printed_form() -> None:
     assert 'password = "***"' in shown
     # nor when something is wrong with it, or where it stands by mistake
     wrong = {
+        "source.topics": ["${PASSWORD}", 5],
         "source.security.password": 5,
         "telemetry.port": "${PASSWORD}",
         "log.level": "${PASSWORD}",
     }
     with pytest.raises(ConfigError) as refusal:
         config.parse(FULL, overrides=wrong, environ={"PASSWORD": "hunter2"})
-    assert len(refusal.value.problems) == 3
+    assert len(refusal.value.problems) == 4
     assert "hunter2" not in str(refusal.value)
 
 
@@ -400,7 +401,7 @@ VALUES = st.one_of(
     st.floats(),
     st.text(max_size=5),
     st.sampled_from(["${X}", "best", "kafka", "hashing", "end", "json", "Pegasos()", "L1(1)"]),
-    st.lists(st.one_of(st.text(max_size=3), st.integers()), max_size=2),
+    st.lists(st.one_of(st.text(max_size=3), st.integers(), st.just("${X:-y}")), max_size=2),
     st.dictionaries(
         st.sampled_from(["name", "kind", "rule", "x"]), st.text(max_size=3), max_size=2
     ),

@@ -116,7 +116,7 @@ def leaf(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
         if isinstance(given, Expanded):
             # a value of the environment is text, whatever is wanted
             return msgspec.convert(str(given), kind, strict=False, dec_hook=secret)
-        return msgspec.convert(given, kind, dec_hook=secret)
+        return msgspec.convert(bare(given), kind, dec_hook=secret)
     except msgspec.ValidationError:
         hint = ""
         names = [name for one in kinds if get_origin(one) is Literal for name in get_args(one)]
@@ -125,6 +125,22 @@ def leaf(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
         got = "another" if Secret in kinds else shown(given)
         problems.append(Problem(path, f"expected {expected(kind)}, got {got}{hint}"))
         return MISSING
+
+
+def bare(given: Any) -> Any:
+    """The value with plain texts in it."""
+    if isinstance(given, list):
+        return [bare(item) for item in given]
+    if isinstance(given, dict):
+        return {key: bare(item) for key, item in given.items()}
+    return str(given) if isinstance(given, Expanded) else given
+
+
+def expanded(given: Any) -> bool:
+    """Whether there is something of the environment in it."""
+    if isinstance(given, list):
+        return any(map(expanded, given))
+    return isinstance(given, Expanded)
 
 
 def secret(kind: type[Any], given: Any) -> Any:
@@ -195,7 +211,7 @@ def limited(meta: Meta) -> Iterable[str]:
 
 def shown(given: Any) -> str:
     """A value in a message; what came from the environment is not printed."""
-    if isinstance(given, Expanded):
+    if expanded(given):
         return "another (from the environment)"
     if isinstance(given, bool):
         return "true" if given else "false"

@@ -1,0 +1,13 @@
+"""Charts of curves, as SVG in a page or as PNG, without a plotting library.
+
+chart    curves to shapes: axes, ticks, lines, bands, legend
+svg      shapes as SVG, and a page around it
+png      shapes as pixels
+strokes  letters as pen strokes, which pixels need and SVG does not
+"""
+
+from streamlearn.cli.plot.chart import Curve, Panel, draw
+from streamlearn.cli.plot.png import png
+from streamlearn.cli.plot.svg import page, svg
+
+__all__ = ["Curve", "Panel", "draw", "page", "png", "svg"]

@@ -1,0 +1,185 @@
+"""Curves to shapes on a canvas: panels below each other, over one logarithmic axis of events."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+WIDTH, HEIGHT = 900, 280  # of a panel
+LEFT, RIGHT, TOP, BOTTOM = 76, 230, 34, 36  # its margins; the legend is on the right
+COLOURS = (
+    *("#1f5fa8", "#d4622a", "#2b8a4b", "#a8324a", "#6b4fa0"),
+    *("#8a6d1b", "#c2519b", "#4a4a4a", "#1c8c9c", "#7fa02b"),
+)
+INK, FAINT = "#333333", "#dddddd"
+
+
+@dataclass
+class Curve:
+    """A line over the number of events, with a band around it where one is known."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+
+@dataclass
+class Panel:
+    """Curves that share their axes."""
+
+    title: str
+    curves: list[Curve] = field(default_factory=list)
+
+
+@dataclass
+class Line:
+    """A line through points."""
+
+    points: list[tuple[float, float]]
+    colour: str
+    width: float = 1.0
+
+
+@dataclass
+class Band:
+    """What lies between two lines over the same x."""
+
+    x: list[float]
+    low: list[float]
+    high: list[float]
+    colour: str
+
+
+@dataclass
+class Text:
+    """A text; `at` says which part of it is at x: start, middle or end."""
+
+    x: float
+    y: float  # of the baseline
+    text: str
+    at: str = "start"
+    size: float = 12.0
+
+
+Shape = Line | Band | Text
+
+
+@dataclass
+class Drawing:
+    """Shapes on a canvas."""
+
+    width: float
+    height: float
+    shapes: list[Shape]
+
+
+def draw(title: str, panels: Sequence[Panel]) -> Drawing:
+    """All panels, each curve in the colour of its name."""
+    names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    shapes: list[Shape] = [Text(LEFT, 24, title, size=15)]
+    top = 36.0
+    for panel in panels:
+        shapes += panel_shapes(panel, top, colours)
+        top += HEIGHT
+    return Drawing(WIDTH, top + 8, shapes)
+
+
+def panel_shapes(panel: Panel, top: float, colours: dict[str, str]) -> Iterator[Shape]:
+    """Title, axes, curves and legend of a panel."""
+    left, right = float(LEFT), float(WIDTH - RIGHT)
+    upper, lower = top + TOP, top + HEIGHT - BOTTOM
+    yield Text(left, upper - 10, panel.title, size=13)
+    curves = [finite(curve) for curve in panel.curves]
+    xs = [x for curve in curves for x in curve.x]
+    ys = [y for curve in curves for y in (*curve.y, *curve.low, *curve.high)]
+    if not xs:
+        yield Text(left, (upper + lower) / 2, "nothing to show")
+        return
+    first, last = math.log10(max(min(xs), 1.0)), math.log10(max(*xs, 10.0))
+    bottom, height = limits(min(ys), max(ys))
+
+    def across(x: float) -> float:
+        place = (math.log10(max(x, 1.0)) - first) / max(last - first, 1e-9)
+        return left + place * (right - left)
+
+    def up(y: float) -> float:
+        return lower - (y - bottom) / (height - bottom) * (lower - upper)
+
+    for y in ticks(bottom, height):
+        yield Line([(left, up(y)), (right, up(y))], FAINT)
+        yield Text(left - 8, up(y) + 4, short(y), "end", 11)
+    for power in range(math.ceil(first), math.floor(last) + 1):
+        x = across(10.0**power)
+        yield Line([(x, lower), (x, lower + 5)], INK)
+        yield Text(x, lower + 18, short(10.0**power), "middle", 11)
+    yield Text((left + right) / 2, lower + 31, "events", "middle", 11)
+    yield Line([(left, upper), (left, lower), (right, lower)], INK)
+    for curve in curves:
+        if len(curve.low):
+            sides = [[up(y) for y in side] for side in (curve.high, curve.low)]
+            yield Band([across(x) for x in curve.x], sides[1], sides[0], colours[curve.name])
+    for i, curve in enumerate(curves):
+        colour = colours[curve.name]
+        points = [(across(x), up(y)) for x, y in zip(curve.x, curve.y, strict=True)]
+        yield Line(points if len(points) > 1 else points * 2, colour, 2.0)
+        y = upper + 8 + 17 * i
+        if y < lower:
+            yield Line([(right + 14, y), (right + 34, y)], colour, 3.0)
+            yield Text(right + 40, y + 4, clipped(curve.name, 27), size=11)
+
+
+def finite(curve: Curve) -> Curve:
+    """The curve without points that are none."""
+    banded = len(curve.low) == len(curve.x)
+    low, high = (curve.low, curve.high) if banded else (curve.y, curve.y)
+    kept = [
+        row for row in zip(curve.x, curve.y, low, high, strict=True) if all(map(math.isfinite, row))
+    ]
+    x, y, low, high = zip(*kept, strict=True) if kept else ((), (), (), ())
+    return Curve(curve.name, x, y, low if banded else (), high if banded else ())
+
+
+def limits(low: float, high: float) -> tuple[float, float]:
+    """The ends of an axis: a little more than what it shows, 0 where that is near."""
+    if low > 0.0 and low < 0.35 * high:
+        low = 0.0
+    space = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return (low if low == 0.0 else low - space), high + space
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers between.
+
+    >>> ticks(0.0, 1.05)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * k for k in (1.0, 2.0, 5.0, 10.0) if power * k >= rough)
+    first = math.ceil(low / step)
+    count = math.floor(high / step) - first + 1
+    return [round((first + i) * step, 12) for i in range(count)]
+
+
+def short(value: float) -> str:
+    """A number on an axis.
+
+    >>> short(0.25), short(20000.0), short(1e6)
+    ('0.25', '20k', '1M')
+    """
+    for size, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{name}"
+    return f"{value:.6g}"
+
+
+def clipped(text: str, most: int) -> str:
+    """At most so many characters."""
+    return text if len(text) <= most else text[: most - 2] + ".."
