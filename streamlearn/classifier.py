@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -315,12 +316,17 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """BadEvent if these labels, each of them once, cannot all be learnt in this order."""
         self._refuse(list(labels))
 
-    def progressive_events(self, events: Events) -> Array:
+    def progressive_events(
+        self, events: Events, measures: Mapping[str, Array] | None = None
+    ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
         Those without a label, or of weight 0, are scored only; one whose score is not finite is
         left out, and its score NaN. The features must be those that the events were decoded with
         (`share_features`). With more than two classes there is a column for each label.
+
+        `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
+        predicted), "log_loss" of the probability; NaN for events that were not learnt.
         """
         n = len(events)
         weights = events.learnt_weights()
@@ -334,13 +340,42 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             return codes
 
         def learn(codes: Array, start: int, stop: int) -> Array:
-            return self._learn_events(events, codes, weights, start, stop)
+            scores = self._learn_events(events, codes, weights, start, stop)
+            # while the labels are those known so far: a new one changes what scores mean
+            self._measure(measures or {}, scores, codes, weights, start)
+            return scores
 
         codes = encode()
         if np.isnan(codes).any():
             fresh = np.flatnonzero(np.isnan(codes)).tolist()
             self._refuse(frames.distinct(events.label_of(i) for i in fresh))
         return self._joined(self._in_stretches(codes, encode, events.label_of, learn))
+
+    def _losses(self, scores: Array, codes: Array) -> Array:
+        """The loss of each row; of several learners side by side, the sum of theirs."""
+        if isinstance(self._loss, VectorLoss):
+            return np.asarray(self._loss.value(scores, codes))
+        if self._single():
+            return self._loss.value(np.ascontiguousarray(scores[:, 0]), codes)
+        total = np.zeros(len(scores))
+        for k in range(scores.shape[1]):
+            sides = np.where(codes == k, 1.0, -1.0)
+            total += self._loss.value(np.ascontiguousarray(scores[:, k]), sides)
+        return total
+
+    def _errors(self, scores: Array, codes: Array) -> Array:
+        """1 where another label is predicted, else 0."""
+        if self._single():
+            return np.asarray((scores[:, 0] > 0.0) != (codes > 0.0), dtype=float)
+        return np.asarray(scores.argmax(axis=1) != codes, dtype=float)
+
+    def _log_losses(self, scores: Array, codes: Array) -> Array:
+        """Minus the logarithm of the probability of each row's label."""
+        place = (codes > 0.0).astype(int) if self._single() else codes.astype(int)
+        shares = self._shares(scores)[np.arange(len(scores)), place]
+        return np.asarray(-np.log(np.maximum(shares, 1e-15)))
+
+    measured = MappingProxyType({"loss": _losses, "error": _errors, "log_loss": _log_losses})
 
     def _positive_code(self) -> float | None:
         """The sign of the first label seen, as long as one output tells two classes apart."""
@@ -463,6 +498,24 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if len(self._labels) < 2:
             return frames.table(np.full((len(X), len(labels)), 1.0 / len(labels)), labels, X)
         return frames.table(self._shares(self._scores_of(frames.events(X))), labels, X)
+
+    def predicted(self, scores: Array) -> list[Any]:
+        """The label that each score of `progressive_events` stands for."""
+        if len(self._labels) < 2:
+            return [self._labels[0] if self._labels else False] * len(scores)
+        places = scores > 0.0 if self._single() else scores[:, : len(self._labels)].argmax(axis=1)
+        return [self._labels[place] for place in places.tolist()]
+
+    def probabilities(self, scores: Array) -> Array | None:
+        """The probability of the positive label; with more than two, of the predicted one.
+
+        None where the loss defines none.
+        """
+        if not self._loss.has_probability:
+            return None
+        columns = scores[:, None] if scores.ndim == 1 else scores[:, : len(self._labels)]
+        shares = self._shares(columns)
+        return np.asarray(shares[:, 1] if self._single() else shares.max(axis=1))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` for the rows of a data frame."""

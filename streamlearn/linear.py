@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from river import base
@@ -164,6 +164,24 @@ class Linear(base.Estimator):
                 at += 1
         return scores[start:stop]
 
+    # what can be measured of a score and its label; each estimator says what it has
+    measured: ClassVar[Mapping[str, Callable[..., Array]]] = {}
+
+    def _measure(
+        self,
+        measures: Mapping[str, Array],
+        scores: Array,
+        codes: Array,
+        weights: Array,
+        start: int,
+    ) -> None:
+        """Fill in what was asked for of the rows from `start` on; NaN for rows not learnt."""
+        stop = start + len(scores)
+        learnt = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
+        for name, out in measures.items():
+            values = self.measured[name](self, scores, codes[start:stop])
+            out[start:stop] = np.where(learnt, values, np.nan)
+
     # -- what was learnt --------------------------------------------------------------------------
 
     def _names(self) -> Sequence[Any]:
@@ -286,9 +304,13 @@ class Linear(base.Estimator):
 
         `notes` are plain data kept beside it, such as where it came from; `load` leaves them be.
         """
-        params = {name: plain(getattr(self, name)) for name in self._get_params()}
-        saved = {"estimator": type(self).__name__, "params": params, "state": self._state()}
+        saved = self.described(self._state())
         modelfile.write(path, saved if notes is None else {**saved, "notes": dict(notes)})
+
+    def described(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What a file holds: the kind of estimator, its parameters, and this state."""
+        params = {name: plain(getattr(self, name)) for name in self._get_params()}
+        return {"estimator": type(self).__name__, "params": params, "state": state}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, learner: str | None = None) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -176,12 +177,17 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         for label in labels:
             self._number(label)
 
-    def progressive_events(self, events: Events) -> Array:
+    def progressive_events(
+        self, events: Events, measures: Mapping[str, Array] | None = None
+    ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
         Those without a label, or of weight 0, are scored only; one whose score is not finite is
         left out, and its score NaN. The features must be those that the events were decoded with
         (`share_features`).
+
+        `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute" errors
+        of the prediction; NaN for events that were not learnt.
         """
         if not self._single():
             raise ValueError(f"{self._loss!r} has several targets, a decoded event one label")
@@ -192,7 +198,35 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         labels[weights == 0.0] = 0.0
         if not self._loss.score_is_label:
             self.check_labels(np.unique(labels[weights > 0.0]).tolist())
-        return self._learn_events(events, labels, weights, 0, len(events))[:, 0]
+        scores = self._learn_events(events, labels, weights, 0, len(events))
+        self._measure(measures or {}, scores, labels, weights, 0)
+        return scores[:, 0]
+
+    def _losses(self, scores: Array, labels: Array) -> Array:
+        return np.asarray(self._loss.value(np.ascontiguousarray(scores[:, 0]), labels))
+
+    def _misses(self, scores: Array, labels: Array) -> Array:
+        return self._responses(np.ascontiguousarray(scores[:, 0])) - labels
+
+    def _squared(self, scores: Array, labels: Array) -> Array:
+        return self._misses(scores, labels) ** 2
+
+    def _absolute(self, scores: Array, labels: Array) -> Array:
+        return np.abs(self._misses(scores, labels))
+
+    measured = MappingProxyType({"loss": _losses, "squared": _squared, "absolute": _absolute})
+
+    def _responses(self, scores: Array) -> Array:
+        """Scores on the label's scale."""
+        return self._loss.response(scores) if isinstance(self._loss, Loss) else scores
+
+    def predicted(self, scores: Array) -> list[Any]:
+        """The prediction that each score of `progressive_events` stands for."""
+        listed: list[Any] = self._responses(scores).tolist()
+        return listed
+
+    def probabilities(self, scores: Array) -> None:
+        """None: a number has no probability."""
 
     def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> Array | None:
         X = frames.matrix(X)

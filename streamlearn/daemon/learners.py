@@ -1,0 +1,183 @@
+"""The learners of a daemon: several models that learn the same decoded events side by side.
+
+They share one reader of features, which the checkpoint keeps once; each has its own state, its own
+progressive scores, and a place in the stream where its life began.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.daemon.scores import Choice, Progressive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from streamlearn.classifier import LinearClassifier
+    from streamlearn.engine.events import Events
+    from streamlearn.features import Reader
+    from streamlearn.frames import Array
+    from streamlearn.regressor import LinearRegressor
+
+    Model = LinearClassifier | LinearRegressor
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one learner made of a batch; a number for each event."""
+
+    scores: Array  # before learning; a row for each event where there are several outputs
+    measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learnt
+    learnt: Array  # whether it was learnt
+    before: int  # events that the learner had learnt before the batch
+
+    @property
+    def steps(self) -> Array:
+        """How many events had been learnt when each event was scored."""
+        return np.asarray(self.before + np.cumsum(self.learnt) - self.learnt)
+
+
+class Learner:
+    """A model with its scores."""
+
+    def __init__(self, name: str, model: Model, measures: list[str], window: int) -> None:
+        self.name = name
+        self.model = model
+        self.progress = {measure: Progressive(window) for measure in measures}
+        self.learnt = 0
+        self.diverged = 0  # events whose score was not finite, and which were left out
+        self.born: dict[str, Any] = {}  # where its life began
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the model is made of, as text: with others it would be another learner."""
+        model = self.model
+        params = {name: repr(getattr(model, name)) for name in model._get_params()}  # noqa: SLF001 - river's
+        params.pop("features", None)  # shared, and compared on their own
+        return {"estimator": type(model).__name__, **params}
+
+    def learn(self, events: Events, wanted: Array) -> Outcome:
+        """Learn a batch, of which `wanted` have a label and a weight."""
+        measures = {name: np.empty(len(events)) for name in self.progress}
+        scores = self.model.progressive_events(events, measures)
+        learnt = ~np.isnan(measures["loss"])
+        outcome = Outcome(scores, measures, learnt, self.learnt)
+        everything = bool(learnt.all())
+        weights = events.weights if everything else events.weights[learnt]
+        for name, progress in self.progress.items():
+            progress.add(measures[name] if everything else measures[name][learnt], weights)
+        self.learnt += len(weights)
+        if not everything:
+            columns = scores.reshape(len(scores), -1)
+            self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & wanted))
+        return outcome
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps: a copy."""
+        return {
+            "model": self.model.described(self.model.learnt()),
+            "settings": self.settings,
+            "progress": {name: progress.state() for name, progress in self.progress.items()},
+            "learnt": self.learnt,
+            "diverged": self.diverged,
+            "born": self.born,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there; the features are restored before."""
+        self.model.restore_learnt(state["model"]["state"])
+        for name, progress in self.progress.items():
+            if name in state["progress"]:
+                progress.restore(state["progress"][name])
+        self.learnt, self.diverged = state["learnt"], state["diverged"]
+        self.born = state["born"]
+
+
+class Learners:
+    """All learners, over one reader.
+
+    Parameters
+    ----------
+    models
+        By name; the first is the one that predicts, if nothing else is said.
+    reader
+        The features that all share.
+    window
+        Events over which recent scores are taken.
+    best
+        (measure, window, hysteresis) of the choice of the best one; None: no choice.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        reader: Reader,
+        *,
+        window: int = 10_000,
+        best: tuple[str, int, float] | None = None,
+    ) -> None:
+        self.reader = reader
+        self.by = None if best is None else best[0]
+        self.members: dict[str, Learner] = {}
+        for name, model in models.items():
+            model.share_features(reader)
+            measures = list(model.measured) if best is None else [*model.measured, best[0]]
+            wanted = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.by == m]
+            self.members[name] = Learner(name, model, wanted, window)
+        self.choice = None if best is None else Choice(list(models), best[1], best[2])
+        self._changes: list[tuple[int, str]] = []  # of the batch: from which row on who is best
+        self._pool = (
+            ThreadPoolExecutor(len(models), thread_name_prefix="learner")
+            if len(models) > 1
+            else None
+        )
+
+    def __iter__(self) -> Iterator[Learner]:
+        return iter(self.members.values())
+
+    def __getitem__(self, name: str) -> Learner:
+        return self.members[name]
+
+    def learn(self, events: Events) -> dict[str, Outcome]:
+        """Learn a batch with every learner, each on a thread of its own."""
+        wanted = events.learnt_weights() > 0.0
+        members = self.members.values()
+        if self._pool is None:
+            outcomes = {member.name: member.learn(events, wanted) for member in members}
+        else:
+            futures = {m.name: self._pool.submit(m.learn, events, wanted) for m in members}
+            outcomes = {name: future.result() for name, future in futures.items()}
+        if self.choice is not None and self.by is not None:
+            rows = np.flatnonzero(wanted)
+            self._changes = [(0, self.choice.name)]
+            if len(rows):
+                by = self.by
+                values = np.stack([outcome.measures[by][rows] for outcome in outcomes.values()])
+                changes = self.choice.add(values)
+                self._changes += [(int(rows[at - 1]) + 1, name) for at, name in changes]
+        return outcomes
+
+    def changes(self) -> list[tuple[int, str]]:
+        """The rows of the last batch from which on another learner was the best, and which."""
+        return self._changes[1:]
+
+    def stretches(
+        self, name: str, outcomes: Mapping[str, Outcome], n: int
+    ) -> list[tuple[int, int, Learner, Outcome]]:
+        """The rows of the last batch, each with the learner that predicts it."""
+        changes = self._changes if name == "best" else [(0, name)]
+        ends = [start for start, _ in changes[1:]] + [n]
+        return [
+            (start, stop, self.members[who], outcomes[who])
+            for (start, who), stop in zip(changes, ends, strict=True)
+            if start < stop
+        ]
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)

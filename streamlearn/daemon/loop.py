@@ -1,0 +1,287 @@
+"""The daemon's loop: claim, load, then poll and process until the end, and a clean end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from streamlearn import checkpoints
+from streamlearn.daemon import resume
+from streamlearn.daemon.checkpoint import sweep
+from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.keeper import Keeper
+from streamlearn.daemon.observer import Status
+from streamlearn.daemon.until import Until
+from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from streamlearn.checkpoints import Place
+    from streamlearn.daemon.log import Log
+    from streamlearn.daemon.ownership import Ownership
+    from streamlearn.daemon.pipeline import Pipeline
+    from streamlearn.daemon.watchdog import Watchdog
+    from streamlearn.stream import Partition, Source
+    from streamlearn.stream.sink import Sink
+
+    Found = tuple[Place, dict[str, Any]] | None
+
+POLL_SECONDS = 0.25  # a signal is seen between two polls
+TICK_SECONDS = 0.25
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# after these the state is as good as ever, and worth a last checkpoint
+SOUND = {Exit.OK, Exit.SOURCE, Exit.STREAM}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """When to do what."""
+
+    every_events: int = 1_000_000
+    every_seconds: float = 10.0
+    keep: int = 2
+    max_age_seconds: float = 300.0
+    standby: bool = True
+    shutdown_seconds: float = 10.0
+    until: Until = field(default_factory=Until)
+    skip_to: Mapping[Partition, int] = field(default_factory=dict)
+    reset: Collection[str] = ()
+    reading: Mapping[str, str] = field(default_factory=dict)  # features and format, as text
+
+
+class Loop:
+    """One run of the daemon; `ownership` is None where nothing is kept."""
+
+    def __init__(
+        self,
+        source: Source,
+        pipeline: Pipeline,
+        ownership: Ownership | None,
+        policy: Policy,
+        log: Log,
+        watchdog: Watchdog,
+        sinks: Sequence[Sink] = (),
+    ) -> None:
+        self.source = source
+        self.pipeline = pipeline
+        self.ownership = ownership
+        self.policy = policy
+        self.log = log
+        self.watchdog = watchdog
+        self.sinks = sinks
+        self.status = Status()
+        self.stop_wanted = threading.Event()
+        self.keeper: Keeper | None = None
+        self._ticked = 0.0
+
+    def run(self) -> Exit:
+        """Run until the end; the exit code."""
+        before = self._take_signals()
+        self.watchdog.start()
+        try:
+            stop = self._until_stopped()
+            return self._end(stop)
+        finally:
+            self._close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _until_stopped(self) -> Stop | None:
+        """Start and learn; why it ended, None: as it should."""
+        try:
+            self._start()
+            self._learn()
+        except Stop as stop:
+            return stop
+        except SourceChanged as error:
+            return Stop(Exit.STREAM, str(error))
+        except (SourceError, SinkError) as error:
+            return Stop(Exit.SOURCE, str(error))
+        except ModelFileError as error:
+            return Stop(Exit.CHECKPOINT, str(error))
+        except Exception as error:  # noqa: BLE001 - said with its stack, and nothing is saved
+            self.log.error("crashed", stack=traceback.format_exc())  # noqa: TRY400 - our own log
+            return Stop(Exit.CRASH, f"an error nobody foresaw: {error!r}")
+        return None
+
+    def _take_signals(self) -> dict[int, Any]:
+        """A signal asks for the end; a second one ends at once."""
+        if threading.current_thread() is not threading.main_thread():
+            return {}
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
+
+        def ask(number: int, _: Any) -> None:
+            self.stop_wanted.set()
+            signal.signal(number, signal.SIG_DFL)
+
+        for number in SIGNALS:
+            signal.signal(number, ask)
+        return before
+
+    def _state(self, state: str, reason: str = "") -> None:
+        self.status.state, self.status.reason = state, reason
+        self.pipeline.tell("on_state", self.status)
+
+    # -- the start --------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Become the owner, load, and go to the positions."""
+        found: Found = None
+        if self.ownership is not None:
+            found = self.ownership.acquire(self._load, wait=self._wait)
+            self.status.epoch = self.ownership.epoch
+            sweep(self.ownership.directory, self.ownership.epoch)
+        self._state("loading")
+        self.pipeline.in_epoch(self.status.epoch)
+        self._restore(found)
+        self.source.open(self.pipeline.positions, None if found is None else found[1]["source"])
+        self.pipeline.tell("on_start", self.pipeline.learners, self.status)
+        self._state("active")
+        self.log.info(
+            "learning",
+            epoch=self.status.epoch,
+            restarts=self.status.restarts,
+            checkpoint=found[0].name if found else "none",
+            records=self.pipeline.counts.records,
+        )
+
+    def _load(self) -> Found:
+        """The newest sound checkpoint; those that are damaged are said aloud."""
+
+        def damaged(place: Place, error: Exception) -> None:
+            self.log.error(
+                "a checkpoint is damaged: the one before it counts, and what followed that one is "
+                "learnt again",
+                checkpoint=place.name,
+                error=str(error),
+            )
+
+        return (
+            None
+            if self.ownership is None
+            else checkpoints.newest(self.ownership.directory, damaged)
+        )
+
+    def _wait(self) -> bool:
+        """Wait a little as a standby; False if that is not wanted."""
+        self.watchdog.beat()
+        if not self.policy.standby:
+            return False
+        if self.status.state != "standby":
+            self._state("standby")
+            self.log.info("another instance is the owner: waiting as a standby")
+        self.pipeline.tell("on_tick", self.status)
+        if self.stop_wanted.wait(TICK_SECONDS / 2.0):
+            raise Stop(Exit.OK, "asked to stop as a standby")
+        return True
+
+    def _restore(self, found: Found) -> None:
+        """The pipeline as the checkpoint has it."""
+        pipeline, policy, ownership = self.pipeline, self.policy, self.ownership
+        changes = resume.resume(pipeline, found, policy.reading, policy.reset)
+        directory = None if ownership is None else ownership.directory
+        if found is not None and directory is not None:
+            resume.archive(directory, found, changes)
+            self.status.restarts = int(found[1]["restarts"]) + 1
+        if policy.skip_to:
+            resume.skip(self.log, pipeline, policy.skip_to)
+        resume.report(self.log, changes, pipeline, directory)
+        if ownership is not None:
+            self.keeper = Keeper(
+                ownership,
+                pipeline,
+                self.source,
+                self.sinks,
+                self.status,
+                self.log,
+                every_events=policy.every_events,
+                every_seconds=policy.every_seconds,
+                max_age_seconds=policy.max_age_seconds,
+                keep=policy.keep,
+                reading=policy.reading,
+            )
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def _learn(self) -> None:
+        """Learn until the end comes or is asked for."""
+        until, source = self.policy.until, self.source
+        while not self.stop_wanted.is_set():
+            self.watchdog.beat()
+            self._check()
+            begun = time.perf_counter()
+            polled = source.poll(POLL_SECONDS)
+            seconds = time.perf_counter() - begun
+            self.pipeline.tell("on_poll", seconds, sum(len(one.offsets) for one in polled))
+            for records in polled:
+                part = until.part(records)
+                if part is not None:
+                    self._check()
+                    self.pipeline.process(part)
+                self.watchdog.beat()
+                if self.stop_wanted.is_set():
+                    break
+            if self.keeper is not None:
+                self.keeper.keep()
+            self._tick()
+            if until.reached(source):
+                return
+
+    def _check(self) -> None:
+        if self.ownership is not None:
+            self.ownership.check()
+
+    def _tick(self) -> None:
+        """Tell the observers how things are, a few times a second."""
+        now = time.monotonic()
+        if now - self._ticked >= TICK_SECONDS:
+            self._ticked = now
+            self.status.positions = dict(self.pipeline.positions)
+            self.status.lag = self.source.lag()
+            self.pipeline.tell("on_tick", self.status)
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def _end(self, stop: Stop | None) -> Exit:
+        """Save what may be saved, and say how it ended."""
+        reason = "as asked" if stop is None else stop.reason
+        code = Exit.OK if stop is None else stop.code
+        self._state("stopping", reason)
+        limited = self.stop_wanted.is_set() or stop is not None
+        if limited:
+            self.watchdog.deadline(self.policy.shutdown_seconds, code or Exit.UNSAVED)
+        if code in SOUND and self.keeper is not None:
+            seconds = 0.7 * self.policy.shutdown_seconds if limited else self.policy.max_age_seconds
+            try:
+                if not self.keeper.finish(seconds, self.watchdog) and code == Exit.OK:
+                    code = Exit.UNSAVED
+                    reason = (
+                        "stopped without a last checkpoint: the one before is intact, and what "
+                        "followed it is learnt again at the next start"
+                    )
+            except Stop as fenced:
+                code, reason = fenced.code, fenced.reason
+        self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
+        say = self.log.info if code == Exit.OK else self.log.error
+        say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
+        self._state("stopped", reason)
+        return code
+
+    def _close(self) -> None:
+        """Give everything back; what fails there is said, and changes nothing any more."""
+        self.pipeline.tell("on_end")
+        closers = [*(sink.close for sink in self.sinks), self.source.close]
+        closers.append(self.pipeline.learners.close)
+        if self.ownership is not None:
+            closers.append(self.ownership.release)
+        for close in closers:
+            try:
+                close()
+            except Exception as error:  # noqa: BLE001 - we are leaving
+                self.log.warning("not closed", what=repr(close), error=repr(error))
+        self.watchdog.end()

@@ -1,0 +1,85 @@
+"""Predictions: a record for each event, as the chosen learner saw it before it was learnt.
+
+At least once: after a crash the events since the last checkpoint are predicted again. The source's
+topic, partition and offset (in headers) tell copies; of those the highest epoch counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from streamlearn.daemon.learners import Learner, Outcome
+    from streamlearn.engine.events import Events
+    from streamlearn.frames import Array
+    from streamlearn.stream import Records
+    from streamlearn.stream.sink import Sink
+
+
+class Prediction(msgspec.Struct):
+    """What is published of one event."""
+
+    id: str | None
+    prediction: Any  # None if the score is not finite
+    probability: float | None  # of the positive class; with more than two, of the predicted one
+    learner: str
+    step: int  # labelled events that the model had learnt
+
+
+ENCODER = msgspec.json.Encoder(enc_hook=str)
+
+
+class Predictions:
+    """Publishes what one learner, or the best one of late, predicts."""
+
+    def __init__(self, sink: Sink, epoch: int = 0) -> None:
+        self.sink = sink
+        self.epoch = epoch
+
+    def publish(
+        self,
+        records: Records,
+        events: Events,
+        stretches: Sequence[tuple[int, int, Learner, Outcome]],
+    ) -> None:
+        """Publish the events of each stretch [start, stop) as its learner saw them."""
+        topic, partition = records.partition
+        before = [
+            ("topic", topic.encode()),
+            ("partition", b"%d" % partition),
+            ("epoch", b"%d" % self.epoch),
+        ]
+        offsets, keys, send = records.offsets, records.keys, self.sink.send
+        for start, stop, learner, outcome in stretches:
+            rows = zip(
+                events.index[start:stop].tolist(),
+                events.ids[start:stop],
+                predictions(learner.model, outcome.scores[start:stop]),
+                outcome.steps[start:stop].tolist(),
+                strict=True,
+            )
+            for i, name, (prediction, probability), step in rows:
+                text = None if name is None else name.decode(errors="replace")
+                value = ENCODER.encode(
+                    Prediction(text, prediction, probability, learner.name, step)
+                )
+                send(
+                    value,
+                    key=None if keys is None else keys[i],
+                    headers=[*before, ("offset", b"%d" % offsets[i])],
+                )
+
+
+def predictions(model: Any, scores: Array) -> Iterator[tuple[Any, float | None]]:
+    """The prediction and, where the loss defines one, the probability of each score."""
+    finite = np.atleast_1d(np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
+    values = model.predicted(scores)
+    shares = model.probabilities(scores)
+    chances = [None] * len(scores) if shares is None else shares.tolist()
+    for good, value, chance in zip(finite.tolist(), values, chances, strict=True):
+        yield (value, chance) if good else (None, None)

@@ -1,0 +1,96 @@
+"""The watchdog's native half: it ends a process whose loop is silent, whoever holds the GIL."""
+
+from libc.time cimport time_t
+
+cdef extern from "<signal.h>" nogil:
+    int send_self "raise"(int signal)
+
+cdef extern from "<unistd.h>" nogil:
+    void leave "_exit"(int code)
+    ssize_t put "write"(int handle, const void* text, size_t length)
+    int usleep(unsigned int microseconds)
+
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        time_t tv_sec
+        long tv_nsec
+    int clock_gettime(int clock, timespec* now)
+    enum:
+        CLOCK_MONOTONIC
+
+cdef enum:
+    TICK = 50_000  # microseconds
+
+
+cdef double seconds_now() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec + 1e-9 * now.tv_nsec
+
+
+cdef class Pulse:
+    """Beats of a loop, and a watch over them that needs no GIL once it runs.
+
+    A process that was stopped (SIGSTOP, a frozen container) is not silent: a tick of the watch
+    counts for two at most, however long it took.
+    """
+
+    cdef long long beats
+    cdef double left
+    cdef int late_code
+    cdef bint ended
+
+    def __cinit__(self):
+        self.left = -1.0
+
+    def beat(self):
+        """The loop is alive."""
+        self.beats += 1
+
+    def deadline(self, double seconds, int code):
+        """End the process with this code when so much time has passed; a later call replaces it."""
+        self.late_code = code
+        self.left = seconds
+
+    def end(self):
+        """End the watch; the process goes on."""
+        self.ended = True
+
+    def watch(
+        self, double seconds, int code, int signal, int handle, bytes silent, bytes late
+    ):
+        """Wait until `end`, or say the line, raise the signal here, and end with the code.
+
+        `silent` is said when there was no beat for so many seconds, `late` after the deadline.
+        """
+        cdef const char* silent_line = silent
+        cdef const char* late_line = late
+        cdef size_t silent_length = len(silent), late_length = len(late)
+        with nogil:
+            self.wait(
+                seconds, code, signal, handle, silent_line, silent_length, late_line, late_length
+            )
+
+    cdef void wait(
+        self, double seconds, int code, int signal, int handle, const char* silent,
+        size_t silent_length, const char* late, size_t late_length,
+    ) noexcept nogil:
+        cdef long long last = self.beats
+        cdef double silence = 0.0, before = seconds_now(), now, tick
+        while not self.ended:
+            usleep(TICK)
+            now = seconds_now()
+            tick = min(now - before, 2e-6 * TICK)
+            before = now
+            silence = silence + tick if self.beats == last else 0.0
+            last = self.beats
+            if self.left > 0.0:
+                self.left -= tick
+                if self.left <= 0.0:
+                    put(handle, late, late_length)
+                    send_self(signal)
+                    leave(self.late_code)
+            if silence > seconds:
+                put(handle, silent, silent_length)
+                send_self(signal)
+                leave(code)

@@ -1,0 +1,169 @@
+"""Going on from a checkpoint with a configuration that may have changed since.
+
+Learners that are the same go on, a new one begins here and says so, a removed one is archived as a
+model file, and one that has changed is refused with the difference, unless it is to be reset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from streamlearn import modelfile
+from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.errors import BadEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from streamlearn.checkpoints import Place
+    from streamlearn.daemon.log import Log
+    from streamlearn.daemon.pipeline import Pipeline
+    from streamlearn.stream import Partition
+
+ALL = "all"  # as in --reset all
+
+
+@dataclass
+class Changes:
+    """What is to be done with each learner."""
+
+    resumed: list[str] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)
+    archived: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # sentences
+
+
+def compare(
+    saved: Mapping[str, Mapping[str, str]],
+    wanted: Mapping[str, Mapping[str, str]],
+    reset: Collection[str],
+    reading: tuple[Mapping[str, str], Mapping[str, str]],
+) -> Changes:
+    """What a configuration means for the learners of a checkpoint.
+
+    `saved` and `wanted` are settings of learners by name, `reading` those of features and format.
+
+    >>> compare({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, (), ({}, {})).refused
+    ["learner 'a' has changed: gamma = 1 -> 2"]
+    >>> compare({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, ("a",), ({}, {})).fresh
+    ['a']
+    """
+    changes = Changes(archived=[name for name in saved if name not in wanted])
+    everything = ALL in reset
+    if reading[0] != reading[1] and not everything:
+        changes.refused.append(
+            f"features have changed, which all learners share: {difference(*reading)}"
+        )
+    for name, settings in wanted.items():
+        if name not in saved:
+            changes.fresh.append(name)
+        elif everything or name in reset:
+            changes.fresh.append(name)
+            changes.archived.append(name)
+        elif saved[name] != settings:
+            changes.refused.append(
+                f"learner {name!r} has changed: {difference(saved[name], settings)}"
+            )
+        else:
+            changes.resumed.append(name)
+    return changes
+
+
+def difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """The settings that differ, as `name = old -> new`."""
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return ", ".join(f"{n} = {old.get(n, 'none')} -> {new.get(n, 'none')}" for n in names)
+
+
+def resume(
+    pipeline: Pipeline,
+    found: tuple[Place, dict[str, Any]] | None,
+    reading: Mapping[str, str],
+    reset: Collection[str],
+) -> Changes:
+    """Bring the pipeline to where the checkpoint is; `Stop` if the two do not fit."""
+    learners = pipeline.learners
+    names = list(learners.members)
+    unknown = [name for name in reset if name != ALL and name not in names]
+    if unknown:
+        raise Stop(
+            Exit.USAGE,
+            f"--reset {unknown[0]}: there is no such learner; valid: {', '.join([*names, ALL])}",
+        )
+    if found is None:
+        return Changes(fresh=names)
+    place, data = found
+    saved = {name: one["settings"] for name, one in data["learners"].items()}
+    wanted = {learner.name: learner.settings for learner in learners}
+    changes = compare(saved, wanted, reset, (data["features"]["reading"], reading))
+    if changes.refused:
+        raise Stop(
+            Exit.USAGE,
+            f"the configuration does not fit the checkpoint {place.name}: "
+            f"{'; '.join(changes.refused)}. Take the change back, or begin afresh from here with "
+            "--reset NAME (--reset all if the features have changed)",
+        )
+    same_features = data["features"]["reading"] == reading
+    pipeline.restore(data, resumed=changes.resumed, features=same_features)
+    for name in changes.fresh:
+        check_labels(pipeline, name, data if same_features else {})
+        learners[name].born = {
+            "events": pipeline.counts.events,
+            "positions": [[*where, at] for where, at in pipeline.positions.items()],
+        }
+    return changes
+
+
+def check_labels(pipeline: Pipeline, name: str, data: Mapping[str, Any]) -> None:
+    """A learner that begins later must be able to learn the labels that were met before."""
+    met = data["decoder"]["accepted"] if data else []
+    try:
+        pipeline.learners[name].model.check_labels(met)
+    except BadEvent as error:
+        raise Stop(
+            Exit.USAGE, f"learner {name!r} cannot join: the labels so far are {met}: {error}"
+        ) from error
+
+
+def archive(directory: Path, found: tuple[Place, dict[str, Any]], changes: Changes) -> None:
+    """Keep learners that are no longer wanted as model files."""
+    place, data = found
+    folder = directory / "archive"
+    for name in changes.archived:
+        folder.mkdir(exist_ok=True)
+        saved = data["learners"][name]["model"]
+        state = {**saved["state"], "features": data["features"]["state"]}
+        path = folder / f"{name}-{place.name.removesuffix('.checkpoint')}.model"
+        modelfile.write(path, {**saved, "state": state})
+
+
+def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:
+    """Say what became of each learner."""
+    for name in changes.resumed:
+        learner = pipeline.learners[name]
+        log.info("learner goes on", name=name, learnt=learner.learnt)
+    at = {f"{topic}:{n}": position for (topic, n), position in pipeline.positions.items()}
+    for name in changes.fresh:
+        log.info("learner begins", name=name, at=at or "the start")
+    for name in changes.archived:
+        log.info("learner archived", name=name, directory=directory and directory / "archive")
+
+
+def skip(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:
+    """Go on from these positions, as asked after too many bad events."""
+    for where, position in to.items():
+        now = pipeline.positions.get(where)
+        if now is not None and position < now:
+            raise Stop(
+                Exit.USAGE,
+                f"--skip-to {where.topic}:{where.number}:{position} lies before the checkpoint's "
+                f"position {now}: what was learnt cannot be unlearnt",
+            )
+        pipeline.counts.skipped += 0 if now is None else position - now
+        pipeline.positions[where] = position
+        log.warning(
+            "skipped as asked", topic=where.topic, partition=where.number, start=now, end=position
+        )
+    pipeline.tolerance.forget()

@@ -1,0 +1,125 @@
+"""Where predictions and dead letters go: the seam, and files of JSON lines."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.stream.source import Header
+
+
+class Sink(Protocol):
+    """Records out. They may wait in a buffer until `flush`, which alone says that they are safe."""
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Hand over one record."""
+
+    def flush(self, seconds: float) -> None:
+        """Deliver all that was handed over; an error if that does not succeed in this time."""
+
+    def close(self) -> None:
+        """Give everything back; may be called twice."""
+
+
+class FileSink:
+    r"""A file of JSON lines, written to its end; "-" is standard output.
+
+    Values are JSON already, or else any bytes (`binary`), which are written in base64; so are keys
+    that are no text.
+
+    >>> sink = FileSink("-")
+    >>> sink.send(b'{"prediction":true}', key=b"k1", headers=[("offset", b"17")])
+    {"headers":{"offset":"17"},"key":"k1","value":{"prediction":true}}
+    >>> FileSink("-", binary=True).send(b"\xff", headers=[("reason", "é".encode())])
+    {"headers":{"reason":"é"},"value_base64":"/w=="}
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, binary: bool = False) -> None:
+        self.binary = binary
+        self._lock = threading.Lock()  # a checkpoint is flushed from another thread
+        self._file: IO[bytes] | None = None
+        if os.fspath(path) != "-":
+            self._file = Path(path).open("ab+", buffering=1 << 20)  # noqa: SIM115 - see close
+            self._end_torn_line(self._file)
+
+    @staticmethod
+    def _end_torn_line(file: IO[bytes]) -> None:
+        """A process that was killed may have left half a line."""
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Hand over one record."""
+        parts = []
+        if headers:
+            told = {name: text(item) for name, item in headers}
+            parts.append(b'"headers":' + packed(told))
+        if key is not None:
+            parts.append(named("key", key, binary=not valid(key)))
+        if value is None:
+            parts.append(b'"value":null')
+        elif self.binary:
+            parts.append(named("value", value, binary=True))
+        else:
+            parts.append(b'"value":' + value)
+        line = b"{" + b",".join(parts) + b"}\n"
+        with self._lock:
+            if self._file is None:
+                sys.stdout.write(line.decode())
+            else:
+                self._file.write(line)
+
+    def flush(self, seconds: float) -> None:  # noqa: ARG002 - a file takes as long as it takes
+        """Write all to the disk."""
+        with self._lock:
+            if self._file is None:
+                sys.stdout.flush()
+            else:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file is not None and not self._file.closed:
+                self._file.close()
+
+
+def packed(value: object) -> bytes:
+    """A value as JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def named(name: str, value: bytes, *, binary: bool) -> bytes:
+    """A field of a line."""
+    if binary:
+        return f'"{name}_base64":"{base64.b64encode(value).decode()}"'.encode()
+    return f'"{name}":'.encode() + packed(value.decode())
+
+
+def valid(value: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def text(value: bytes | None) -> str | None:
+    """A header's value as text; what is none is shown in escapes."""
+    return None if value is None else value.decode(errors="backslashreplace")

@@ -1,0 +1,203 @@
+"""A stream to test the daemon with, a daemon over it, and the library's own way through it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlearn as sl
+from streamlearn.daemon.audit import Audit
+from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.faults import VARIABLE
+from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.loop import Loop, Policy
+from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.pipeline import Pipeline
+from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.until import parsed
+from streamlearn.daemon.watchdog import Watchdog
+from streamlearn.stream import Fields, JSONDecoder, Partition, Records
+from streamlearn.stream.sink import FileSink
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from streamlearn.stream.sink import Sink
+
+FIELDS = Fields(label="click", weight="w", id="id")
+TOPIC = "clicks"
+
+
+def event(partition: int, offset: int, *, garbage: float = 0.0) -> bytes | None:
+    """The record at a place: the same whenever it is asked for."""
+    draw = random.Random(f"{partition} {offset}")
+    if draw.random() < garbage:  # a larger share has all that a smaller one has
+        kinds = [b"{", b'{"click":1e999}', b"null", b"\xff\xfe", b'{"click":true,"w":-1}', None]
+        return draw.choice(kinds)
+    features: dict[str, Any] = {
+        "id": f"{partition}-{offset}",
+        "user": f"u{draw.randrange(50)}",
+        "ad": f"a{draw.randrange(20)}",
+        "hour": draw.randrange(24),
+        "w": draw.choice([1, 1, 1, 2]),
+    }
+    if draw.random() < 0.9:
+        features["click"] = (draw.random() + draw.randrange(20) / 20) > 1.0
+    return json.dumps(features).encode()
+
+
+class MadeUp:
+    """A source of several partitions, polled in an order that differs from run to run."""
+
+    def __init__(
+        self, partitions: int, length: int, *, batch: int = 100, garbage: float = 0.0, seed: int = 0
+    ) -> None:
+        self.length = length
+        self.batch = batch
+        self.garbage = garbage
+        self.draw = random.Random(seed)
+        self.positions = {Partition(TOPIC, n): 0 for n in range(partitions)}
+        self.committed: dict[Partition, int] = {}
+        self.closed = False
+
+    def identity(self) -> dict[str, str]:
+        return {"stream": "made up"}
+
+    def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
+        assert identity in ({"stream": "made up"}, None)
+        self.positions |= positions
+
+    def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - there is no need to wait
+        left = [where for where, at in self.positions.items() if at < self.length]
+        if not left:
+            return []
+        return [
+            self.next(where) for where in self.draw.sample(left, self.draw.randint(1, len(left)))
+        ]
+
+    def next(self, where: Partition) -> Records:
+        start = self.positions[where]
+        end = min(start + self.draw.randint(1, self.batch), self.length)
+        self.positions[where] = end
+        values = [event(where.number, i, garbage=self.garbage) for i in range(start, end)]
+        return Records(where, range(start, end), values, end)
+
+    def lag(self) -> dict[Partition, int | None]:
+        return {where: self.length - at for where, at in self.positions.items()}
+
+    def ended(self) -> bool:
+        return all(at >= self.length for at in self.positions.values())
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        self.committed |= positions
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def models(names: str = "default,sparse") -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "default": sl.LinearClassifier(),
+        "sparse": sl.LinearClassifier(
+            sl.rules.DualAveraging(gamma=5.0), penalty=sl.penalties.L1(1e-3)
+        ),
+        "ftrl": sl.FTRLClassifier(l1=0.1, average="tail"),
+    }
+    return {name: known[name].clone() for name in names.split(",")}
+
+
+def made(
+    directory: Path | None,
+    source: Any = None,
+    *,
+    names: str = "default,sparse",
+    best: tuple[str, int, float] | None = None,
+    sinks: Mapping[str, Sink] | None = None,
+    log: Log | None = None,
+    ratio: float = 0.5,
+    reader: Any = None,
+    watchdog_seconds: float = 60.0,
+    **policy: Any,
+) -> Loop:
+    """A daemon."""
+    log = log or Log("json")
+    shared = sl.Names() if reader is None else reader
+    learners = Learners(models(names), shared, best=best)
+    decoder = JSONDecoder(shared, FIELDS, [one.model for one in learners])
+    outputs = dict(sinks or {})
+    published = outputs.get("predictions")
+    pipeline = Pipeline(
+        decoder,
+        learners,
+        Tolerance(ratio, 1000, 50),
+        DeadLetters(outputs.get("dead_letters")),
+        log,
+        predictions=None if published is None else Predictions(published),
+        predictor=names.split(",", maxsplit=1)[0] if best is None else "best",
+        observers=[Audit()],
+    )
+    until = parsed(policy.pop("until", "end"))
+    return Loop(
+        MadeUp(3, 400) if source is None else source,
+        pipeline,
+        None if directory is None else Ownership(directory, lease_seconds=1.0, report=print),
+        Policy(**{"every_events": 150, "every_seconds": 0.01, "until": until, **policy}),
+        log,
+        Watchdog(watchdog_seconds, log),
+        list(outputs.values()),
+    )
+
+
+def replayed(ranges: list[Any], names: str = "default,sparse", garbage: float = 0.02) -> Any:
+    """The learners after the library has read the same records in the same order, one by one."""
+    found = models(names)
+    for _, partition, start, end in ranges:
+        for offset in range(start, end):
+            value = event(partition, offset, garbage=garbage)
+            try:
+                features, roles = FIELDS.split(json.loads(value or b""))
+            except (ValueError, AttributeError):
+                continue
+            label, weight = roles.get("label"), float(roles.get("weight", 1.0))
+            if label not in {None, float("inf")} and weight >= 0.0:
+                for model in found.values():
+                    model.learn_one(features, label, weight)
+    return found
+
+
+def main(directory: str, seed: str, length: str, garbage: str) -> int:
+    """A daemon as a process of its own, to be killed."""
+    root = Path(directory)
+    source = MadeUp(3, int(length), garbage=float(garbage), seed=int(seed))
+    sinks = {
+        "predictions": FileSink(root / "predictions.jsonl"),
+        "dead_letters": FileSink(root / "dead.jsonl", binary=True),
+    }
+    return made(root / "models", source, sinks=sinks).run()
+
+
+def serve() -> None:
+    """Fork a daemon for each line of arguments: quicker than a new interpreter for each."""
+    for line in sys.stdin:
+        fault, *arguments = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os.environ[VARIABLE] = fault
+            os._exit(main(*arguments))
+        answer(pid)
+        answer(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def answer(number: int) -> None:
+    """Tell whoever asked."""
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,163 @@
+"""Killed wherever it may be, the daemon learns every record exactly once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from streamlearn import checkpoints, modelfile
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.faults import STEPS
+from tests.daemon.streams import event, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streamlearn.checkpoints import Place
+
+HERE = Path(__file__).parent
+LENGTH, GARBAGE = 300, 0.02
+KILLED = {-signal.SIGKILL, -signal.SIGTERM, 99}  # SIGTERM kills who has not yet begun
+
+
+class Daemons:
+    """Starts daemons, one at a time, as processes of their own."""
+
+    def __init__(self, said: Path) -> None:
+        self.said = said
+        with said.open("ab") as errors:
+            self.server = subprocess.Popen(
+                [sys.executable, str(HERE / "streams.py")],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    def start(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
+        """A daemon that learns until the end of the stream, or until it is killed; its pid."""
+        assert self.server.stdin is not None
+        request = [fault, str(directory), str(seed), str(length), str(GARBAGE)]
+        print(json.dumps(request), file=self.server.stdin, flush=True)
+        return self._answer()
+
+    def finished(self) -> int:
+        """Its exit code."""
+        code = self._answer()
+        assert code in {Exit.OK, *KILLED}, self.said.read_text(encoding="utf-8")
+        return code
+
+    def run(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
+        """Start one and wait for its end."""
+        self.start(directory, seed, fault, length)
+        return self.finished()
+
+    def _answer(self) -> int:
+        assert self.server.stdout is not None
+        return int(self.server.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
+    found = Daemons(tmp_path_factory.mktemp("said") / "stderr")
+    yield found
+    found.server.kill()
+    found.server.communicate()
+
+
+def assert_learnt_once(directory: Path, length: int = LENGTH) -> None:
+    """Every record once, each model as the library makes it in that order, nothing lost outside."""
+    found = checkpoints.newest(directory / "models")
+    assert found is not None
+    data = found[1]
+    learnt = data["observers"]["audit"]
+    places = Counter((n, i) for _, n, start, end in learnt for i in range(start, end))
+    assert set(places.values()) == {1}
+    assert len(places) == 3 * length == data["counts"]["records"]
+    for name, model in replayed(learnt).items():
+        state = checkpoints.model(directory / "models", name)["state"]
+        assert modelfile.pack(state) == modelfile.pack(model._state())
+    assert_published(directory, data, length)
+
+
+def assert_published(directory: Path, data: dict[str, Any], length: int) -> None:
+    """Each good event is predicted at least once, each bad one is a dead letter at least once."""
+    published = (directory / "predictions.jsonl").read_bytes().splitlines()
+    dead = (directory / "dead.jsonl").read_bytes().splitlines()
+    where = {
+        (line["headers"]["partition"], line["headers"]["offset"])
+        for line in (json.loads(line) for line in published if whole(line))
+    }
+    letters = {
+        (line["headers"]["streamlearn.partition"], line["headers"]["streamlearn.offset"])
+        for line in (json.loads(line) for line in dead if whole(line))
+    }
+    assert not where & letters
+    assert len(where) == data["counts"]["events"]
+    assert len(letters) == data["counts"]["bad"]
+    tombstones = sum(event(n, i, garbage=GARBAGE) is None for n in range(3) for i in range(length))
+    assert data["counts"]["tombstones"] == tombstones
+    assert len(where) + len(letters) + tombstones == 3 * length
+
+
+def whole(line: bytes) -> bool:
+    """Whether a line is more than the beginning of one, left by a process that was killed."""
+    return line.startswith(b"{") and line.endswith(b"}")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_each_step(step: str, tmp_path: Path, daemons: Daemons) -> None:
+    # the claim and the take-over come once a start, the others with each checkpoint
+    times = [1] if step in {"claim", "take-over"} else [1, 3]
+    for seed, n in enumerate(times):
+        kind = "kill" if seed % 2 == 0 else "exit"
+        assert daemons.run(tmp_path, seed, f"{step}:{n}:{kind}") in KILLED
+    assert daemons.run(tmp_path, 9) == Exit.OK
+    assert_learnt_once(tmp_path)
+
+
+def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
+    seed = random.SystemRandom().randrange(1 << 30)
+    print("seed", seed)  # noqa: T201 - shown if it fails
+    draw = random.Random(seed)
+    length, kills = 3000, 0
+    for run in range(12):
+        before = checkpoints.places(tmp_path / "models")[:1]
+        pid = daemons.start(tmp_path, run, length=length)
+        wanted = draw.randrange(3)  # how many checkpoints it may write
+        deadline = time.monotonic() + 60.0
+        while newer(tmp_path / "models", before) < wanted and alive(pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(draw.random() * 0.02)
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL if run % 2 else signal.SIGTERM)
+        kills += daemons.finished() in KILLED
+    assert kills
+    assert daemons.run(tmp_path, 99, length=length) == Exit.OK
+    assert_learnt_once(tmp_path, length)
+
+
+def newer(directory: Path, before: list[Place]) -> int:
+    """How many checkpoints there are that are newer; as far as they are still there."""
+    return sum(place > before[0] if before else True for place in checkpoints.places(directory))
+
+
+def alive(pid: int) -> bool:
+    """Whether the process has not ended; a zombie has."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
