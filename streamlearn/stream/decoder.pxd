@@ -3,6 +3,12 @@ from libc.stdint cimport uint8_t
 from streamlearn.engine.events cimport Events, Tags
 from streamlearn.features.reader cimport Reader
 
+cdef struct Spoken:  # a label as text, met before
+    const char* text
+    Py_ssize_t length
+    double label
+    int kind
+
 
 cdef class Decoder:
     cdef readonly Reader reader
@@ -19,6 +25,9 @@ cdef class Decoder:
     cdef int numbers
     cdef Tags tags
     cdef object kept_id
+    cdef bint mapped  # labels are declared
+    cdef Spoken[16] spoken
+    cdef list spoken_texts  # which those point into
     cdef double time_scale
 
     cdef int begin(self) except -1
@@ -29,6 +38,7 @@ cdef class Decoder:
     cdef int take_weight(self, object value) except -1
     cdef int take_id(self, object value) except -1
     cdef int take_time(self, object value) except -1
+    cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1
     cdef int meet(self) except -1
     cdef bint grows(self) noexcept

@@ -8,7 +8,9 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timezone
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.math cimport NAN, isfinite
+from libc.string cimport memcmp
 
 from streamlearn.errors import BadEvent
 
@@ -41,6 +43,8 @@ cdef class Decoder:
         self.naming = [one for one in learners if one.learns == "classes"]
         self.counting = [one for one in learners if one.learns != "classes"]
         self.any_number = all([one.learns == "numbers" for one in learners])
+        self.spoken_texts = []
+        self.mapped = self.fields.labels is not None or self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
 
     def decode(self, values, Events events):
@@ -150,6 +154,24 @@ cdef class Decoder:
         self.fresh = label
         return 0
 
+    cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
+        """A label as UTF-8; those met before are known by their bytes."""
+        cdef Py_ssize_t i, n = len(self.spoken_texts)
+        cdef bytes kept
+        for i in range(n):
+            if self.spoken[i].length == length and memcmp(
+                    self.spoken[i].text, text, length) == 0:
+                self.tags.label = self.spoken[i].label
+                self.tags.kind = <Kind>self.spoken[i].kind
+                return 0
+        kept = text[:length]
+        self.take_label(kept.decode())
+        if self.fresh is None and n < 16 and self.tags.weight != 0.0:
+            self.spoken_texts.append(kept)
+            self.spoken[n] = Spoken(
+                PyBytes_AS_STRING(kept), length, self.tags.label, self.tags.kind)
+        return 0
+
     cdef int check(self, object label) except -1:
         """BadEvent if a learner can't learn this label after those before it."""
         try:
@@ -242,3 +264,5 @@ cdef class Decoder:
         self.classes = list(state["classes"])
         self.class_codes = {label: code for code, label in enumerate(self.classes)}
         self.accepted = dict.fromkeys(state["accepted"])
+        self.spoken_texts = []
+        self.numbers = 0

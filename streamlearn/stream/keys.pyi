@@ -1,0 +1,6 @@
+from streamlearn.stream.fields import Fields
+
+class Keys:
+    def __init__(self, fields: Fields) -> None: ...
+    @property
+    def first(self) -> int: ...

@@ -1,0 +1,134 @@
+"""The fields met so far: what each of them is, and which came after it.
+
+Producers write the same fields in the same order again and again, so the next key is nearly always
+the one that came next the last time: one comparison of bytes, and all that is to be known of the
+field is there.
+"""
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy
+
+from streamlearn.features.text cimport hash_text
+
+cdef uint64_t SEED = <uint64_t><long long>hash("streamlearn keys")
+cdef enum:
+    MOST = 1 << 16  # keys; then all are forgotten, so that a hostile stream takes no memory
+
+cdef dict ROLES = {"label": LABEL, "weight": WEIGHT, "id": ID, "time": TIME}
+
+
+cdef class Keys:
+    """The fields of a stream's records."""
+
+    def __init__(self, fields):
+        self.fields = fields
+        self.clear()
+
+    def __dealloc__(self):
+        self.free()
+
+    cdef int free(self) noexcept:
+        cdef int i
+        for i in range(self.n):
+            PyMem_Free(<void*>self.key[i].text)
+            PyMem_Free(<void*>self.key[i].name)
+        PyMem_Free(self.key)
+        PyMem_Free(self.cell)
+        self.key = NULL
+        self.cell = NULL
+        self.n = self.room = 0
+        return 0
+
+    cdef int clear(self) except -1:
+        """Forget all keys."""
+        self.free()
+        self.first = -1
+        self.cells = 256
+        self.cell = <int*>PyMem_Calloc(self.cells, sizeof(int))
+        if self.cell == NULL:
+            raise MemoryError
+        return 0
+
+    cdef int find(self, int parent, const char* text, Py_ssize_t length) except -2:
+        """The number of a key inside of another; it is added if it is new. -1: no room."""
+        cdef uint64_t hash = hash_text(text, length, SEED + <uint64_t>(parent + 1))
+        cdef Py_ssize_t k = hash & (self.cells - 1)
+        cdef Key* one
+        while self.cell[k]:
+            one = self.key + self.cell[k] - 1
+            if (one.hash == hash and one.parent == parent and one.length == length
+                    and memcmp(one.text, text, length) == 0):
+                return self.cell[k] - 1
+            k = (k + 1) & (self.cells - 1)
+        if self.n >= MOST or length > 4096:
+            return -1
+        return self.add(parent, text, length, hash)
+
+    cdef int add(
+            self, int parent, const char* text, Py_ssize_t length, uint64_t hash) except -2:
+        cdef Py_ssize_t k
+        cdef Key* new
+        cdef bytes name = text[:length]
+        if 2 * (self.n + 1) > self.cells or self.n == self.room:
+            self.grow()
+        if parent >= 0:
+            new = self.key + parent
+            if new.name_length > 4096:
+                return -1
+            name = new.name[:new.name_length] + b"." + name
+        dotted = name.decode()
+        included = getattr(self.fields, "include")  # a keyword of Cython
+        inside = included is None if parent < 0 else self.key[parent].wanted
+        role = ROLES.get(self.fields.roles.get(dotted))
+        new = self.key + self.n
+        new.wanted = (
+            (inside or dotted in (included or ())) and dotted not in self.fields.exclude)
+        new.walked = self.fields.below(dotted)
+        new.role = FEATURE if new.wanted else SKIPPED
+        if role is not None:
+            new.role = role
+        new.text = <char*>PyMem_Malloc(length + 1)
+        new.name = <char*>PyMem_Malloc(len(name) + 1)
+        self.n += 1
+        new.length = length
+        new.name_length = len(name)
+        if new.text == NULL or new.name == NULL:
+            raise MemoryError
+        memcpy(<void*>new.text, text, length)
+        name += b"="
+        memcpy(<void*>new.name, <const char*>name, len(name))
+        new.hash = hash
+        new.parent = parent
+        new.next = new.first = -1
+        new.seen = 0
+        k = hash & (self.cells - 1)
+        while self.cell[k]:
+            k = (k + 1) & (self.cells - 1)
+        self.cell[k] = self.n
+        return self.n - 1
+
+    cdef int grow(self) except -1:
+        cdef Py_ssize_t cells = 4 * self.cells, k
+        cdef int i
+        cdef void* to
+        if self.n == self.room:
+            to = PyMem_Realloc(self.key, (2 * self.room + 32) * sizeof(Key))
+            if to == NULL:
+                raise MemoryError
+            self.key = <Key*>to
+            self.room = 2 * self.room + 32
+        if 2 * (self.n + 1) <= self.cells:
+            return 0
+        to = PyMem_Calloc(cells, sizeof(int))
+        if to == NULL:
+            raise MemoryError
+        PyMem_Free(self.cell)
+        self.cell = <int*>to
+        self.cells = cells
+        for i in range(self.n):
+            k = self.key[i].hash & (cells - 1)
+            while self.cell[k]:
+                k = (k + 1) & (cells - 1)
+            self.cell[k] = i + 1
+        return 0

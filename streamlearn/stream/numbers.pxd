@@ -1,0 +1,134 @@
+from libc.stdint cimport uint64_t
+
+cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+
+    static const double streamlearn_tens[] = {
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+    /* What a decimal is made of: a sign, at most 19 digits, a power of ten. */
+    typedef struct {
+        uint64_t digits;
+        long exponent;
+        int negative, whole;
+    } streamlearn_decimal;
+
+    /* The decimal at p, as JSON writes them; where it ends, or NULL: none, or more than 19 digits
+       of it matter. The text ends in a byte that is no digit. With `loose` also .5, 5., 05, +5. */
+    static inline const char *streamlearn_scan_decimal(
+        const char *p, streamlearn_decimal *x, int loose
+    ) {
+        const char *first, *dot;
+        uint64_t w = 0;
+        long exponent = 0, power = 0;
+        int minus = 0;
+        unsigned d;
+        x->negative = *p == '-';
+        p += x->negative || (loose && *p == '+');
+        first = p;
+        while ((d = (unsigned char)*p - '0') <= 9) { w = 10 * w + d; p++; }
+        if (!loose && (p == first || (*first == '0' && p != first + 1))) return NULL;
+        x->whole = 1;
+        dot = p;
+        if (*p == '.') {
+            p++;
+            while ((d = (unsigned char)*p - '0') <= 9) { w = 10 * w + d; p++; }
+            if (p == dot + 1 && (!loose || dot == first)) return NULL;
+            exponent = (long)(dot + 1 - p);
+            x->whole = 0;
+        } else if (p == first) return NULL;
+        if (p - first > 19) {  /* zeros in front do not count */
+            const char *q = first;
+            while (*q == '0' || *q == '.') q++;
+            if (p - q > 19) return NULL;
+        }
+        if (*p == 'e' || *p == 'E') {
+            p++;
+            minus = *p == '-';
+            p += minus || *p == '+';
+            first = p;
+            while ((d = (unsigned char)*p - '0') <= 9) {
+                if (power < 100000) power = 10 * power + d;
+                p++;
+            }
+            if (p == first) return NULL;
+            exponent += minus ? -power : power;
+            x->whole = 0;
+        }
+        x->digits = w;
+        x->exponent = exponent;
+        return p;
+    }
+
+    /* Exact where digits and power are exact in a double (Clinger 1990). */
+    static inline int streamlearn_near_decimal(const streamlearn_decimal *d, double *x) {
+        if (d->whole || d->digits == 0) *x = (double)d->digits;
+        else if (d->digits >> 53 || d->exponent < -22 || d->exponent > 22) return 0;
+        else if (d->exponent < 0) *x = (double)d->digits / streamlearn_tens[-d->exponent];
+        else *x = (double)d->digits * streamlearn_tens[d->exponent];
+        return 1;
+    }
+
+    #define STREAMLEARN_ONES 0x0101010101010101u
+    #define STREAMLEARN_HIGHS 0x8080808080808080u
+
+    /* Where a JSON string stops being plain ASCII: its quote, an escape, a control character, a
+       byte of a longer character. */
+    static inline const char *streamlearn_scan_plain(const char *p, const char *end) {
+    #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        while (end - p >= 8) {
+            uint64_t x, quote, escape, found;
+            memcpy(&x, p, 8);
+            quote = x ^ (STREAMLEARN_ONES * '"');
+            escape = x ^ (STREAMLEARN_ONES * '\\\\');
+            found = ((quote - STREAMLEARN_ONES) & ~quote) | ((escape - STREAMLEARN_ONES) & ~escape)
+                | ((x - STREAMLEARN_ONES * 0x20) & ~x) | x;
+            found &= STREAMLEARN_HIGHS;
+            if (found) return p + (__builtin_ctzll(found) >> 3);
+            p += 8;
+        }
+    #endif
+        while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"'
+               && *p != '\\\\') p++;
+        return p;
+    }
+
+    /* How long the character at p is that takes more than one byte; 0: no UTF-8. */
+    static inline int streamlearn_utf8(const char *at, const char *end) {
+        const unsigned char *p = (const unsigned char *)at;
+        ptrdiff_t left = end - at;
+        unsigned a = p[0];
+        if (a >= 0xc2 && a <= 0xdf && left >= 2 && (p[1] & 0xc0) == 0x80) return 2;
+        if (a >= 0xe0 && a <= 0xef && left >= 3 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80
+            && (a != 0xe0 || p[1] >= 0xa0) && (a != 0xed || p[1] <= 0x9f)) return 3;
+        if (a >= 0xf0 && a <= 0xf4 && left >= 4 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80
+            && (p[3] & 0xc0) == 0x80 && (a != 0xf0 || p[1] >= 0x90)
+            && (a != 0xf4 || p[1] <= 0x8f)) return 4;
+        return 0;
+    }
+    """
+    ctypedef struct Decimal "streamlearn_decimal":
+        uint64_t digits
+        long exponent
+        bint negative
+        bint whole  # written without point and power
+    const char* scan_decimal "streamlearn_scan_decimal"(
+        const char* p, Decimal* x, bint loose) noexcept nogil
+    bint near_decimal "streamlearn_near_decimal"(const Decimal* d, double* x) noexcept nogil
+    const char* scan_plain "streamlearn_scan_plain"(
+        const char* p, const char* end) noexcept nogil
+    int utf8_length "streamlearn_utf8"(const char* p, const char* end) noexcept nogil
+
+
+cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
+    """The double next to a decimal, ties to even; False: too far out to say here."""
+    if not near_decimal(d, x) and not far_decimal(d.digits, d.exponent, x):
+        return False
+    if d.negative and not (d.whole and d.digits == 0):
+        x[0] = -x[0]
+    return True

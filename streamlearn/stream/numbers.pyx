@@ -1,0 +1,120 @@
+"""Decimals to doubles, to the last bit (Lemire, Number parsing at a gigabyte per second, 2021).
+
+What is neither near nor in the table of powers here, or falls between two doubles in a way that
+128 bits do not tell, is left to who asked.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+cdef enum:
+    LEAST = -64  # powers of ten in the table
+    MOST = 64
+
+cdef uint64_t[MOST - LEAST + 1] HIGH
+cdef uint64_t[MOST - LEAST + 1] LOW
+
+
+def power_of_five(power):
+    """128 bits of 5**power, the highest one set: truncated, of negative powers rounded up.
+
+    >>> hex(power_of_five(0)), hex(power_of_five(-1))
+    ('0x80000000000000000000000000000000', '0xcccccccccccccccccccccccccccccccd')
+    """
+    if power >= 0:
+        five = 5 ** power
+        shift = 128 - five.bit_length()
+        return five << shift if shift >= 0 else five >> -shift
+    five = 5 ** -power
+    bits = five.bit_length()
+    # enough bits that the quotient has 128, and one more where the power is exact in none
+    found = (1 << (bits + 127 if power >= -27 else 2 * bits + 128)) // five + 1
+    while found.bit_length() > 128:
+        found >>= 1
+    return found
+
+
+for _q in range(LEAST, MOST + 1):
+    _power = power_of_five(_q)
+    HIGH[_q - LEAST] = _power >> 64
+    LOW[_q - LEAST] = _power & ((1 << 64) - 1)
+
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define streamlearn_leading_zeros(x) __builtin_clzll(x)
+    #else
+    static inline int streamlearn_leading_zeros(uint64_t x) {
+        int n = 0;
+        while (!(x >> 63)) { x <<= 1; n++; }
+        return n;
+    }
+    #endif
+    static inline uint64_t streamlearn_product(uint64_t a, uint64_t b, uint64_t *high) {
+    #if defined(__SIZEOF_INT128__)
+        unsigned __int128 r = (unsigned __int128)a * b;
+        *high = (uint64_t)(r >> 64);
+        return (uint64_t)r;
+    #else
+        uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+        uint64_t ll = al * bl, lh = al * bh, hl = ah * bl, hh = ah * bh;
+        uint64_t mid = (ll >> 32) + (uint32_t)lh + (uint32_t)hl;
+        *high = hh + (lh >> 32) + (hl >> 32) + (mid >> 32);
+        return a * b;
+    #endif
+    }
+    """
+    int leading_zeros "streamlearn_leading_zeros"(uint64_t x) noexcept nogil
+    uint64_t product "streamlearn_product"(uint64_t a, uint64_t b, uint64_t* high) noexcept nogil
+
+
+cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil:
+    """digits * 10**exponent, digits > 0; False: not in reach of the table, or not to be told."""
+    cdef uint64_t high, low, second, mantissa, bits
+    cdef int zeros, upper
+    cdef int64_t power
+    if exponent < LEAST or exponent > MOST:
+        return False
+    zeros = leading_zeros(digits)
+    digits <<= zeros
+    low = product(digits, HIGH[exponent - LEAST], &high)
+    if (high & 0x1FF) == 0x1FF:  # the bits below the 55 that count could carry
+        product(digits, LOW[exponent - LEAST], &second)
+        low += second
+        if low < second:
+            high += 1
+        if low == 0xFFFFFFFFFFFFFFFFULL and not -27 <= exponent <= 55:
+            return False
+    upper = <int>(high >> 63)
+    mantissa = high >> (upper + 9)
+    # floor(log2(10**exponent)) by multiplication, and the bias
+    power = (<int64_t>217706 * exponent >> 16) + 63 + upper - zeros + 1023
+    if power <= 0 or power >= 2046:
+        return False
+    if low <= 1 and -4 <= exponent <= 23 and (mantissa & 3) == 1:
+        if mantissa << (upper + 9) == high:  # just between two: to the even one
+            mantissa &= ~<uint64_t>1
+    mantissa = (mantissa + (mantissa & 1)) >> 1
+    if mantissa >> 53:
+        mantissa = <uint64_t>1 << 52
+        power += 1
+    bits = (mantissa & ((<uint64_t>1 << 52) - 1)) | <uint64_t>power << 52
+    memcpy(x, &bits, 8)
+    return True
+
+
+def parse(text):
+    """The double that a decimal stands for; None if it cannot be told here.
+
+    >>> parse(b"0.30000000000000004"), parse(b"1e400"), parse(b"-12")
+    (0.30000000000000004, None, -12.0)
+    """
+    cdef Decimal d
+    cdef double x = 0.0
+    cdef bytes given = text
+    cdef const char* first = given
+    cdef const char* end = scan_decimal(first, &d, False)
+    if end == NULL or end - first != len(given) or not double_of(&d, &x):
+        return None
+    return x

@@ -1,0 +1,354 @@
+"""JSON read straight from bytes: the same rows as through Python objects, or refused as those."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import struct
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamlearn as sl
+from streamlearn.errors import BadEvent
+from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
+from streamlearn.stream.clicks import KINDS
+from streamlearn.stream.numbers import parse
+
+EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
+INTERACTIONS = (("a", "b"), ("b.a", "c"))
+FIELDS = [
+    Fields(),
+    Fields(label="a", weight="b", id="c", time="d"),
+    Fields(label="b.a", weight="b.b", exclude=("a", "b.c"), time_unit="ms"),
+    Fields(label="a", include=("b.a", "c"), positive=("x", 1)),
+    Fields(label="a", labels=("x", "y", 1, True), weight="w", id="b.a"),
+]
+
+
+class Slow:
+    """What a record means: msgspec's objects, read like any event."""
+
+    def __init__(self, reader: Any, fields: Fields) -> None:
+        self.reader, self.fields = reader, fields
+
+    def outcome(self, record: bytes) -> Any:
+        """The event of a record; None if it is refused."""
+        try:
+            return self.read(msgspec.json.decode(record))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        except (BadEvent, AttributeError):
+            return None
+
+    def read(self, event: Any) -> Any:
+        features, roles = self.fields.split(event)
+        weight = roles.get("weight")
+        weight = 1.0 if weight is None else weight
+        if isinstance(weight, bool | str | list | dict) or not 0 <= weight < math.inf:
+            raise BadEvent("weight")
+        try:
+            weight = float(weight)
+        except OverflowError:
+            raise BadEvent("weight") from None
+        label = roles.get("label")
+        if isinstance(label, list | dict):
+            raise BadEvent("label")
+        if label is not None and self.fields.labels is not None and label not in self.fields.labels:
+            raise BadEvent("label")
+        if label is not None and self.fields.positive is not None:
+            label = label in self.fields.positive
+        key = roles.get("id")
+        if isinstance(key, bool | float | list | dict):
+            raise BadEvent("id")
+        time = roles.get("time")
+        if isinstance(time, bool | str | list | dict):
+            raise BadEvent("time")
+        if isinstance(time, int) and abs(time) > 10**300:
+            raise BadEvent("time")
+        moment = math.nan if time is None else time * (1e-3 if self.fields.time_unit == "ms" else 1)
+        grow = label is not None and weight != 0.0
+        row = self.reader.read_event(features, grow)
+        if weight == 0.0 and isinstance(label, str):
+            label = "either"
+        return bits(row), label, weight, None if key is None else str(key).encode(), moment
+
+
+def bits(row: list[tuple[int, float]]) -> list[tuple[int, bytes]]:
+    return [(slot, struct.pack("d", value)) for slot, value in row]
+
+
+def compare(records: list[bytes], fields: Fields, reader: Any) -> None:
+    """Both ways, one after another, from the same reader's start."""
+    slow, quick = Slow(reader.fresh(), fields), JSONDecoder(reader.fresh(), fields)
+    outcomes = [slow.outcome(record) for record in records]
+    events = Events()
+    quick.decode(records, events)
+    assert quick.reader.state() == slow.reader.state()
+    good = [i for i, outcome in enumerate(outcomes) if outcome is not None]
+    assert events.index.tolist() == good
+    assert [i for i, _, _ in events.bad] == [
+        i for i, outcome in enumerate(outcomes) if outcome is None
+    ]
+    for k, i in enumerate(good):
+        row, label, weight, key, moment = outcomes[i]
+        assert bits(events.row_of(k)) == row
+        assert events.weights[k] == weight
+        assert events.id_of(k) == key
+        if label != "either":
+            assert events.label_of(k) == label
+            assert type(events.label_of(k)) is type(label)
+        assert np.array_equal(events.times[k], moment, equal_nan=True)
+
+
+texts = st.one_of(st.sampled_from(["a", "b", "c", "d", "w", "x", ""]), st.text(max_size=6))
+numbers = st.one_of(
+    st.booleans(),
+    st.integers(-3, 3),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([2**63, -(2**63), 2**64, 10**400, 1e308, 5e-324, 2**53 + 1, 0.1, -0.0]),
+)
+values = st.recursive(
+    st.one_of(st.none(), numbers, texts, st.lists(st.one_of(texts, st.none()), max_size=12)),
+    lambda inner: st.one_of(st.dictionaries(texts, inner, max_size=4), st.lists(inner, max_size=3)),
+    max_leaves=12,
+)
+events = st.dictionaries(texts, values, max_size=6)
+shapes = st.sampled_from([True, False])
+
+
+def written(event: Any, ascii_only: bool, rng: random.Random) -> bytes:
+    """The event as JSON, with blanks here and there."""
+    text = json.dumps(
+        event, ensure_ascii=ascii_only, separators=rng.choice([(",", ":"), (" , ", ": ")])
+    )
+    return (rng.choice(["", " ", "\n\t"]) + text + rng.choice(["", "\r\n"])).encode()
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids=range(len(FIELDS)))
+@EXAMPLES
+@given(st.lists(events, min_size=1, max_size=4), shapes, st.integers(0, 9))
+def test_any_event(fields: Fields, batch: list[Any], ascii_only: bool, seed: int) -> None:
+    rng = random.Random(seed)
+    records = [written(event, ascii_only, rng) for event in [*batch, *batch]]
+    compare(records, fields, sl.Names(INTERACTIONS))
+    compare(records, fields, sl.Hashing(6))
+
+
+@pytest.mark.parametrize("fields", FIELDS[:2], ids=range(2))
+@EXAMPLES
+@given(
+    st.lists(events, min_size=1, max_size=3),
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.integers(0, 2), st.binary(max_size=3)), max_size=3
+    ),
+)
+def test_any_damage(fields: Fields, batch: list[Any], damage: list[tuple[int, int, bytes]]) -> None:
+    records = []
+    for event in batch:
+        record = written(event, False, random.Random(0))
+        records.append(record)
+        for where, length, new in damage:
+            at = where % (len(record) + 1)
+            record = record[:at] + new + record[at + length :]
+            if record[:1] != b"\0":
+                records.append(record)
+    compare(records, fields, sl.Names())
+
+
+@EXAMPLES
+@given(st.lists(st.binary(max_size=20), max_size=4))
+def test_any_bytes(records: list[bytes]) -> None:
+    compare([record for record in records if record[:1] != b"\0"], Fields(), sl.Names())
+
+
+def test_usual_records_need_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamlearn.stream.json.msgspec", None)
+    found = Events()
+    for kind in KINDS:
+        stream = Clicks(kind)
+        found = Events()
+        JSONDecoder(sl.Names(), Fields(label=stream.label, id="id")).decode(
+            stream.values(0, 500), found
+        )
+        assert len(found) == 500
+    usual = b'{ "\\u00fc": "\\ud83d\\ude00", "x": {"y": [ "z", null ], "v": {}}, "w": -1.25e-3 }\n'
+    JSONDecoder(sl.Names(), Fields(exclude=("x.v",))).decode([usual], found := Events())
+    assert len(found) == 1
+
+
+# fmt: off
+ODD = [
+    b"",
+    b" ",
+    b"null",
+    b"[]",
+    b"1",
+    b'"a"',
+    b"{}",
+    b" {} ",
+    b"{} x",
+    b"{}\0",
+    b"\xef\xbb\xbf{}",
+    b'{"a":1,"a":2}',
+    b'{"a":1,"b":2,"a":3}',
+    b'{"a":{"b":1,"b":2}}',
+    b'{"a.b":1,"a":{"b":2}}',
+    b'{"a":1',
+    b'{"a"',
+    b'{"a":',
+    b'{"a":"',
+    b'{"a":"\\',
+    b'{"a":"\\u',
+    b'{"a":"\\u12',
+    b"{",
+    b'{"a":NaN}',
+    b'{"a":Infinity}',
+    b'{"a":-Infinity}',
+    b'{"a":1e400}',
+    b'{"a":-1e400}',
+    b'{"a":1e-400}',
+    b'{"a":01}',
+    b'{"a":1.}',
+    b'{"a":.5}',
+    b'{"a":+1}',
+    b'{"a":-}',
+    b'{"a":1e}',
+    b'{"a":1e+}',
+    b'{"a":-0}',
+    b'{"a":-0.0}',
+    b'{"a":0e9999999999}',
+    b'{"a":1E5}',
+    b'{"a":1e+5}',
+    b'{"a":12345678901234567890}',
+    b'{"a":123456789012345678901234567890}',
+    b'{"a":1' + b"0" * 400 + b"}",
+    b'{"a":0.' + b"0" * 400 + b"1}",
+    b'{"a":1.' + b"1" * 400 + b"}",
+    b'{"a":"\\ud83d\\ude00"}',
+    b'{"a":"\\ud83d"}',
+    b'{"a":"\\ude00"}',
+    b'{"a":"\\ud83dx"}',
+    b'{"a":"\\ud83d\\u0041"}',
+    b'{"a":"\xff"}',
+    b'{"a":"\xed\xa0\x80"}',
+    b'{"a":"\xc0\x80"}',
+    b'{"a":"\xf4\x90\x80\x80"}',
+    b'{"a":"\xe2\x82"}',
+    b'{"\xff":1}',
+    b'{"a":"\x01"}',
+    b'{"a":"\x7f"}',
+    b'{"a":"\\u0000"}',
+    b'{"\\u0061":1,"a":2}',
+    b'{"\\u0062":1,"a":2}',
+    b'{"a":"\\/\\b\\f\\n\\r\\t\\"\\\\"}',
+    b'{"a":"\\x"}',
+    b'{"a":tru}',
+    b'{"a":truex}',
+    b'{"a":nul}',
+    b'{"a":[1]}',
+    b'{"a":["x",1]}',
+    b'{"a":[["x"]]}',
+    b'{"a":["x",null,"x","y"]}',
+    b'{"a":[,]}',
+    b'{"a":["x",]}',
+    b'{"a":[]}',
+    b'{"a":[ ]}',
+    b'{"a":1,}',
+    b"{,}",
+    b'{"a" :\t1 ,\n"b":2\r}',
+    b"{a:1}",
+    b"{'a':1}",
+    b'{"a":1}{"a":1}',
+    b'{"a":{}}',
+    b'{"":1}',
+    b'{"":{"":"x"}}',
+    b'{"=":"=","==":"x"}',
+    b'{"a":"x","a=x":1}',
+    b'{"a":1e308,"a":1e308}',
+    b'{"f=x":1e308,"f":{"":1}}',
+    b'{"a":{"b":1e308},"a.b":1e308}',
+    b'{"a":"' + b"y" * 100_000 + b'"}',
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids=range(len(FIELDS)))
+def test_odd_records(fields: Fields) -> None:
+    compare(ODD, fields, sl.Names())
+    compare(ODD[::-1], fields, sl.Hashing(4, INTERACTIONS))
+
+
+@pytest.mark.parametrize("depth", [1, 31, 32, 33, 34, 500, 100_000])
+@pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[2], FIELDS[3]], ids=range(3))
+def test_depth(depth: int, fields: Fields) -> None:
+    for head in (b'{"a":', b'{"b":', b'{"z":'):
+        compare([head * depth + b"1" + b"}" * depth, b'{"a":' + b"[" * depth], fields, sl.Names())
+
+
+def test_lists_of_many_strings() -> None:
+    rng = random.Random(3)
+    for size in (7, 8, 9, 10, 50, 2047, 2048, 2049, 5000):
+        batch = [{"a": [f"w{rng.randrange(size)}" for _ in range(size)], "b": ["x", "x"]}]
+        compare([msgspec.json.encode(event) for event in [*batch, *batch]], Fields(), sl.Names())
+
+
+def test_many_keys_are_forgotten_again() -> None:
+    names = sl.Names()
+    decoder, found = JSONDecoder(names, Fields(label=None), grow_always=True), Events()
+    for start in range(0, 140_000, 1000):
+        found.clear()
+        record = {f"k{i}": 1.0 for i in range(start, start + 1000)}
+        decoder.decode([msgspec.json.encode(record)], found)
+        assert found.row_of(0) == [(i, 1.0) for i in range(start, start + 1000)]
+
+
+def test_bad_records_name_the_field_and_the_remedy() -> None:
+    found = Events()
+    decoder = JSONDecoder(sl.Names(), Fields(weight="w", id="i", time="t", labels=("x",)))
+    records = [
+        b'{"label":"z"}', b'{"w":-1}', b'{"w":"1"}', b'{"i":1.5}', b'{"t":"noon"}', b'{"a":[1]}',
+        b'{"a":1e999}', b"null", b"\0\0\0\0\1\2\3", b'\0\0\0\0\1{"a":1,"label":"x"}', b'{"t":true}',
+        b'{"t":"2026-11-18T15:00:00Z"}', b'{"i":"caf\xc3\xa9"}', b'{"label":["x"]}', b"\0",
+    ]  # fmt: skip
+    decoder.decode([*records, None], found)
+    assert [(i, field) for i, field, _ in found.bad] == [
+        (0, "label"), (1, "w"), (2, "w"), (3, "i"), (4, "t"), (5, "a"), (6, None), (7, None),
+        (8, None), (10, "t"), (13, "label"), (14, None),
+    ]  # fmt: skip
+    assert "declared" in found.bad[0][2]
+    assert "decoder of your own" in found.bad[8][2]
+    assert (found.tombstones, found.records) == (1, 16)
+    assert found.index.tolist() == [9, 11, 12]
+    assert found.times.tolist()[1] == 1795014000.0
+    assert found.ids[2] == "café".encode()
+
+
+def test_weight_zero_and_no_label_add_no_names() -> None:
+    names, found = sl.Names(), Events()
+    decoder = JSONDecoder(names, Fields(weight="w"))
+    decoder.decode([b'{"a":1}', b'{"b":1,"label":null}', b'{"c":1,"label":1,"w":0}'], found)
+    assert (names.size, len(found)) == (0, 3)
+    JSONDecoder(names, Fields(), grow_always=True).decode([b'{"a":1}'], Events())
+    assert names.names() == ["a"]
+
+
+@EXAMPLES
+@given(
+    st.one_of(
+        st.floats(allow_nan=False, allow_infinity=False).map(repr),
+        st.from_regex(
+            r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
+        ),
+    )
+)
+def test_decimals_to_the_last_bit(text: str) -> None:
+    got = parse(text.encode())
+    if got is not None:
+        assert got == (float(text) if set(text) & set(".eE") else float(int(text)))
