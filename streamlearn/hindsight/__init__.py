@@ -5,6 +5,7 @@ from streamlearn.hindsight.problem import Objective, Problem
 from streamlearn.hindsight.risk import Risk, RowRisk, SerialRisk, ShardedRisk
 from streamlearn.hindsight.solution import Progress, Solution, Step
 from streamlearn.hindsight.solve import solve
+from streamlearn.hindsight.spectral import SpectralBound, spectral_bound
 
 __all__ = [
     "METHODS",
@@ -17,6 +18,8 @@ __all__ = [
     "SerialRisk",
     "ShardedRisk",
     "Solution",
+    "SpectralBound",
     "Step",
     "solve",
+    "spectral_bound",
 ]

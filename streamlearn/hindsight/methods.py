@@ -77,6 +77,11 @@ def weighing(penalty: Penalty) -> bool:
     return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
 
 
+def curved(penalty: Penalty) -> bool:
+    """L2 and ElasticNet with l2 > 0."""
+    return weighing(penalty) and penalty.l2 > 0.0
+
+
 _TABLE = (
     Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
     Method(
@@ -87,6 +92,15 @@ _TABLE = (
         weighing,
         losses="smooth losses",
         penalties="L1, L2 or ElasticNet of a strength > 0",
+    ),
+    Method(
+        "sdca",
+        "sdca",
+        "sdca",
+        scalar,
+        curved,
+        losses="losses of one output",
+        penalties="L2 and ElasticNet with l2 > 0",
     ),
 )
 

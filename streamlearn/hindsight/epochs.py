@@ -1,0 +1,138 @@
+"""The epochs of SDCA at one intercept: where they start, and when the gap is measured."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from streamlearn.hindsight._dual import Dual
+from streamlearn.hindsight._sdca import Batches, Steps
+from streamlearn.hindsight.spectral import beta, unit_norm
+from streamlearn.losses import Loss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.frames import Array
+    from streamlearn.hindsight.problem import Problem
+
+CHUNK = 1 << 20  # numbers between two looks at Ctrl-C: some milliseconds
+ROUNDING = 1e-14  # of a gap, relative to the sums whose difference it is
+GROWTH = 2  # of the number of epochs after which the gap is measured unasked
+SHARES = (*(0.5**k for k in range(8)), 0.0)
+
+
+class Measured(NamedTuple):
+    """P at w, and D at a dual point whose slopes have the mean `slope`."""
+
+    epoch: int
+    w: Array
+    primal: float
+    dual: float
+    slope: float
+
+
+class Epochs:
+    """The dual variables of a problem, moved by whole epochs."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        batch: int,
+        update: str,
+        average: bool,
+        seed: int,
+        limit: int,
+    ) -> None:
+        self.problem = problem
+        self.limit = limit
+        self.done = 0
+        loss, penalty = problem.loss, problem.penalty
+        if not isinstance(loss, Loss):
+            raise ValueError(f"sdca takes losses of one output, not {loss!r}")
+        parts = (problem.matrix, loss, problem.y, problem.weights, penalty.l1, penalty.l2)
+        live = int(np.count_nonzero(problem.weights))
+        batch = min(batch, live)
+        self.ascent: Steps | Batches
+        if batch == 1:
+            self.ascent = Steps(*parts, seed=seed, averaged=average)
+        else:
+            ceiling = 1.0 if update == "naive" else beta(batch, live, unit_norm(problem.matrix))
+            self.ascent = Batches(
+                *parts, size=batch, update=update, ceiling=ceiling, seed=seed, averaged=average
+            )
+        self._twin = Dual(*parts) if average else None
+        self._opened = 0
+        entries = getattr(problem.X, "nnz", problem.rows * problem.features)
+        self._chunk = max(1, CHUNK * problem.rows // max(entries, problem.rows))
+        self._trust = 0.5  # the last gap that was measured, as a share of what the sample said
+
+    def climb(self, gap: float, note: Callable[[Measured], bool]) -> None:
+        """Epochs until P - D <= gap, or `note` says so, or the limit is reached."""
+        best, bound = math.inf, -math.inf
+        began, unasked = self.done, self.done + 1
+        while self.done < self.limit:
+            self.done += 1
+            self._epoch()
+            wanted = self._trust * self.ascent.estimate <= gap
+            if not wanted and self.done < unasked and self.done < self.limit:
+                continue
+            unasked = began + GROWTH * (self.done - began)
+            found = self._measure()
+            if not (math.isfinite(found.primal) and math.isfinite(found.dual)):
+                return  # beyond what a double can say: it would not become better
+            best, bound = min(best, found.primal), max(bound, found.dual)
+            if self.ascent.estimate > 0.0:
+                self._trust = min(max((best - bound) / self.ascent.estimate, 0.01), 1.0)
+            rounding = ROUNDING * (abs(best) + abs(bound))
+            if note(found) or best - bound <= max(gap, rounding):
+                return
+
+    def _epoch(self) -> None:
+        self.ascent.begin()
+        while not self.ascent.run(self._chunk):
+            pass
+
+    def _measure(self) -> Measured:
+        """P and D; the better of two of each, if duals are averaged."""
+        found = self._values(self.ascent)
+        if self._twin is None:
+            return found
+        self._twin.duals = self.ascent.averages()
+        self._twin.move_offset(self.ascent.offset)
+        self._pass(self._twin.rebuild)
+        mean = self._values(self._twin)
+        if self.done >= 2 * self._opened:
+            self.ascent.open_average()
+            self._opened = self.done
+        upper = min(found, mean, key=lambda each: each.primal)
+        lower = max(found, mean, key=lambda each: each.dual)
+        return Measured(self.done, upper.w, upper.primal, lower.dual, lower.slope)
+
+    def _values(self, dual: Dual) -> Measured:
+        self._pass(dual.measure)
+        return Measured(self.done, dual.w, *dual.values(), dual.slope)
+
+    def _pass(self, part: Callable[[int, int], None]) -> None:
+        """A pass over the rows that can be interrupted."""
+        for first in range(0, self.problem.rows, self._chunk):
+            part(first, min(first + self._chunk, self.problem.rows))
+
+    def start(self, w: Array, t: float, known: Array) -> None:
+        """Duals: those known of the first rows, slopes at `w` and the intercept t for the others.
+
+        Slopes at a kink say little, so the share of the duals is taken that makes D largest.
+        """
+        ascent = self.ascent
+        ascent.move_offset(t)
+        self._pass(lambda first, stop: ascent.follow(first, stop, w))
+        ascent.duals = np.concatenate([known, ascent.duals[len(known) :]])[: self.problem.rows]
+        ascent.admit()
+        self._pass(ascent.rebuild)
+        share = max(SHARES, key=ascent.value_of_share)
+        if share < 1.0:
+            ascent.duals = share * ascent.duals
+            self._pass(ascent.rebuild)
