@@ -59,7 +59,6 @@ cdef class Dual:
     @duals.setter
     def duals(self, values):
         self.table[:, 0] = values
-        self.idles[:] = 0
 
     def averages(self):
         """The mean of a over the iterations since `open_average`: 002 (21)."""
@@ -124,15 +123,16 @@ cdef class Dual:
                 x = self.example + i
                 x.dual = self.loss.slope_at(self.rows.dot(i, weight) + self.offset, x.label)
 
-    def admit(self):
-        """Duals whose conjugate is infinite, which no slope of the loss can be, become 0."""
+    def admit(self, instead):
+        """Duals whose conjugate is infinite, as that of no slope is, become those of `instead`."""
+        cdef const double* other = <const double*><size_t>instead.ctypes.data
         cdef Py_ssize_t i
         cdef Example* x
         with nogil:
             for i in range(self.n):
                 x = self.example + i
                 if not self.conjugate_at(x.dual, x.label) < INFINITY:
-                    x.dual = 0.0
+                    x.dual = other[i]
 
     def value_of_share(self, double share):
         """D(share a), where v is that of a."""

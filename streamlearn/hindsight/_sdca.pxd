@@ -6,7 +6,7 @@ from streamlearn.hindsight._dual cimport Dual
 cdef class Ascent(Dual):
     cdef object orders
     cdef int* order
-    cdef Py_ssize_t active, at, kept
+    cdef Py_ssize_t active, at
     cdef unsigned long long state
     cdef double sampled, sampled_weight, visited_weight
     cdef Py_ssize_t below(self, Py_ssize_t n) noexcept nogil

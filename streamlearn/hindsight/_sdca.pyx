@@ -39,13 +39,15 @@ cdef class Ascent(Dual):
         self.orders = np.empty(self.n, dtype=np.int32)
         self.order = <int*><size_t>self.orders.ctypes.data
 
-    def begin(self):
-        """A new epoch over the examples that are awake, in a new order."""
+    def begin(self, bint again=False):
+        """A new epoch over the examples that are awake, in a new order or in the last one again."""
+        self.at = 0
+        self.sampled = self.sampled_weight = self.visited_weight = 0.0
+        if again:
+            return
         awake = np.flatnonzero((self.idles < PATIENCE) & (self.table[:, 2] > 0.0))
         self.active = len(awake)
         self.orders[: self.active] = awake
-        self.at = self.kept = 0
-        self.sampled = self.sampled_weight = self.visited_weight = 0.0
         cdef Py_ssize_t k, other
         cdef int i
         with nogil:
@@ -119,9 +121,8 @@ cdef class Steps(Ascent):
                 dual = self.loss.implicit_at(p + x.bend * x.dual, x.label, x.bend)
                 self.clock += 1
                 if dual == x.dual:
-                    self.idle[i] += 1
-                    if self.idle[i] >= PATIENCE:
-                        continue
+                    if self.idle[i] < PATIENCE:
+                        self.idle[i] += 1
                 else:
                     self.idle[i] = 0
                     self.add(i, x.weight * (x.dual - dual) / self.l2)

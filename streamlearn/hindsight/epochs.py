@@ -9,6 +9,7 @@ import numpy as np
 
 from streamlearn.hindsight._dual import Dual
 from streamlearn.hindsight._sdca import Batches, Steps
+from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.spectral import beta, unit_norm
 from streamlearn.losses import Loss
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20  # numbers between two looks at Ctrl-C: some milliseconds
 ROUNDING = 1e-14  # of a gap, relative to the sums whose difference it is
+PLAIN = 20  # epochs before extrapolation is tried
 GROWTH = 2  # of the number of epochs after which the gap is measured unasked
 SHARES = (*(0.5**k for k in range(8)), 0.0)
 
@@ -65,7 +67,11 @@ class Epochs:
                 *parts, size=batch, update=update, ceiling=ceiling, seed=seed, averaged=average
             )
         self._twin = Dual(*parts) if average else None
+        # naive batches stay as the paper has them; means are those of plain iterations
+        self._leaps = update != "naive" and not average
         self._opened = 0
+        self._count = 0  # epochs at this intercept
+        self._points: list[Array] = []
         entries = getattr(problem.X, "nnz", problem.rows * problem.features)
         self._chunk = max(1, CHUNK * problem.rows // max(entries, problem.rows))
         self._trust = 0.5  # the last gap that was measured, as a share of what the sample said
@@ -74,6 +80,7 @@ class Epochs:
         """Epochs until P - D <= gap, or `note` says so, or the limit is reached."""
         best, bound = math.inf, -math.inf
         began, unasked = self.done, self.done + 1
+        self._count, self._points = 0, []
         while self.done < self.limit:
             self.done += 1
             self._epoch()
@@ -92,9 +99,28 @@ class Epochs:
                 return
 
     def _epoch(self) -> None:
-        self.ascent.begin()
+        """An epoch; after many, some in one and the same order and a leap to where they lead."""
+        leaping = self._leaps and self._count >= PLAIN
+        self.ascent.begin(again=leaping and bool(self._points))
         while not self.ascent.run(self._chunk):
             pass
+        self._count += 1
+        if leaping:
+            self._points.append(self.ascent.duals)
+            if len(self._points) == POINTS:
+                self._leap()
+                self._points = []
+
+    def _leap(self) -> None:
+        """To the extrapolated duals, if D is larger there."""
+        ascent, last = self.ascent, self._points[-1]
+        before = ascent.value_of_share(1.0)
+        ascent.duals = extrapolated(self._points)
+        ascent.admit(last)
+        self._pass(ascent.rebuild)
+        if not ascent.value_of_share(1.0) > before:
+            ascent.duals = last
+            self._pass(ascent.rebuild)
 
     def _measure(self) -> Measured:
         """P and D; the better of two of each, if duals are averaged."""
@@ -130,7 +156,7 @@ class Epochs:
         ascent.move_offset(t)
         self._pass(lambda first, stop: ascent.follow(first, stop, w))
         ascent.duals = np.concatenate([known, ascent.duals[len(known) :]])[: self.problem.rows]
-        ascent.admit()
+        ascent.admit(np.zeros(self.problem.rows))
         self._pass(ascent.rebuild)
         share = max(SHARES, key=ascent.value_of_share)
         if share < 1.0:

@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 
 from streamlearn.hindsight import METHODS, Problem, solve
 from streamlearn.hindsight._sdca import Batches, Steps
+from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.outside import Lines
 from streamlearn.hindsight.sdca import DualSolution
 from streamlearn.losses import Exponential, Hinge, Logistic, Poisson, Squared
@@ -52,7 +53,7 @@ def equal_pair(**options: Any) -> DualSolution:
 
 
 def test_naive_batches_swing_between_two_points() -> None:
-    for epochs in range(1, 9):
+    for epochs in (*range(1, 9), 60, 61):
         found = equal_pair(update="naive", max_iter=epochs)
         np.testing.assert_array_equal(found.dual, [-1.0, -1.0] if epochs % 2 else [0.0, 0.0])
         assert found.lower_bound == 0.0
@@ -340,6 +341,27 @@ def test_refused_penalties(penalty: Any) -> None:
     assert "sdca" in METHODS
     with pytest.raises(ValueError, match="sdca takes L2 and ElasticNet with l2 > 0"):
         sdca(np.ones((2, 1)), [1, -1], Hinge(), penalty)
+
+
+# -- the leaps ----------------------------------------------------------------------------------
+
+
+def test_extrapolation_of_a_linear_map_is_its_fixed_point() -> None:
+    rng = np.random.default_rng(0)
+    rate, fixed = np.linspace(0.3, 0.9, 3), rng.normal(size=3)
+    points = [rng.normal(size=3)]
+    for _ in range(POINTS - 1):
+        points.append(fixed + rate * (points[-1] - fixed))
+    assert np.linalg.norm(extrapolated(points) - fixed) < 1e-2 * np.linalg.norm(points[-1] - fixed)
+    still = [fixed] * POINTS
+    np.testing.assert_array_equal(extrapolated(still), fixed)
+
+
+def test_leaps_save_epochs() -> None:
+    X, y = classes(60)
+    plain = sdca(X, y, Squared(), L2(1e-3), gap=1e-7, average=True, max_iter=3_000)
+    leaping = sdca(X, y, Squared(), L2(1e-3), gap=1e-7)
+    assert leaping.iterations < 0.5 * plain.iterations
 
 
 # -- the outer search ---------------------------------------------------------------------------

@@ -1,0 +1,36 @@
+"""Anderson extrapolation: where a sequence of epochs is heading.
+
+Epochs in one and the same order are nearly a linear map once the set of free duals is settled.
+The affine combination of their results whose steps cancel best is then far ahead of the last
+(Bertrand and Massias, Anderson acceleration of coordinate descent, AISTATS 2021).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.frames import Array
+
+POINTS = 6
+RIDGE = 1e-12  # relative: the steps become nearly parallel
+
+
+def extrapolated(points: Sequence[Array]) -> Array:
+    """Where `points`, each the image of the one before, seem to go.
+
+    >>> extrapolated([np.array([0.0, 8.0]), np.array([4.0, 4.0]), np.array([6.0, 2.0])]).round(6)
+    array([8., 0.])
+    """
+    steps = np.diff(points, axis=0)
+    products = steps @ steps.T
+    scale = float(np.trace(products))
+    if scale == 0.0:
+        return points[-1]
+    shares = np.linalg.solve(products / scale + RIDGE * np.eye(len(steps)), np.ones(len(steps)))
+    combined: Array = (shares / shares.sum()) @ np.array(points[1:])
+    return combined
