@@ -13,7 +13,7 @@ from streamlearn.calls import shown
 from streamlearn.classifier import LinearClassifier
 from streamlearn.cli import saved
 from streamlearn.cli.parsing import json_option, whole
-from streamlearn.cli.tables import cell, show, show_json
+from streamlearn.cli.tables import show, show_facts, show_json
 from streamlearn.features import Names
 
 if TYPE_CHECKING:
@@ -153,10 +153,3 @@ def contributions(model: Model, event: dict[str, Any], output: int) -> Iterator[
         yield {"feature": str(name), "value": value, "weight": weight, "adds": weight * value}
     weight = float(model._model.learner.intercepts()[output])  # noqa: SLF001
     yield {"feature": "(intercept)", "value": 1.0, "weight": weight, "adds": weight}
-
-
-def show_facts(facts: dict[str, Any]) -> None:
-    """Names and values, one a line."""
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        sys.stdout.write(f"{name:<{width}}  {cell(value)}\n")

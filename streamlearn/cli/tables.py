@@ -34,6 +34,13 @@ def finite(value: Any) -> Any:
     return value
 
 
+def show_facts(facts: Mapping[str, Any], before: str = "") -> None:
+    """Print names and values, one a line."""
+    width = max(map(len, facts))
+    lines = [f"{name:<{width}}  {cell(value)}\n" for name, value in facts.items()]
+    sys.stdout.write(before + "".join(lines))
+
+
 def show(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
     """Print rows, each of which maps the names of the columns to values."""
     console().print(table(rows, title))

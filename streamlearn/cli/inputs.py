@@ -1,0 +1,215 @@
+"""Files of events on the command line: the options are those of a configuration, and checked so."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from streamlearn.calls import split
+from streamlearn.daemon import config
+from streamlearn.daemon.config import ConfigError
+
+if TYPE_CHECKING:
+    from streamlearn.cli.parsing import Options
+
+SUFFIXES = {
+    "json": (".json", ".jsonl", ".ndjson"),
+    "csv": (".csv", ".tsv"),
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+    "vw": (".vw",),
+}
+PACKED = (".gz", ".zst")
+# options by the keys of the configuration that they stand for
+OPTIONS = {
+    "source.paths": "FILE",
+    "format.kind": "--format",
+    "format.label": "--label",
+    "format.positive": "--positive",
+    "format.weight": "--weight",
+    "format.id": "--id",
+    "format.include": "--include",
+    "format.exclude": "--exclude",
+    "format.interactions": "--interact",
+    "format.delimiter": "--delimiter",
+    "format.columns": "--columns",
+    "features.bits": "--hash",
+    "features.max_names": "--max-names",
+    "learner[0].task": "--regression",
+    "learner[0].model": "--model",
+    "learner[0].rule": "--rule",
+    "learner[0].loss": "--loss",
+    "learner[0].penalty": "--penalty",
+    "learner[0].average": "--average",
+    "learner[0].batch": "--batch",
+    "learner[0].seed": "--seed",
+}
+
+
+def format_arguments(parser: argparse.ArgumentParser, files: str = "+") -> None:
+    """Files, and how their lines become events."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs=files,
+        help="files or globs, plain, .gz or .zst; - is standard input",
+    )
+    group = parser.add_argument_group("format")
+    group.add_argument(
+        "--format",
+        choices=sorted(SUFFIXES),
+        help="what the lines are; the file's name tells if nothing is said",
+    )
+    group.add_argument("--label", metavar="FIELD", help="the field of the label (json, csv)")
+    group.add_argument(
+        "--positive",
+        metavar="VALUE",
+        type=config.value,
+        action="append",
+        help="the label's value that means true; all others mean false (may be repeated)",
+    )
+    group.add_argument("--weight", metavar="FIELD", help="the field of the event's weight")
+    group.add_argument("--id", metavar="FIELD", help="the field of the event's id")
+    group.add_argument("--include", metavar="A,B", type=listed, help="the features' fields; all")
+    group.add_argument("--exclude", metavar="A,B", type=listed, help="fields that are no features")
+    group.add_argument(
+        "--interact",
+        metavar="A,B",
+        type=listed,
+        action="append",
+        help="fields that make features together (may be repeated)",
+    )
+    group.add_argument("--delimiter", metavar="SIGN", help="between the values (csv)")
+    group.add_argument(
+        "--columns", metavar="A,B", type=listed, help="the columns of a file without a header (csv)"
+    )
+    group.add_argument(
+        "--on-bad",
+        choices=["refuse", "skip"],
+        default="refuse",
+        help="lines that cannot be read end the command (refuse), or are counted and left out",
+    )
+
+
+def listed(text: str) -> list[str]:
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def feature_arguments(parser: argparse.ArgumentParser) -> None:
+    """How names become slots."""
+    group = parser.add_argument_group("features")
+    group.add_argument(
+        "--hash", metavar="BITS", type=int, help="2^BITS slots by hash, instead of exact names"
+    )
+    group.add_argument("--max-names", metavar="N", type=int, help="most exact names")
+
+
+def learner_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is learnt."""
+    group = parser.add_argument_group("model")
+    group.add_argument("--model", metavar="CALL", help='a preset, "PegasosClassifier(l2=1e-4)"')
+    group.add_argument(
+        "--rule", metavar="CALL", help='"DualAveraging(gamma=5.0)"; the default needs no tuning'
+    )
+    group.add_argument("--loss", metavar="CALL", help='"Hinge()"; logistic, or squared')
+    group.add_argument("--penalty", metavar="CALL", help='"L1(1e-3)"; none')
+    group.add_argument("--regression", action="store_true", help="labels are numbers, no classes")
+    group.add_argument(
+        "--average", choices=["last", "uniform", "tail", "random"], help="which weights predict"
+    )
+    group.add_argument("--batch", metavar="N", type=int, help="events that make one step (1)")
+    group.add_argument("--seed", metavar="N", type=int, help='for --average random')
+
+
+def settings(
+    options: Options, learners: list[dict[str, Any]], known: dict[str, Any] | None = None
+) -> config.Config:
+    """The configuration that the options mean; `known` are values that they stand before."""
+    given = {
+        "format.kind": options.format or (known or {}).get("format.kind") or guess(options.files),
+        "format.label": options.label,
+        "format.positive": options.positive,
+        "format.weight": options.weight,
+        "format.id": options.id,
+        "format.include": options.include,
+        "format.exclude": options.exclude,
+        "format.interactions": options.interact,
+        "format.delimiter": options.delimiter,
+        "format.columns": options.columns,
+        "learner": learners or None,
+    }
+    if getattr(options, "hash", None) is not None:
+        given |= {"features.kind": "hashing", "features.bits": options.hash}
+    given["features.max_names"] = getattr(options, "max_names", None)
+    source: dict[str, Any] = {"kind": "file", "paths": options.files}
+    if "-" in options.files:
+        if len(options.files) > 1:
+            raise ValueError("standard input (-) is read alone, without files beside it")
+        source = {"kind": "stdin"}
+    said = {key: value for key, value in given.items() if value is not None}
+    try:
+        return config.parse("", "", {**(known or {}), **said, "source": source}, environ={})
+    except ConfigError as error:
+        raise ValueError(renamed(error)) from None
+
+
+def renamed(error: ConfigError) -> str:
+    """Problems of a configuration, as problems of options."""
+    lines = []
+    for path, text in error.problems:
+        key = next((key for key in OPTIONS if path == key or path.startswith(f"{key}[")), path)
+        lines.append(f"{OPTIONS.get(key, key)}: {text}")
+    return "; ".join(lines)
+
+
+def learner(options: Options) -> dict[str, Any]:
+    """The table of the learner that the options describe."""
+    given = {
+        "name": "model",
+        "task": "regression" if options.regression else None,
+        "model": options.model,
+        "rule": options.rule,
+        "loss": options.loss,
+        "penalty": options.penalty,
+        "average": options.average,
+        "batch": options.batch,
+        "seed": options.seed,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def learners(text: str, *, regression: bool) -> list[dict[str, Any]]:
+    """The tables of learners that are called one after the other, with commas between."""
+    task = "regression" if regression else "classification"
+    tables = []
+    for i, call in enumerate(split(text)):
+        name, _, _ = call.partition("(")
+        preset = name in config.models(task)
+        tables.append(
+            {"name": f"{i + 1}-{name}", "task": task, "model" if preset else "rule": call}
+        )
+    return tables
+
+
+def guess(files: list[str]) -> str:
+    """The format that the names of the files say."""
+    kinds = {kind_of(name) for name in files}
+    if len(kinds) > 1 or None in kinds:
+        raise ValueError(
+            f"what {', '.join(files)} holds does not follow from its name; "
+            f"say --format {'|'.join(sorted(SUFFIXES))}"
+        )
+    (kind,) = kinds
+    return str(kind)
+
+
+def kind_of(name: str) -> str | None:
+    """The format of one file; None: its name does not say.
+
+    >>> kind_of("data/clicks.jsonl.gz"), kind_of("a9a")
+    ('json', None)
+    """
+    for suffix in PACKED:
+        name = name.removesuffix(suffix)
+    found = [kind for kind, ends in SUFFIXES.items() if name.lower().endswith(ends)]
+    return found[0] if found else None

@@ -1,0 +1,75 @@
+"""A progress bar with rate and time left, where there is a terminal to show it on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from streamlearn.stream import Source
+
+
+class Bar:
+    """Shows on standard error how much of a source was read, if that is a terminal."""
+
+    def __init__(self, title: str, *, quiet: bool = False) -> None:
+        self.shown = sys.stderr.isatty() and not quiet
+        self.total = 0
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(file=sys.stderr),
+            transient=True,
+            disable=not self.shown,
+        )
+        self._task = self._progress.add_task(title, total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        stack: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def title(self, text: str) -> None:
+        """What is being done now; the bar begins afresh."""
+        self.total = 0
+        self._progress.reset(self._task, description=text)
+
+    def update(self, source: Source) -> None:
+        """Move the bar to where the source is."""
+        if not self.shown:
+            return
+        left = [n for n in source.lag().values() if n is not None]
+        if left:
+            self.total = max(self.total, sum(left))
+            self._progress.update(self._task, total=self.total, completed=self.total - sum(left))
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar, on standard output."""
+        if self.shown and sys.stdout.isatty():
+            # both are the same terminal: the bar must make room
+            self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        else:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
