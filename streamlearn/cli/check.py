@@ -13,6 +13,7 @@ from streamlearn.daemon.config import plan
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from streamlearn.cli.parsing import Options
 
@@ -62,9 +63,9 @@ def config_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load(options: Options) -> config.Config:
+def load(options: Options, more: Mapping[str, Any] | None = None) -> config.Config:
     """The configuration that the options name."""
-    overrides = {}
+    overrides = dict(more or {})
     for text in options.set:
         key, sign, value = text.partition("=")
         if not sign or not key:

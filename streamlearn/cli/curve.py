@@ -1,4 +1,4 @@
-"""Progressive validation: the loss of each event before it was learnt, told at growing intervals."""
+"""Progressive validation: the loss of events before they were learnt, at growing intervals."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ class Curve:
         self.events += len(rows)
         while self._next <= self.events:
             k = self._next - before
-            yield self._point(
-                self._next, float(all_weights[k]), float(totals[k]), int(rows[k - 1])
-            )
+            yield self._point(self._next, float(all_weights[k]), float(totals[k]), int(rows[k - 1]))
             self._next = self._after(self._next)
         self.weight, self.total = float(all_weights[-1]), float(totals[-1])
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.calls import split
+from streamlearn.calls import known, split
 from streamlearn.daemon import config
 from streamlearn.daemon.config import ConfigError
 
 if TYPE_CHECKING:
+    import argparse
+
     from streamlearn.cli.parsing import Options
 
 SUFFIXES = {
@@ -118,15 +119,15 @@ def learner_arguments(parser: argparse.ArgumentParser) -> None:
         "--average", choices=["last", "uniform", "tail", "random"], help="which weights predict"
     )
     group.add_argument("--batch", metavar="N", type=int, help="events that make one step (1)")
-    group.add_argument("--seed", metavar="N", type=int, help='for --average random')
+    group.add_argument("--seed", metavar="N", type=int, help="for --average random")
 
 
 def settings(
-    options: Options, learners: list[dict[str, Any]], known: dict[str, Any] | None = None
+    options: Options, learners: list[dict[str, Any]], kept: dict[str, Any] | None = None
 ) -> config.Config:
-    """The configuration that the options mean; `known` are values that they stand before."""
+    """The configuration that the options mean; `kept` are values that they stand before."""
     given = {
-        "format.kind": options.format or (known or {}).get("format.kind") or guess(options.files),
+        "format.kind": options.format or (kept or {}).get("format.kind") or guess(options.files),
         "format.label": options.label,
         "format.positive": options.positive,
         "format.weight": options.weight,
@@ -148,7 +149,7 @@ def settings(
         source = {"kind": "stdin"}
     said = {key: value for key, value in given.items() if value is not None}
     try:
-        return config.parse("", "", {**(known or {}), **said, "source": source}, environ={})
+        return config.parse("", "", {**(kept or {}), **said, "source": source}, environ={})
     except ConfigError as error:
         raise ValueError(renamed(error)) from None
 
@@ -184,7 +185,7 @@ def learners(text: str, *, regression: bool) -> list[dict[str, Any]]:
     tables = []
     for i, call in enumerate(split(text)):
         name, _, _ = call.partition("(")
-        preset = name in config.models(task)
+        preset = name in known(config.KINDS[task])
         tables.append(
             {"name": f"{i + 1}-{name}", "task": task, "model" if preset else "rule": call}
         )

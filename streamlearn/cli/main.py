@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import streamlearn
-from streamlearn.cli import check, completion, inspect, models
+from streamlearn.cli import check, completion, demo, inspect, models, predict, run, train
 from streamlearn.cli.parsing import Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS: dict[str, Command] = {
+    "demo": demo,
+    "run": run,
     "check": check,
+    "train": train,
+    "predict": predict,
     "inspect": inspect,
     "models": models,
     "completion": completion,
@@ -47,7 +51,8 @@ def parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit code."""
     root = parser()
-    options, unknown = root.parse_known_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options, unknown = root.parse_known_args(given, argparse.Namespace(command_line=given))
     if options.command is None:
         if unknown:
             root.unknown(unknown)

@@ -119,7 +119,9 @@ def prepared(options: Options) -> tuple[Model, config.Config, dict[str, Any]]:
         (model,) = config.estimators(settings).values()
         return model, settings, {}
     extra = [inputs.OPTIONS[f"learner[0].{key}"] for key in table if key != "name"]
-    extra += ["--hash"] * (options.hash is not None) + ["--max-names"] * (options.max_names is not None)
+    extra += ["--hash"] * (options.hash is not None) + ["--max-names"] * (
+        options.max_names is not None
+    )
     if extra:
         raise ValueError(f"{extra[0]}: the model of --resume says it; leave it out")
     model, notes = saved.load(options.resume)
@@ -130,7 +132,7 @@ def made(
     settings: config.Config, teacher: Teacher, decoder: dict[str, Any], notes: dict[str, Any]
 ) -> dict[str, Any]:
     """What is kept beside the model: where it came from, and how to read such events."""
-    command = shlex.join(["streamlearn", *sys.argv[1:]])
+    command = shlex.join(["streamlearn", *teacher.options.command_line])
     return {
         "made by": f"{command} (streamlearn {streamlearn.__version__})",
         "made at": datetime.now(UTC).isoformat(" ", "seconds"),

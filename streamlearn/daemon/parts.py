@@ -1,33 +1,194 @@
-"""What a configuration describes, as objects: the source, and the decoder of its records."""
+"""What a configuration describes, as objects: source, decoder, outputs, and the loop over them."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon import config
-from streamlearn.stream import Decoder, JSONDecoder
+from streamlearn.daemon.config import plan
+from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.loop import Loop, Policy
+from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.pipeline import Pipeline
+from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.until import parsed
+from streamlearn.daemon.watchdog import Watchdog
+from streamlearn.stream import Clicks, Decoder, JSONDecoder, Synthetic
+from streamlearn.stream.sink import FileSink
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from streamlearn.daemon.kafka import Connection
+    from streamlearn.daemon.log import Log
+    from streamlearn.daemon.observer import Observer
     from streamlearn.features import Reader
-    from streamlearn.stream import Source
+    from streamlearn.stream import Partition, Source
+    from streamlearn.stream.sink import Sink
 
 DECODERS: dict[str, type[Decoder]] = {"json": JSONDecoder}
 
 
-def decoder(settings: config.Config, reader: Reader, learners: Sequence[Any] = ()) -> Decoder:
+def loop(
+    settings: config.Config,
+    log: Log,
+    *,
+    reset: Collection[str] = (),
+    skip_to: Mapping[Partition, int] | None = None,
+    reset_offsets: bool = False,
+    observers: Sequence[Observer] = (),
+) -> Loop:
+    """The daemon that the configuration describes, not yet running."""
+    shared = config.reader(settings.features, settings.format)
+    best = settings.predictions.best
+    learners = Learners(
+        config.estimators(settings),
+        shared,
+        best=None if best is None else (best.by, best.window, best.hysteresis),
+    )
+    letters = settings.dead_letters
+    published = sink(settings.predictions, settings.source)
+    refused = sink(letters, settings.source, binary=True)
+    pipeline = Pipeline(
+        decoder(settings, shared, [learner.model for learner in learners]),
+        learners,
+        Tolerance(letters.max_bad_ratio, letters.window, letters.min_count),
+        DeadLetters(refused),
+        log,
+        predictions=None if published is None else Predictions(published),
+        predictor=settings.predictions.learner or settings.learners[0].name,
+        observers=list(observers),
+    )
+    kept = settings.checkpoint
+    return Loop(
+        source(settings.source, reset_offsets=reset_offsets),
+        pipeline,
+        None if kept is None else ownership(kept, log),
+        policy(settings, reset, skip_to or {}),
+        log,
+        Watchdog(settings.run.watchdog_seconds, log),
+        [one for one in (published, refused) if one is not None],
+    )
+
+
+def ownership(kept: config.Checkpoint, log: Log) -> Ownership:
+    """Who owns the models."""
+    return Ownership(
+        Path(kept.path),
+        lease_seconds=kept.lease_seconds,
+        report=lambda reason: log.error("fenced", reason=reason),
+    )
+
+
+def policy(
+    settings: config.Config, reset: Collection[str], skip_to: Mapping[Partition, int]
+) -> Policy:
+    """When to do what."""
+    kept, run = settings.checkpoint, settings.run
+    given: dict[str, Any] = {}
+    if kept is not None:
+        names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby")
+        given = {name: getattr(kept, name) for name in names}
+    return Policy(
+        **given,
+        shutdown_seconds=run.shutdown_seconds,
+        until=parsed(run.until),
+        skip_to=skip_to,
+        reset=reset,
+        reading=reading(settings),
+    )
+
+
+def reading(settings: config.Config) -> dict[str, str]:
+    """How bytes become rows, as text: with another reading the models mean something else."""
+    tables = {"features": settings.features, "format": settings.format}
+    return {
+        f"{name}.{key}": str(value)
+        for name, table in tables.items()
+        for key, value in plan.plain(table).items()
+    }
+
+
+def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = ()) -> Decoder:
     """What makes events of the source's records."""
-    fields = config.fields(settings.format)
-    kind = settings.format.kind
-    if kind in DECODERS:
-        return DECODERS[kind](reader, fields, learners)
-    raise NotImplementedError
+    kind, fields = settings.format.kind, config.fields(settings.format)
+    if ":" in kind:
+        made = named(kind)(shared, fields, learners)
+        if not isinstance(made, Decoder):
+            raise ValueError(f"format.kind: {kind} gives {made!r}, which is no streamlearn Decoder")
+        return made
+    return DECODERS[kind](shared, fields, learners)
 
 
-def source(settings: config.Source) -> Source:
+def named(path: str) -> Any:
+    """What module:callable stands for."""
+    module, _, name = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"format.kind: {path} cannot be imported: {error}") from error
+    return found
+
+
+def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
     """Where records come from."""
+    if isinstance(settings, config.KafkaSource):
+        from streamlearn.daemon.kafka import KafkaSource  # noqa: PLC0415 - only who needs it
+
+        return KafkaSource(
+            connection(settings),
+            topics=settings.topics,
+            pattern=settings.pattern,
+            group_id=settings.group_id,
+            start=settings.start,
+            isolation=settings.isolation,
+            order=settings.order,
+            fetch_bytes=settings.fetch_bytes,
+            on_gap=settings.on_gap,
+            reset_offsets=reset_offsets,
+            batch=settings.batch,
+        )
+    if isinstance(settings, config.SyntheticSource):
+        half = None if settings.events is None or not settings.drift else settings.events // 2
+        stream = Clicks(settings.stream, settings.seed, half)
+        return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
     raise NotImplementedError
+
+
+def connection(settings: config.KafkaSource) -> Connection:
+    """How to reach the brokers."""
+    from streamlearn.daemon.kafka import Connection, Security  # noqa: PLC0415 - see above
+
+    given = settings.security
+    return Connection(
+        bootstrap=settings.bootstrap,
+        client=settings.client,
+        security=Security(
+            protocol=given.protocol or "",
+            mechanism=given.mechanism,
+            username=given.username,
+            password=None if given.password is None else given.password.reveal(),
+            cafile=given.cafile,
+            certfile=given.certfile,
+            keyfile=given.keyfile,
+            token_provider=given.token_provider,
+        ),
+        client_id=settings.group_id,
+    )
+
+
+def sink(
+    output: config.Predictions | config.DeadLetters,
+    settings: config.Source,
+    *,
+    binary: bool = False,
+) -> Sink | None:
+    """Where an output goes; None: nowhere."""
+    if output.topic is not None and isinstance(settings, config.KafkaSource):
+        return connection(settings).sink(output.topic)
+    return None if output.path is None else FileSink(output.path, binary=binary)

@@ -21,7 +21,7 @@ import msgspec
 
 from streamlearn.daemon.config import checks, learners, reading
 from streamlearn.daemon.config.environment import expand
-from streamlearn.daemon.config.learners import estimator, fields, reader
+from streamlearn.daemon.config.learners import KINDS, estimator, fields, reader
 from streamlearn.daemon.config.problems import ConfigError, Problem
 from streamlearn.daemon.config.secret import Secret
 from streamlearn.daemon.config.structs import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "KINDS",
     "Best",
     "Checkpoint",
     "Config",

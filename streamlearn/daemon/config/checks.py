@@ -77,7 +77,7 @@ def security(source: Source) -> Found:
         file = getattr(given, name)
         if file is not None and not Path(file).is_file():
             yield Problem(f"{path}.{name}", f"there is no file {file}")
-        if file is not None and "SSL" not in given.protocol.replace("SASL", ""):
+        if file is not None and given.protocol in {"PLAINTEXT", "SASL_PLAINTEXT"}:
             yield Problem(f"{path}.{name}", 'needs protocol = "SSL" or "SASL_SSL"')
     if given.keyfile is not None and given.certfile is None:
         yield Problem(f"{path}.keyfile", "needs the `certfile` that it is the key of")
@@ -85,10 +85,10 @@ def security(source: Source) -> Found:
 
 def login(given: Security, path: str) -> Found:
     """What each mechanism needs."""
-    sasl = given.protocol.startswith("SASL")
+    sasl = given.protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
     if sasl and given.mechanism is None:
         yield Problem(f"{path}.mechanism", f'missing; protocol = "{given.protocol}" logs in by one')
-    if not sasl and given.mechanism is not None:
+    if given.protocol in {"PLAINTEXT", "SSL"} and given.mechanism is not None:
         yield Problem(f"{path}.mechanism", 'needs protocol = "SASL_SSL" or "SASL_PLAINTEXT"')
     token = given.mechanism == "OAUTHBEARER"
     if given.mechanism is not None and not token:

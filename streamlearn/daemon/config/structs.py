@@ -33,8 +33,9 @@ class Security(Table, frozen=True):
     """How to prove to the brokers who we are, and they to us."""
 
     protocol: Annotated[
-        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], about("as in Kafka's clients")
-    ] = "PLAINTEXT"
+        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] | None,
+        about("as in Kafka's clients; what the rest asks for if nothing is said"),
+    ] = None
     mechanism: Annotated[
         Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None,
         about("how to log in, with SASL"),
@@ -44,8 +45,6 @@ class Security(Table, frozen=True):
     cafile: Annotated[str | None, about("file of the authority that signed the brokers")] = None
     certfile: Annotated[str | None, about("file of our own certificate")] = None
     keyfile: Annotated[str | None, about("file of our own key")] = None
-    keyfile_password: Annotated[Secret | None, about("what opens the key")] = None
-    check_hostname: Annotated[bool, about("certificates must name the broker's host")] = True
     token_provider: Annotated[
         str | None, about("for OAUTHBEARER: module:callable that returns a token")
     ] = None

@@ -1,0 +1,100 @@
+"""`streamlearn run`: the daemon."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from streamlearn.cli.check import config_arguments, load
+from streamlearn.daemon import parts
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.log import Forward, Log
+from streamlearn.stream import Partition
+
+if TYPE_CHECKING:
+    import argparse
+
+    from streamlearn.cli.parsing import Options
+
+CODES = {
+    Exit.OK: "ended as asked: by a signal, or --until",
+    Exit.CRASH: "an error that nobody foresaw; the log has its stack",
+    Exit.USAGE: "the command line or the configuration is wrong",
+    Exit.SOURCE: "the source or an output is not there, not reachable, or refuses the login",
+    Exit.STREAM: "not the stream of the checkpoint, or its position is gone: see --on-gap",
+    Exit.BAD_EVENTS: "too many events that cannot be read: see --skip-to",
+    Exit.CHECKPOINT: "no checkpoint could be written for too long, or none can be read",
+    Exit.FENCED: "another instance has taken over",
+    Exit.WATCHDOG: "the loop was silent for too long; the log has its stack",
+    Exit.OWNED: "another instance owns the models, and standby = false",
+    Exit.UNSAVED: "stopped as asked, but without a last checkpoint",
+    Exit.DIVERGED: "a learner's scores are no longer finite",
+}
+HELP = "run the daemon: consume, predict, learn, checkpoint"
+EXAMPLES = """\
+  streamlearn run config/quickstart.toml
+  streamlearn run config/clicks.toml --until end     (the backlog, then exit 0)
+  streamlearn run config/clicks.toml --skip-to clicks:0:12345
+  streamlearn run config/clicks.toml --reset sparse
+
+exit codes:
+""" + "\n".join(f"  {code:2d} {text}" for code, text in CODES.items())
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the file, when to end, and what to do about a checkpoint that does not fit."""
+    config_arguments(parser)
+    parser.add_argument(
+        "--until", metavar="WHEN", help='"end" of the backlog, a number of events, or a time'
+    )
+    parser.add_argument(
+        "--reset",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="this learner begins afresh, its old state is archived (all: every one)",
+    )
+    parser.add_argument(
+        "--skip-to",
+        metavar="TOPIC:PARTITION:OFFSET",
+        type=position,
+        action="append",
+        default=[],
+        help="go on from there in this partition",
+    )
+    parser.add_argument(
+        "--on-gap",
+        choices=["stop", "continue"],
+        help="records that are no longer there: stop, or go on and count them",
+    )
+    parser.add_argument(
+        "--reset-offsets",
+        action="store_true",
+        help="go on where positions are past the end, or a topic was made again",
+    )
+
+
+def position(text: str) -> tuple[Partition, int]:
+    """A place in a partition."""
+    topic, number, offset = text.rsplit(":", 2)
+    return Partition(topic, int(number)), int(offset)
+
+
+def run(options: Options) -> int:
+    """Run until the end; the exit code says why."""
+    extra = {"run.until": options.until, "source.on_gap": options.on_gap}
+    settings = load(options, {key: value for key, value in extra.items() if value is not None})
+    log = Log(settings.log.format, settings.log.level)
+    forward = Forward(log)
+    logging.getLogger().addHandler(forward)
+    try:
+        loop = parts.loop(
+            settings,
+            log,
+            reset=options.reset,
+            skip_to=dict(options.skip_to),
+            reset_offsets=options.reset_offsets,
+        )
+        return loop.run()
+    finally:
+        logging.getLogger().removeHandler(forward)
