@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlearn.engine.events import Events
@@ -29,6 +30,9 @@ class Pass:
         Whether bad records are left out; else the first one ends the pass.
     tell
         Is given the source after each batch, for a progress bar.
+    first
+        A batch ends after so many records, and after twice as many, and so on (`at_point`); None:
+        batches are what the source gives.
     """
 
     def __init__(
@@ -38,11 +42,14 @@ class Pass:
         *,
         skip: bool,
         tell: Callable[[Source], None] | None = None,
+        first: int | None = None,
     ) -> None:
         self.source = source
         self.decoder = decoder
         self.skip = skip
         self.tell = tell
+        self.next = first
+        self.at_point = False
         self.records = self.events = self.bad = 0
         self.reasons: Counter[str] = Counter()
         self.named: list[str] = []
@@ -53,14 +60,28 @@ class Pass:
         while True:
             polled = self.source.poll(POLL_SECONDS)
             for records in polled:
-                events.clear()
-                self.decoder.decode(records.values, events)
-                self._count(records, events)
-                yield events
+                for part in self._cut(records):
+                    events.clear()
+                    self.decoder.decode(part.values, events)
+                    self._count(part, events)
+                    yield events
             if self.tell is not None:
                 self.tell(self.source)
             if not polled and self.source.ended():
                 return
+
+    def _cut(self, records: Records) -> Iterator[Records]:
+        """The records up to the next point, and those behind it."""
+        start, n = 0, len(records.offsets)
+        while start < n:
+            stop = n if self.next is None else min(n, start + self.next - self.records)
+            self.at_point = self.next is not None and self.records + stop - start == self.next
+            if self.at_point and self.next is not None:
+                self.next *= 2
+            yield replace(
+                records, offsets=records.offsets[start:stop], values=records.values[start:stop]
+            )
+            start = stop
 
     def _count(self, records: Records, events: Events) -> None:
         for index, _, reason in events.bad:

@@ -22,7 +22,6 @@ from streamlearn.stream.sink import FileSink
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from streamlearn.daemon.kafka import Connection
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.observer import Observer
     from streamlearn.features import Reader
@@ -120,6 +119,8 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
         if not isinstance(made, Decoder):
             raise ValueError(f"format.kind: {kind} gives {made!r}, which is no streamlearn Decoder")
         return made
+    if kind not in DECODERS:
+        raise ValueError(f"format.kind: {kind} is not there yet; use {', '.join(DECODERS)}")
     return DECODERS[kind](shared, fields, learners)
 
 
@@ -138,9 +139,7 @@ def named(path: str) -> Any:
 def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
     """Where records come from."""
     if isinstance(settings, config.KafkaSource):
-        from streamlearn.daemon.kafka import KafkaSource  # noqa: PLC0415 - only who needs it
-
-        return KafkaSource(
+        given: Source = kafka().KafkaSource(
             connection(settings),
             topics=settings.topics,
             pattern=settings.pattern,
@@ -153,22 +152,26 @@ def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
             reset_offsets=reset_offsets,
             batch=settings.batch,
         )
+        return given
     if isinstance(settings, config.SyntheticSource):
         half = None if settings.events is None or not settings.drift else settings.events // 2
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
-    raise NotImplementedError
+    raise ValueError(f"no source of kind {type(settings).__name__} is there yet")
 
 
-def connection(settings: config.KafkaSource) -> Connection:
+def kafka() -> Any:
+    """Kafka's part of the daemon, loaded by who needs it."""
+    return importlib.import_module("streamlearn.daemon.kafka")
+
+
+def connection(settings: config.KafkaSource) -> Any:
     """How to reach the brokers."""
-    from streamlearn.daemon.kafka import Connection, Security  # noqa: PLC0415 - see above
-
     given = settings.security
-    return Connection(
+    return kafka().Connection(
         bootstrap=settings.bootstrap,
         client=settings.client,
-        security=Security(
+        security=kafka().Security(
             protocol=given.protocol or "",
             mechanism=given.mechanism,
             username=given.username,
@@ -190,5 +193,6 @@ def sink(
 ) -> Sink | None:
     """Where an output goes; None: nowhere."""
     if output.topic is not None and isinstance(settings, config.KafkaSource):
-        return connection(settings).sink(output.topic)
+        found: Sink = connection(settings).sink(output.topic)
+        return found
     return None if output.path is None else FileSink(output.path, binary=binary)

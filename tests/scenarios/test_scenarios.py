@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
+import streamlearn as sl
 from streamlearn.cli import main
-from streamlearn.daemon import config
+from streamlearn.daemon import config, parts
 from streamlearn.daemon.config import plan
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.observer import Observer
+from streamlearn.stream import Events, JSONDecoder
 
 SCENARIOS = sorted(Path(__file__).resolve().parents[2].glob("config/*.toml"))
 
@@ -31,3 +40,86 @@ def test_each_is_valid_and_its_plan_too(
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_each_says_what_it_is_about(path: Path) -> None:
     assert path.read_text().startswith("# ")
+
+
+# what stands in for each source, and its outputs
+EVENTS = 10_000
+STREAMS = {"spam": "spam", "regression": "spending"}
+
+
+def stand_in(path: Path, directory: Path) -> dict[str, Any]:
+    """What is put in the place of Kafka and of files."""
+    read = config.load(path)
+    stream = STREAMS.get(path.stem, "clicks")
+    given: dict[str, Any] = {
+        "source": {"kind": "synthetic", "stream": stream, "events": EVENTS, "seed": 3},
+        "predictions.path": str(directory / "predictions.jsonl"),
+        "dead_letters.path": str(directory / "dead.jsonl"),
+        "telemetry.enabled": False,
+        "log.level": "warning",
+        "run.until": "end",
+    }
+    # None is no value of TOML: it stands for a key that is left out
+    given |= {"predictions.topic": None, "dead_letters.topic": None}
+    if read.checkpoint is not None:
+        given["checkpoint.path"] = str(directory / "state")
+    return given
+
+
+def constant(settings: config.Config, model: Any) -> float:
+    """The mean loss of the constant score that is best for the whole stream."""
+    source = parts.source(settings.source)
+    decoder = JSONDecoder(sl.Names(), config.fields(settings.format), [model])
+    source.open({}, None)
+    labels: list[Any] = []
+    events = Events()
+    while not source.ended():
+        for records in source.poll(0.0):
+            events.clear()
+            decoder.decode(records.values, events)
+            labels += [events.label_of(i) for i in range(len(events))]
+    first = labels[0]
+    numbers = isinstance(model, sl.LinearRegressor)
+    codes = np.array(labels if numbers else [1.0 if y == first else -1.0 for y in labels])
+
+    def mean(score: float) -> float:
+        return float(model._loss.value(np.full(len(codes), score), codes).mean())
+
+    return float(minimize_scalar(mean, bounds=(-20.0, 40.0), method="bounded").fun)
+
+
+class Until(Observer):
+    """Ends the run when the first learner has come below a loss of late."""
+
+    def __init__(self, baseline: float) -> None:
+        self.baseline = baseline
+        self.loop: Any = None
+        self.below = False
+        self.learners: Any = None
+
+    def on_start(self, learners: Any, status: Any) -> None:  # noqa: ARG002 - the seam's
+        self.learners = learners
+
+    def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - the seam's
+        first = next(iter(self.learners))
+        if first.progress["loss"].recent < self.baseline and first.learnt >= 2000:
+            self.below = True
+            self.loop.stop_wanted.set()
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_each_learns_until_it_is_better_than_a_constant(path: Path, tmp_path: Path) -> None:
+    settings = config.load(path, stand_in(path, tmp_path))
+    model = next(iter(config.estimators(settings).values()))
+    watch = Until(constant(settings, model))
+    loop = parts.loop(settings, Log(level="warning"), observers=[watch])
+    watch.loop = loop
+    assert loop.run() == Exit.OK
+    assert watch.below
+    lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
+    assert len(lines) == loop.pipeline.counts.events
+    assert "prediction" in json.loads(lines[-1])["value"]
+    if settings.checkpoint is not None:
+        assert main(["models", "list", settings.checkpoint.path]) == 0
+        name = settings.learners[0].name
+        assert main(["inspect", settings.checkpoint.path, "--learner", name]) == 0

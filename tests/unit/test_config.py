@@ -305,7 +305,12 @@ def test_all_problems_are_told_at_once() -> None:
             "dead_letters.topic",
             "predictions",
         ),
-        (KAFKA, {"source.security.mechanism": "PLAIN"}, "source.security.username", "PLAIN needs it"),
+        (
+            KAFKA,
+            {"source.security.mechanism": "PLAIN"},
+            "source.security.username",
+            "PLAIN needs it",
+        ),
         (
             KAFKA,
             {"source.security": {"mechanism": "PLAIN", "protocol": "SSL"}},

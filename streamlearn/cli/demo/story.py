@@ -15,7 +15,7 @@ NEXT = """\
 Try next:
   streamlearn demo --seed {seed} --no-drift
   streamlearn check config/clicks.toml
-  streamlearn train --help
+  streamlearn run --help
 """
 
 

@@ -1,0 +1,114 @@
+"""The demonstration: what it tells is what happened, and another run tells another story."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from streamlearn.calls import parse
+from streamlearn.cli import demo, main
+from streamlearn.cli.demo.story import discovered
+from streamlearn.daemon import config
+from streamlearn.stream import Clicks, Events, JSONDecoder
+
+EVENTS = 12_000
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["demo", "--events", str(EVENTS), "--no-page", "--json", *arguments]) == 0
+    facts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    facts.pop("events/s")
+    return facts
+
+
+def test_another_seed_or_no_drift_tells_another_story(capsys: pytest.CaptureFixture[str]) -> None:
+    one = shown(capsys)
+    assert one == shown(capsys)
+    assert one["events"] == EVENTS
+    assert set(one["learners"]) == {table["name"] for table in demo.LEARNERS}
+    assert one != shown(capsys, "--seed", "5")
+    still = shown(capsys, "--no-drift")
+    assert one["learners"]["default"] != still["learners"]["default"]
+    assert one["planted"] != still["planted"]
+
+
+def test_the_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = shown(capsys, "--no-drift")
+    stream = Clicks("clicks", 1)
+    model = parse("PegasosClassifier(l2=1e-3)")
+    fields = config.fields(config.Format(label="clicked"))
+    decoder, events = JSONDecoder(model._model.reader, fields, [model]), Events()
+    decoder.decode(stream.values(0, EVENTS), events)
+    scores = model.progressive_events(events)
+    wrong = ((scores > 0.0) != (events.labels > 0.0)).mean()
+    told = facts["learners"]["pegasos"]
+    assert told["error"] == pytest.approx(wrong)
+    assert told["non-zeros"] == model.nonzero
+    assert told["found"] == discovered(model.weights, stream.truth(EVENTS - 1))
+    clicks = events.labels.mean()
+    assert facts["constant error"] == pytest.approx(min(clicks, 1.0 - clicks))
+    best = min(facts["learners"].values(), key=lambda one: one["error"])
+    assert facts["learners"][facts["winner"]] == best
+
+
+def test_discovered_counts_planted_features_of_the_right_sign() -> None:
+    planted = {"a": 1.0, "b": -2.0, "c": 0.5}
+    assert discovered({"a": 3.0, "b": -1.0, "c": 0.1, "d": 0.01}, planted) == 3
+    assert discovered({"a": -3.0, "b": -1.0, "d": 5.0, "c": 0.1}, planted) == 1
+    assert discovered({}, planted) == 0
+
+
+def test_plain_lines_have_no_control_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--events", "3000", "--no-page"]) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "won:" in said
+    assert "3,000 of 3,000 events" in said
+    for line in re.findall(r"^  streamlearn (.*)$", said.partition("Try next:")[2], re.MULTILINE):
+        words = line.split()
+        if words[0] == "demo":
+            words += ["--events", "100", "--no-page"]
+        assert ended(words) == 0
+
+
+def ended(words: list[str]) -> Any:
+    """The exit code of a command; --help leaves by an exception."""
+    try:
+        return main(words)
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.mark.parametrize("events", [1, 2, 61])
+def test_few_events(events: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--events", str(events), "--no-page", "--plain"]) == 0
+    assert f"From {events:,} events" in capsys.readouterr().out
+
+
+def test_a_taken_port_is_not_the_end() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        assert demo.free_port(taken) == 0
+    assert demo.free_port(taken) == taken
+
+
+def test_interrupted_it_tells_how_far_it_came() -> None:
+    command = [sys.executable, "-m", "streamlearn", "demo", "--events", "50000000", "--no-page"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        lines = iter(run.stdout.readline, "")
+        assert any("of 50,000,000 events" in line for line in lines)
+        os.kill(run.pid, signal.SIGINT)
+        said = "".join(lines)
+        assert run.wait(30) == 0
+    assert "won:" in said
