@@ -97,6 +97,9 @@ class Tolerance:
 
     def add(self, bad: Sequence[int], of: int) -> int | None:
         """A batch of so many records, of which these were bad; where there were too many."""
+        if not bad:  # the share cannot have risen
+            self.blocks.add(np.stack([np.zeros(of), np.ones(of)]))
+            return None
         start = 0
         while start < of:
             # up to the end of a block, so that the verdict falls where it falls with any batch

@@ -153,7 +153,7 @@ def made(
     )
 
 
-def replayed(ranges: list[Any], names: str = "default,sparse", garbage: float = 0.02) -> Any:
+def replayed(ranges: list[Any], names: str = "default,sparse", garbage: float = 0.0) -> Any:
     """The learners after the library has read the same records in the same order, one by one."""
     found = models(names)
     for _, partition, start, end in ranges:

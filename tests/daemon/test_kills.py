@@ -85,7 +85,7 @@ def assert_learnt_once(directory: Path, length: int = LENGTH) -> None:
     places = Counter((n, i) for _, n, start, end in learnt for i in range(start, end))
     assert set(places.values()) == {1}
     assert len(places) == 3 * length == data["counts"]["records"]
-    for name, model in replayed(learnt).items():
+    for name, model in replayed(learnt, garbage=GARBAGE).items():
         state = checkpoints.model(directory / "models", name)["state"]
         assert modelfile.pack(state) == modelfile.pack(model._state())
     assert_published(directory, data, length)

@@ -1,0 +1,503 @@
+"""The loop: what it learns, publishes and keeps, and how it ends when something is wrong."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn import checkpoints, modelfile
+from streamlearn.checkpoints import Epoch
+from streamlearn.daemon import faults
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.observer import Observer
+from streamlearn.daemon.ownership import Ownership
+from streamlearn.errors import SinkError, SourceChanged, SourceError
+from streamlearn.stream import Partition, Records
+from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from streamlearn.daemon.loop import Loop
+    from streamlearn.stream.source import Header
+
+
+class Said(Log):
+    """A log to be read by a test."""
+
+    def __init__(self) -> None:
+        super().__init__("json", "debug", stream=io.StringIO())
+
+    def lines(self, text: str = "") -> list[dict[str, Any]]:
+        assert isinstance(self.stream, io.StringIO)
+        found = [json.loads(line) for line in self.stream.getvalue().splitlines()]
+        return [line for line in found if text in line["event"]]
+
+
+class Kept:
+    """A sink that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes | None, bytes | None, dict[str, bytes | None]]] = []
+        self.flushed = 0
+        self.error: Exception | None = None
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        self.sent.append((value, key, dict(headers)))
+
+    def flush(self, seconds: float) -> None:
+        assert seconds > 0.0
+        if self.error is not None:
+            raise self.error
+        self.flushed = len(self.sent)
+
+    def close(self) -> None:
+        pass
+
+
+def newest(directory: Path) -> dict[str, Any]:
+    found = checkpoints.newest(directory)
+    assert found is not None
+    return found[1]
+
+
+def learnt(data: dict[str, Any]) -> bytes:
+    """All that must not depend on how it was learnt, as bytes."""
+    return modelfile.pack({name: data[name] for name in ("learners", "features", "choice")})
+
+
+BEST = ("error", 200, 0.0)
+
+
+# -- what is learnt ------------------------------------------------------------------------------
+
+
+def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
+    source = MadeUp(3, 400)
+    loop = made(tmp_path, source, names="default,sparse,ftrl")
+    assert loop.run() == Exit.OK
+    assert source.closed
+    assert source.committed == dict.fromkeys(source.positions, 400)
+    data = newest(tmp_path)
+    for name, model in replayed(data["observers"]["audit"], "default,sparse,ftrl").items():
+        state = checkpoints.model(tmp_path, name)["state"]
+        assert modelfile.pack(state) == modelfile.pack(model._state())
+        loaded = sl.LinearClassifier.load(tmp_path, learner=name)
+        assert loaded.score_one({"user": "u1", "hour": 3}) == model.score_one(
+            {"user": "u1", "hour": 3}
+        )
+
+
+def test_batches_and_restarts_leave_no_trace(tmp_path: Path) -> None:
+    outcomes = set()
+    for batch, restarts in [(1, 0), (7, 0), (1000, 0), (50, 3)]:
+        directory = tmp_path / f"{batch}-{restarts}"
+        for part in range(restarts):
+            source = MadeUp(1, 1000, batch=batch)
+            until = str(100 + 37 * part)
+            assert made(directory, source, best=BEST, until=until).run() == Exit.OK
+        source = MadeUp(1, 1000, batch=batch, seed=batch)
+        assert made(directory, source, best=BEST).run() == Exit.OK
+        data = newest(directory)
+        assert data["restarts"] == restarts
+        assert data["counts"]["records"] == 1000
+        outcomes.add(learnt(data))
+    assert len(outcomes) == 1
+
+
+def test_scores_are_those_of_one_event_after_the_other(tmp_path: Path) -> None:
+    made(tmp_path, MadeUp(1, 500), names="sparse").run()
+    model = replayed([], "sparse")["sparse"]
+    losses = []
+    for i in range(500):
+        fields = json.loads(event(0, i) or b"")
+        label, weight = fields.pop("click", None), fields.pop("w")
+        fields.pop("id")
+        if label is not None:
+            losses.append((weight, model._loss.value(model.score_one(fields), 2.0 * label - 1.0)))
+            model.learn_one(fields, label, float(weight))
+    progress = newest(tmp_path)["learners"]["sparse"]["progress"]["loss"]
+    total, weight = progress["sums"].tolist()
+    assert weight == sum(weight for weight, _ in losses)
+    assert total == float(np.add.accumulate([weight * loss for weight, loss in losses])[-1])
+
+
+def test_nothing_is_kept_without_a_checkpoint() -> None:
+    loop = made(None, MadeUp(2, 100))
+    assert loop.run() == Exit.OK
+    assert loop.pipeline.counts.records == 200
+
+
+def test_until_so_many_records_to_the_record(tmp_path: Path) -> None:
+    for total in (130, 260):
+        assert made(tmp_path, until="130").run() == Exit.OK
+        data = newest(tmp_path)
+        assert data["counts"]["records"] == total
+        assert sum(at for *_, at in data["positions"]) == total
+
+
+class Timed(MadeUp):
+    """Records of which each is a millisecond later than the one before."""
+
+    def next(self, where: Partition) -> Records:
+        records = super().next(where)
+        records.times = [1000 + i for i in records.offsets]
+        return records
+
+
+def test_until_a_time_of_records(tmp_path: Path) -> None:
+    loop = made(tmp_path, Timed(2, 500), until="1970-01-01T00:00:01.123Z")
+    assert loop.run() == Exit.OK
+    assert {tuple(one) for one in newest(tmp_path)["positions"]} == {
+        (TOPIC, 0, 123),
+        (TOPIC, 1, 123),
+    }
+    assert made(tmp_path, until="1970-01-01T00:00:01Z").run() == Exit.USAGE  # no times there
+
+
+def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
+    class Asked(Observer):
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            loop.stop_wanted.set()
+
+    loop = made(tmp_path, MadeUp(3, 10**9), every_seconds=3600.0)
+    loop.pipeline.observers.append(Asked())
+    assert loop.run() == Exit.OK
+    assert newest(tmp_path)["counts"]["records"] == loop.pipeline.counts.records > 0
+
+
+# -- predictions and dead letters ----------------------------------------------------------------
+
+
+def test_predictions_are_those_before_learning(tmp_path: Path) -> None:
+    sink = Kept()
+    made(tmp_path, MadeUp(1, 300), names="sparse", sinks={"predictions": sink}).run()
+    model = replayed([], "sparse")["sparse"]
+    assert len(sink.sent) == sink.flushed == 300
+    steps = 0
+    for i, (value, key, headers) in enumerate(sink.sent):
+        fields = json.loads(event(0, i) or b"")
+        label, weight, name = fields.pop("click", None), fields.pop("w"), fields.pop("id")
+        told = json.loads(value or b"")
+        assert (told["id"], told["learner"], told["step"], key) == (name, "sparse", steps, None)
+        assert told["prediction"] == model.predict_one(fields)
+        if steps:
+            assert told["probability"] == model.predict_proba_one(fields)[True]
+        assert headers == {
+            "topic": b"clicks",
+            "partition": b"0",
+            "offset": b"%d" % i,
+            "epoch": b"1",
+        }
+        if label is not None:
+            model.learn_one(fields, label, float(weight))
+            steps += 1
+
+
+def test_the_best_predicts_from_the_event_on_where_it_became_so(tmp_path: Path) -> None:
+    published = set()
+    for batch in (3, 500):
+        sink, log = Kept(), Said()
+        source = MadeUp(1, 1500, batch=batch)
+        made(tmp_path / str(batch), source, best=BEST, sinks={"predictions": sink}, log=log).run()
+        learners = [json.loads(value or b"")["learner"] for value, _, _ in sink.sent]
+        changes = sum(a != b for a, b in itertools.pairwise(learners))
+        assert changes == len(log.lines("best learner")) > 0
+        published.add(tuple(value for value, _, _ in sink.sent))
+    assert len(published) == 1
+
+
+def test_bad_events_are_dead_letters_with_all_that_is_known(tmp_path: Path) -> None:
+    sink = Kept()
+    source = MadeUp(3, 400, garbage=0.1)
+    loop = made(tmp_path, source, sinks={"dead_letters": sink})
+    assert loop.run() == Exit.OK
+    counts = loop.pipeline.counts
+    assert counts.bad == len(sink.sent) == sink.flushed > 50
+    assert counts.tombstones > 0
+    assert counts.records == 1200 == counts.events + counts.bad + counts.tombstones
+    for value, _, headers in sink.sent:
+        told = {name: text.decode() for name, text in headers.items() if text is not None}
+        n, offset = int(told["streamlearn.partition"]), int(told["streamlearn.offset"])
+        assert value == event(n, offset, garbage=0.1)
+        assert told["streamlearn.topic"] == TOPIC
+        assert told["streamlearn.epoch"] == "1"
+        assert len(told["streamlearn.reason"]) > 5
+    ranges = newest(tmp_path)["observers"]["audit"]
+    for name, model in replayed(ranges, garbage=0.1).items():
+        state = checkpoints.model(tmp_path, name)["state"]
+        assert modelfile.pack(state) == modelfile.pack(model._state())
+
+
+def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
+    assert made(tmp_path, MadeUp(1, 300)).run() == Exit.OK
+    before = checkpoints.valid(tmp_path)
+    log = Said()
+    poison = MadeUp(1, 5000, garbage=0.9, batch=300)
+    assert made(tmp_path, poison, log=log, every_events=10**9, every_seconds=1e9).run() == (
+        Exit.BAD_EVENTS
+    )
+    assert checkpoints.valid(tmp_path) == before  # the last good one
+    reason = log.lines("stopped")[0]["reason"]
+    topic, number, offset = reason.rpartition("--skip-to ")[2].split(":")
+    # a supervisor's restart meets the same again, and with the option it does not
+    skip_to = {Partition(topic, int(number)): int(offset)}
+    again = MadeUp(1, int(offset) + 20, garbage=0.9)
+    assert made(tmp_path, again, skip_to=skip_to).run() == Exit.OK
+    assert newest(tmp_path)["counts"]["skipped"] > 0
+    back = {Partition(topic, int(number)): 1}
+    assert made(tmp_path, MadeUp(1, 10), skip_to=back).run() == Exit.USAGE
+
+
+# -- checkpoints that fail, and who owns them -----------------------------------------------------
+
+
+def test_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setenv(faults.VARIABLE, "write:2-3:error")
+    log = Said()
+    assert made(tmp_path, MadeUp(3, 400), log=log).run() == Exit.OK
+    assert log.lines("could not be written")
+    assert newest(tmp_path)["counts"]["records"] == 1200
+
+
+def test_full_disk_for_too_long_stops_with_the_old_one_intact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert made(tmp_path, until="300").run() == Exit.OK
+    before = (tmp_path / checkpoints.valid(tmp_path)[0].name).read_bytes()
+    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setenv(faults.VARIABLE, "write:1-1000000:error")
+    log = Said()
+    assert made(tmp_path, MadeUp(3, 10**9), log=log, max_age_seconds=0.7).run() == Exit.CHECKPOINT
+    monkeypatch.delenv(faults.VARIABLE)
+    assert "last good one is intact" in log.lines("stopped")[0]["reason"]
+    place = checkpoints.valid(tmp_path)[0]
+    assert (tmp_path / place.name).read_bytes() == before
+    assert made(tmp_path, until="300").run() == Exit.OK
+    assert newest(tmp_path)["counts"]["records"] == 600
+
+
+def test_outputs_that_are_away_end_it_without_a_checkpoint(tmp_path: Path) -> None:
+    sink, log = Kept(), Said()
+    sink.error = SinkError("3 records are not delivered")
+    loop = made(
+        tmp_path, MadeUp(3, 10**9), sinks={"predictions": sink}, log=log, shutdown_seconds=1.0
+    )
+    threading.Timer(0.2, loop.stop_wanted.set).start()
+    assert loop.run() == Exit.UNSAVED
+    assert checkpoints.newest(tmp_path) is None
+    assert "without a last checkpoint" in log.lines("stopped")[0]["reason"]
+
+
+def test_overtaken_daemon_saves_nothing_more(tmp_path: Path) -> None:
+    class Overtaking(Observer):
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            (tmp_path / "epoch-00000002").write_bytes(Epoch(2, "another", None).packed())
+
+    loop = made(tmp_path, MadeUp(3, 10**9))
+    loop.pipeline.observers.append(Overtaking())
+    assert loop.run() == Exit.FENCED
+    assert checkpoints.newest(tmp_path) is None
+
+
+def test_standby_waits_and_takes_over(tmp_path: Path) -> None:
+    owner = Ownership(tmp_path)
+    owner.acquire(lambda: None, wait=lambda: False)
+    assert made(tmp_path, standby=False).run() == Exit.OWNED
+    states = []
+
+    class Look(Observer):
+        def on_state(self, status: Any) -> None:
+            states.append(status.state)
+            if status.state == "standby":
+                owner.release()
+
+    loop = made(tmp_path)
+    loop.pipeline.observers.append(Look())
+    assert loop.run() == Exit.OK
+    assert states == ["standby", "loading", "active", "stopping", "stopped"]
+    assert checkpoints.valid(tmp_path)[0].epoch == 2
+
+
+def test_standby_can_be_stopped(tmp_path: Path) -> None:
+    owner = Ownership(tmp_path)
+    owner.acquire(lambda: None, wait=lambda: False)
+    loop = made(tmp_path)
+    loop.stop_wanted.set()
+    assert loop.run() == Exit.OK
+    owner.release()
+
+
+def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
+    assert made(tmp_path, MadeUp(1, 500), until="400").run() == Exit.OK
+    path = tmp_path / checkpoints.valid(tmp_path)[0].name
+    path.write_bytes(path.read_bytes()[:-10])
+    log = Said()
+    assert made(tmp_path, MadeUp(1, 500), log=log).run() == Exit.OK
+    assert log.lines("damaged")[0]["checkpoint"] == path.name
+    whole = tmp_path / "whole"
+    assert made(whole, MadeUp(1, 500)).run() == Exit.OK
+    assert learnt(newest(tmp_path)) == learnt(newest(whole))
+    for place in checkpoints.places(tmp_path):
+        (tmp_path / place.name).write_bytes(b"")
+    assert made(tmp_path).run() == Exit.CHECKPOINT
+
+
+# -- sources that fail ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SourceError("no topic 'clicks'"), Exit.SOURCE),
+        (SourceChanged("another cluster"), Exit.STREAM),
+        (KeyError("a bug"), Exit.CRASH),
+    ],
+)
+def test_failing_source_ends_it_with_the_reason(
+    error: Exception, code: Exit, tmp_path: Path
+) -> None:
+    class Failing(MadeUp):
+        def poll(self, seconds: float) -> list[Records]:
+            if self.positions[Partition(TOPIC, 0)] > 100:
+                raise error
+            return super().poll(seconds)
+
+    class Closed(MadeUp):
+        def open(self, *_: object) -> None:
+            raise error
+
+    log = Said()
+    assert made(tmp_path, Closed(1, 10), log=log).run() == code
+    assert str(error) in log.lines("stopped")[0]["reason"]
+    assert made(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9).run() == code
+    # what was learnt before is kept, unless nobody knows what state it is in
+    assert bool(checkpoints.places(tmp_path)) == (code != Exit.CRASH)
+
+
+def test_observer_that_fails_is_left_out(tmp_path: Path) -> None:
+    class Broken(Observer):
+        name = "broken"
+
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            raise ValueError("not today")
+
+    log = Said()
+    loop = made(tmp_path, log=log)
+    loop.pipeline.observers.append(Broken())
+    assert loop.run() == Exit.OK
+    assert "not today" in log.lines("observer")[0]["error"]
+    assert loop.pipeline.counts.records == 1200
+
+
+# -- another configuration -----------------------------------------------------------------------
+
+
+def run(tmp_path: Path, names: str, log: Said | None = None, **options: Any) -> tuple[Exit, Loop]:
+    loop = made(tmp_path, names=names, until="100", log=log, **options)
+    return loop.run(), loop
+
+
+def test_learners_come_go_and_change(tmp_path: Path) -> None:
+    assert run(tmp_path, "default,sparse")[0] == Exit.OK
+    log = Said()
+    code, loop = run(tmp_path, "sparse,ftrl", log)
+    assert code == Exit.OK
+    told = {line["event"]: line["name"] for line in log.lines("learner")}
+    assert told == {
+        "learner goes on": "sparse",
+        "learner begins": "ftrl",
+        "learner archived": "default",
+    }
+    data = newest(tmp_path)
+    assert data["learners"]["ftrl"]["born"]["events"] == 100
+    assert loop.pipeline.learners["sparse"].learnt > loop.pipeline.learners["ftrl"].learnt
+    (path,) = (tmp_path / "archive").iterdir()
+    assert path.name.startswith("default-00000001-")
+    audit = newest(tmp_path)["observers"]["audit"]
+    archived = sl.LinearClassifier.load(path)
+    assert archived.steps > 0
+    assert sum(end - start for *_, start, end in audit) == 200
+
+
+def test_changed_learner_is_refused_unless_reset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(tmp_path, "default,sparse")[0] == Exit.OK
+    changed = {
+        "default": sl.LinearClassifier(),
+        "sparse": sl.LinearClassifier(
+            sl.rules.DualAveraging(gamma=2.0), penalty=sl.penalties.L1(1e-3)
+        ),
+    }
+    monkeypatch.setattr(
+        "tests.daemon.streams.models", lambda _: {n: m.clone() for n, m in changed.items()}
+    )
+    log, before = Said(), checkpoints.valid(tmp_path)
+    assert run(tmp_path, "default,sparse", log)[0] == Exit.USAGE
+    reason = log.lines("stopped")[0]["reason"]
+    assert "learner 'sparse' has changed: rule = DualAveraging(gamma=5.0" in reason
+    assert "--reset NAME" in reason
+    assert checkpoints.valid(tmp_path) == before
+    assert run(tmp_path, "default,sparse", reset=["spares"])[0] == Exit.USAGE
+    assert run(tmp_path, "default,sparse", reset=["sparse"])[0] == Exit.OK
+    learners = newest(tmp_path)["learners"]
+    assert learners["sparse"]["born"]["events"] == 100
+    assert learners["default"]["born"] == {}
+    assert run(tmp_path, "default,sparse")[0] == Exit.OK
+
+
+def test_changed_features_are_refused_unless_all_are_reset(tmp_path: Path) -> None:
+    names = "default,sparse"
+    assert run(tmp_path, names, reading={"features": "Names()"})[0] == Exit.OK
+    log = Said()
+    hashing: dict[str, Any] = {"reading": {"features": "Hashing(10)"}, "reader": sl.Hashing(10)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "tests.daemon.streams.models",
+            lambda _: {"default": sl.LinearClassifier(features=sl.Hashing(10))},
+        )
+        assert run(tmp_path, "default", log, **hashing)[0] == Exit.USAGE
+        assert "features = Names() -> Hashing(10)" in log.lines("stopped")[0]["reason"]
+        assert run(tmp_path, "default", reset=["all"], **hashing)[0] == Exit.OK
+        assert run(tmp_path, "default", **hashing)[0] == Exit.OK
+    assert newest(tmp_path)["features"]["state"]["kind"] == "Hashing"
+
+
+def test_late_learner_must_know_what_to_do_with_the_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Three(MadeUp):
+        def next(self, where: Partition) -> Records:
+            records = super().next(where)
+            records.values = [
+                json.dumps({"click": "abc"[i % 3], "x": 1.0}).encode() for i in records.offsets
+            ]
+            return records
+
+    assert made(tmp_path, Three(1, 100), names="default").run() == Exit.OK
+    both = {
+        "default": sl.LinearClassifier(),
+        "simplex": sl.LinearClassifier(
+            sl.rules.ExponentiatedDualAveraging(),
+            penalty=sl.penalties.Simplex(),
+            fit_intercept=False,
+        ),
+    }
+    monkeypatch.setattr("tests.daemon.streams.models", lambda _: both)
+    log = Said()
+    assert made(tmp_path, Three(1, 200), names="default,simplex", log=log).run() == Exit.USAGE
+    assert "cannot join" in log.lines("stopped")[0]["reason"]

@@ -1,0 +1,89 @@
+"""The watchdog: a silent loop ends the process, with its own code and the stack in the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from streamlearn.daemon.exits import Exit
+
+HANGS = {
+    "waits": "threading.Event().wait()",
+    "holds the GIL": "ctypes.PyDLL(None).sleep(60)",
+    "spins": "exec('while True: pass')",
+}
+PROGRAM = """
+import ctypes, sys, threading, time
+from streamlearn.daemon.log import Log
+from tests.daemon.streams import MadeUp, made
+
+class Hanging(MadeUp):
+    def poll(self, seconds):
+        if max(self.positions.values()) > 50:
+            sys.stderr.write("hangs now\\n")
+            self.hang()
+        return super().poll(seconds)
+
+    def hang(self):
+        {hang}
+
+    def close(self):
+        {close}
+
+loop = made(None, Hanging(1, 10**9), watchdog_seconds={seconds}, shutdown_seconds=1.0)
+sys.exit(loop.run())
+"""
+
+
+def started(hang: str, close: str = "pass", seconds: float = 0.5) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(hang=hang, close=close, seconds=seconds)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("hang", HANGS)
+def test_silent_loop_ends_the_process(hang: str) -> None:
+    with started(HANGS[hang]) as process:
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == Exit.WATCHDOG
+    assert "the loop is silent" in said
+    assert "in hang" in said
+    assert "in _learn" in said
+    for line in said.partition("hangs now")[0].splitlines():
+        json.loads(line)
+
+
+def test_end_that_hangs_is_cut_short_with_the_code_of_the_end() -> None:
+    # 1.0 seconds for the whole; the source never closes
+    with started("time.sleep(0.001)", "ctypes.PyDLL(None).sleep(60)", 60.0) as process:
+        assert process.stderr is not None
+        while "hangs now" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == Exit.OK
+    assert "takes too long" in said
+
+
+def test_stopped_process_is_not_silent() -> None:
+    with started("time.sleep(0.001)", seconds=0.5) as process:
+        assert process.stderr is not None
+        while "hangs now" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == Exit.OK
