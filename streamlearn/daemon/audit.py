@@ -6,6 +6,7 @@ the records of those ranges with the library must give the same weights and scor
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamlearn.daemon.observer import Observer
@@ -23,6 +24,11 @@ class Range(NamedTuple):
     partition: int
     start: int
     end: int
+
+
+def wanted() -> list[Observer]:
+    """An audit, if the environment asks for one."""
+    return [Audit()] if os.environ.get(VARIABLE) else []
 
 
 class Audit(Observer):

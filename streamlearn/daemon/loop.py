@@ -249,7 +249,8 @@ class Loop:
 
     def _end(self, stop: Stop | None) -> Exit:
         """Save what may be saved, and say how it ended."""
-        reason = "as asked" if stop is None else stop.reason
+        asked = "asked to stop" if self.stop_wanted.is_set() else "the end was reached"
+        reason = asked if stop is None else stop.reason
         code = Exit.OK if stop is None else stop.code
         self._state("stopping", reason)
         limited = self.stop_wanted.is_set() or stop is not None

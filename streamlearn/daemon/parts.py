@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon import config
+from streamlearn.daemon import audit, config
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.learners import Learners
@@ -59,7 +59,7 @@ def loop(
         log,
         predictions=None if published is None else Predictions(published),
         predictor=settings.predictions.learner or settings.learners[0].name,
-        observers=list(observers),
+        observers=[*audit.wanted(), *observers],
     )
     kept = settings.checkpoint
     return Loop(
