@@ -16,6 +16,8 @@ modules = [
         ".".join(path.with_suffix("").parts),
         [str(path)],
         extra_compile_args=COLD_FLAGS if path.stem in COLD else FLAGS,
+        # named, or exp() and pow() would be those of the oldest C library, and slower
+        libraries=["m"] if os.name == "posix" else [],
     )
     for path in sorted(Path("streamlearn").rglob("*.pyx"))
 ]

@@ -10,8 +10,8 @@ import numpy as np
 from river import base
 
 from streamlearn import frames
+from streamlearn.engine.labels import Labels
 from streamlearn.engine.learner import Joint, OneVersusRest, Single
-from streamlearn.engine.rows import codes_of_numbers
 from streamlearn.errors import BadEvent
 from streamlearn.linear import Event, Linear
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
@@ -260,50 +260,38 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         weights = self._all_weighed(y, self._checked_weights(w, n))
         if weights is not None and not weights.any():
             return [self._model.learner.score(self._model.rows(X, False))] if scored else []
-        # a label of weight 0 is not met, so it may be any that is known
-        codes = self._encode(y)
-        if weights is not None:
-            codes[weights == 0.0] = 0.0
-        if np.isnan(codes).any():
-            self._refuse(first_seen(y, np.isnan(codes)))
+        # a label of weight 0 is not met
+        labels = Labels(y, None if weights is None else weights > 0.0)
+        self._refuse(labels.distinct)
         rows = self._model.rows(X, True)
+        codes = np.empty(n)
 
-        def encode() -> Array:
-            found = self._encode(y)
-            if weights is not None:
-                found[weights == 0.0] = 0.0
-            return found
-
-        def learn(codes: Array, start: int, stop: int) -> Array | None:
+        def learn(start: int, stop: int) -> Array | None:
+            codes[start:stop] = labels.coded(self._codes, start, stop)
             scores = np.zeros((n, self._model.learner.outputs)) if scored else None
             self._model.learner.run(rows, codes, weights, scores, start, stop)
             return None if scores is None else scores[start:stop]
 
-        return self._in_stretches(codes, encode, lambda i: y[i], learn)
+        seen = zip(labels.first, labels.distinct, strict=True)
+        new = [(row, label) for row, label in seen if label not in self._codes]
+        return self._in_stretches(n, new, learn)
 
     def _in_stretches(
-        self,
-        codes: Array,
-        encode: Callable[[], Array],
-        label_at: Callable[[int], Any],
-        learn: Callable[[Array, int, int], Array | None],
+        self, n: int, new: list[tuple[int, Any]], learn: Callable[[int, int], Array | None]
     ) -> list[Array]:
-        """Learn as far as the labels are known, so that a new one is met when its turn comes."""
+        """Learn n rows as far as the labels are known; each new one is met when its turn comes."""
         parts: list[Array] = []
-        start, n = 0, len(codes)
-        while start < n:
-            unknown = np.flatnonzero(np.isnan(codes[start:]))
-            stop = start + int(unknown[0]) if len(unknown) else n
+        start = 0
+        for stop, label in [*new, (n, None)]:
             if stop > start:
-                scores = learn(codes, start, stop)
+                scores = learn(start, stop)
                 if scores is not None:
                     parts.append(scores)
-            if stop < n:
+            if stop < n and label not in self._codes:  # of bools both are met at once
                 first = self._positive_code()
-                self._meet(label_at(stop))
+                self._meet(label)
                 if first is not None and self._positive_code() == -first:
                     parts = [-part for part in parts]
-                codes = encode()
             start = stop
         return parts
 
@@ -339,17 +327,20 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             codes[weights == 0.0] = 0.0
             return codes
 
-        def learn(codes: Array, start: int, stop: int) -> Array:
-            scores = self._learn_events(events, codes, weights, start, stop)
+        def learn(start: int, stop: int) -> Array:
+            now = encode() if new else codes
+            scores = self._learn_events(events, now, weights, start, stop)
             # while the labels are those known so far: a new one changes what scores mean
-            self._measure(measures or {}, scores, codes, weights, start)
+            self._measure(measures or {}, scores, now, weights, start)
             return scores
 
         codes = encode()
-        if np.isnan(codes).any():
-            fresh = np.flatnonzero(np.isnan(codes)).tolist()
-            self._refuse(frames.distinct(events.label_of(i) for i in fresh))
-        return self._joined(self._in_stretches(codes, encode, events.label_of, learn))
+        first: dict[Any, int] = {}
+        for i in np.flatnonzero(np.isnan(codes)).tolist():
+            first.setdefault(events.label_of(i), i)
+        new = [(i, label) for label, i in first.items()]
+        self._refuse(list(first))
+        return self._joined(self._in_stretches(n, new, learn))
 
     def _losses(self, scores: Array, codes: Array) -> Array:
         """The loss of each row; of several learners side by side, the sum of theirs."""
@@ -380,18 +371,6 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def _positive_code(self) -> float | None:
         """The sign of the first label seen, as long as one output tells two classes apart."""
         return next(iter(self._codes.values()), None) if self._single() else None
-
-    def _encode(self, y: Array) -> Array:
-        """What the learner is told of each label; NaN for those not seen yet."""
-        if exact_as_float(y) and len(self._codes) <= 32:
-            known = [(k, c) for k, c in self._codes.items() if isinstance(k, bool | int | float)]
-            return codes_of_numbers(y, [k for k, _ in known], [c for _, c in known])
-        codes = np.full(len(y), np.nan)
-        try:
-            codes[:] = [self._codes.get(label, np.nan) for label in y.tolist()]
-        except TypeError:
-            raise BadEvent("a label is not hashable") from None
-        return codes
 
     def _all_weighed(self, y: Array, weights: Array | None) -> Array | None:
         """The weights of rows with their classes' factors."""
@@ -560,21 +539,3 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
-
-
-def exact_as_float(y: Array) -> bool:
-    """Whether all labels are numbers that a float64 holds to the last digit."""
-    if y.dtype.kind in "iu" and y.dtype.itemsize > 4:
-        return len(y) == 0 or max(-int(y.min()), int(y.max())) < 1 << 53
-    return y.dtype.kind in "biuf" and y.dtype.itemsize <= 8
-
-
-def first_seen(y: Array, wanted: Array) -> list[Any]:
-    """The distinct labels where `wanted`, in the order of their first appearance."""
-    found: list[Any] = []
-    if y.dtype.kind in "biuf":
-        # a few labels are found faster one by one than by looking at each row
-        while len(found) < 32 and wanted.any():
-            found.append(y[int(np.argmax(wanted))].item())
-            wanted = wanted & (y != found[-1])
-    return found + frames.distinct(y[wanted].tolist()) if wanted.any() else found

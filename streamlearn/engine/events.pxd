@@ -38,6 +38,7 @@ cdef class Events(Rows):
     cdef char* id_text
     cdef int64_t* id_end
     cdef uint8_t* has_id
+    cdef double* square
 
     cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1
     cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1

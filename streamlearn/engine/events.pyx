@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, squared
 
 import numpy as np
 
@@ -68,7 +68,7 @@ cdef class Events(Rows):
             (features, used, np.float64), (rows, self.n, np.float64), (rows, self.n, np.uint8),
             (rows, self.n, np.float64), (rows, self.n, np.float64), (rows, self.n, np.int64),
             (rows, self.n, np.int64), (text, said, np.uint8), (rows, self.n, np.int64),
-            (rows, self.n, np.uint8),
+            (rows, self.n, np.uint8), (rows, self.n, np.float64),
         )
         for k, (size, filled, kind) in enumerate(wanted):
             array = np.empty(size, dtype=kind)
@@ -88,10 +88,12 @@ cdef class Events(Rows):
         self.id_text = <char*><size_t>new[9].ctypes.data
         self.id_end = <int64_t*><size_t>new[10].ctypes.data
         self.has_id = <uint8_t*><size_t>new[11].ctypes.data
+        self.square = <double*><size_t>new[12].ctypes.data
         self.row_room, self.feature_room, self.id_room = rows, features, text
         self.long_start = <const long long*>self.start
         self.short_index = self.slot_at
         self.doubles = self.value_at
+        self.squares = self.square
         return 0
 
     cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1:
@@ -111,6 +113,7 @@ cdef class Events(Rows):
             self.slot_at[first + k] = row.slot[k]
             self.value_at[first + k] = row.value[k]
         self.start[i + 1] = first + row.n
+        self.square[i] = row.square
         if row.n > self.longest:
             self.longest = row.n
         self.label[i] = tags.label if tags.kind != UNLABELLED else NAN
@@ -139,6 +142,7 @@ cdef class Events(Rows):
         given.n = len(slots)
         given.slot = <const int*><size_t>slots.ctypes.data
         given.value = <const double*><size_t>values.ctypes.data
+        given.square = squared(given.value, given.n)
         tags.kind = LABEL_KINDS.get(type(label), CLASS)
         if tags.kind == CLASS:
             if label not in self.classes:

@@ -12,11 +12,18 @@ cdef class Weights:
     cdef readonly Rule rule
     cdef readonly Average average
     cdef int grow(self, Py_ssize_t n) except -1
-    cdef double query(self, Row* row) noexcept nogil
     cdef double predict(self, Row* row) noexcept nogil
-    cdef void update(self, Row* row, double slope) noexcept nogil
+    cdef void before(self, Row* row) noexcept nogil
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil
     cdef void after(self) noexcept nogil
+    cdef inline double query(self, Row* row) noexcept nogil:
+        return self.rule.query(row)
+    cdef inline void update(self, Row* row, double slope) noexcept nogil:
+        if self.average is not None:
+            self.before(row)
+        self.rule.update(row, slope)
+        if self.average is not None or self.rule.tired:
+            self.after()
     cdef double weight(self, Py_ssize_t j) noexcept nogil
 
 
@@ -34,6 +41,14 @@ cdef class Batch:
     cdef void take(self, Row* row) noexcept nogil
 
 
+# The arrays of a run, one item for each row: labels, weights (or NULL), and places for scores.
+cdef struct Columns:
+    const double* labels
+    Py_ssize_t width  # of the labels
+    const double* weights
+    double* scores
+
+
 cdef class Learner:
     cdef readonly Py_ssize_t outputs, features, shift
     cdef bint busy
@@ -48,6 +63,9 @@ cdef class Learner:
     cdef int enter(self) except -1
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil
     cdef void predict(self, Row* row, double* scores) noexcept nogil
+    cdef void learn_all(
+        self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
+    ) noexcept nogil
     cdef void placed(self, Row* row, Row* out) noexcept nogil
 
 
@@ -58,12 +76,16 @@ cdef class Single(Learner):
     cdef readonly Weights free_intercept
     cdef readonly Batch batch
     cdef double intercept_sum
-    cdef bint whole, watchful, separate_score, inside
+    cdef bint whole, watchful, separate_score, inside, special
     cdef int one_slot
     cdef double one_value
     cdef Row one
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil
+    cdef double learn_specially(
+        self, Row* row, double y, double weight, bint scored
+    ) noexcept nogil
     cdef double predict_one(self, Row* row) noexcept nogil
+    cdef double ask(self, Row* row) noexcept nogil
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
 
 

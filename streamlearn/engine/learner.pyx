@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
 from streamlearn.losses.loss cimport Loss, VectorLoss
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, squared
 from streamlearn.rules.average cimport Average
 from streamlearn.rules.rule cimport Rule, room
 
@@ -42,23 +42,17 @@ cdef class Weights:
                 self.average.grow()
         return 0
 
-    cdef double query(self, Row* row) noexcept nogil:
-        return self.rule.query(row)
-
     cdef double predict(self, Row* row) noexcept nogil:
         return self.rule.predict(row) if self.average is None else self.average.score(row)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.rule.weight(j) if self.average is None else self.average.weight(j)
 
-    cdef void update(self, Row* row, double slope) noexcept nogil:
-        if self.average is not None:
-            self.average.before(row)
-            if self.rule.forgets():
-                self.average.settle(self.rule.t + 1.0)
-        self.rule.update(row, slope)
-        if self.average is not None or self.rule.tired:
-            self.after()
+    cdef void before(self, Row* row) noexcept nogil:
+        """What an average wants to know before a step."""
+        self.average.before(row)
+        if self.rule.forgets():
+            self.average.settle(self.rule.t + 1.0)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         cdef double p
@@ -161,6 +155,7 @@ cdef class Batch:
         row.n = self.touched
         row.slot = self.slot
         row.value = self.value
+        row.square = squared(self.value, self.touched)
         self.touched = 0
         self.count = 0
 
@@ -239,6 +234,7 @@ cdef class Learner:
         out.n = row.n + 1
         out.slot = self.slot
         out.value = self.value
+        out.square = row.square + 1.0
 
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         """Learn one row; `scores`, if not NULL, gets the scores before learning."""
@@ -267,34 +263,40 @@ cdef class Learner:
 
         `labels` are float64, one row of them for each row; `weights` and `scores` too, or None.
         """
-        cdef const double* y = <const double*><size_t>labels.ctypes.data
-        cdef const double* w = NULL
-        cdef double* out = NULL
-        cdef Py_ssize_t i, n = rows.n if stop is None else stop, k = self.outputs
-        cdef Py_ssize_t wide = labels.shape[1] if labels.ndim == 2 else 1
-        cdef double weight = 1.0
-        cdef Row row
-        if weights is not None:
-            w = <const double*><size_t>weights.ctypes.data
-        if scores is not None:
-            out = <double*><size_t>scores.ctypes.data
+        cdef Columns columns
+        cdef Py_ssize_t last = rows.n if stop is None else stop
+        columns.labels = <const double*><size_t>labels.ctypes.data
+        columns.width = labels.shape[1] if labels.ndim == 2 else 1
+        columns.weights = NULL if weights is None else <const double*><size_t>weights.ctypes.data
+        columns.scores = NULL if scores is None else <double*><size_t>scores.ctypes.data
         self.make_room(rows.longest)
         self.enter()
         try:
             with nogil:
-                for i in range(start, n):
-                    rows.row(i, &row)
-                    if w != NULL:
-                        weight = w[i]
-                    if weight != 0.0:
-                        self.learn(&row, y + i * wide, weight, NULL if out == NULL else out + i * k)
-                        if self.diverged:
-                            break
-                    elif out != NULL:
-                        self.predict(&row, out + i * k)
+                self.learn_all(rows, &columns, start, last)
         finally:
             self.busy = False
         self.complain()
+
+    cdef void learn_all(
+        self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
+    ) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double weight = 1.0
+        cdef double* scores = NULL
+        cdef Row row
+        for i in range(start, stop):
+            rows.row(i, &row)
+            if columns.weights != NULL:
+                weight = columns.weights[i]
+            if columns.scores != NULL:
+                scores = columns.scores + i * self.outputs
+            if weight != 0.0:
+                self.learn(&row, columns.labels + i * columns.width, weight, scores)
+                if self.diverged:
+                    return
+            elif scores != NULL:
+                self.predict(&row, scores)
 
     def score(self, Rows rows):
         """The scores of all rows, without the GIL."""
@@ -339,11 +341,19 @@ cdef class Single(Learner):
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
             self.free_intercept.grow(1)
             self.watchful = self.watchful or self.free_intercept.rule.watchful
+        self.special = (
+            self.inside
+            or self.whole
+            or self.watchful
+            or self.separate_score
+            or self.batch is not None
+        )
         self.one_slot = 0
         self.one_value = 1.0
         self.one.n = 1
         self.one.slot = &self.one_slot
         self.one.value = &self.one_value
+        self.one.square = 1.0
         self.make_room(16)
         self.know(0)
 
@@ -366,6 +376,21 @@ cdef class Single(Learner):
         return p
 
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil:
+        cdef double p, slope
+        if self.special:
+            return self.learn_specially(row, y, weight, scored)
+        p = self.ask(row)
+        slope = weight * self.loss.slope_at(p, y)
+        if isfinite(p) and isfinite(slope):
+            self.step(row, slope, slope)
+        else:
+            self.diverged = True
+        return p
+
+    cdef double learn_specially(
+        self, Row* row, double y, double weight, bint scored
+    ) noexcept nogil:
+        """With an average, a batch, the intercept inside, or a rule that wants the whole event."""
         cdef Row inside
         cdef double p, shown = 0.0, slope
         if scored and self.separate_score:
@@ -377,30 +402,35 @@ cdef class Single(Learner):
             if self.watchful:
                 self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
             p = self.weights.learn(row, self.loss, y, weight)
-        else:
-            p = self.weights.query(row)
+            return shown if self.separate_score else p
+        p = self.ask(row)
+        slope = weight * self.loss.slope_at(p, y)
+        if not (isfinite(p) and isfinite(slope)):
+            self.diverged = True
+            return p
+        if self.watchful:
+            self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
             if self.free_intercept is not None:
-                p += self.free_intercept.query(&self.one)
-            slope = weight * self.loss.slope_at(p, y)
-            if not (isfinite(p) and isfinite(slope)):
-                self.diverged = True
-                return p
-            if self.watchful:
-                self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
-                if self.free_intercept is not None:
-                    self.free_intercept.rule.see(&self.one, self.loss.value_at(0.0, y), weight)
-            if self.batch is None:
-                self.step(row, slope, slope)
-            else:
-                self.batch.add(row, slope)
-                self.intercept_sum += slope
-                if self.batch.complete():
-                    self.batch.take(&inside)
-                    self.step(&inside, 1.0, self.intercept_sum / self.batch.size)
-                    self.intercept_sum = 0.0
+                self.free_intercept.rule.see(&self.one, self.loss.value_at(0.0, y), weight)
+        if self.batch is None:
+            self.step(row, slope, slope)
+        else:
+            self.batch.add(row, slope)
+            self.intercept_sum += slope
+            if self.batch.complete():
+                self.batch.take(&inside)
+                self.step(&inside, 1.0, self.intercept_sum / self.batch.size)
+                self.intercept_sum = 0.0
         return shown if self.separate_score else p
 
-    cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
+    cdef inline double ask(self, Row* row) noexcept nogil:
+        """The score at the weights where the rule asks for the slope."""
+        cdef double p = self.weights.query(row)
+        if self.free_intercept is not None:
+            p += self.free_intercept.query(&self.one)
+        return p
+
+    cdef inline void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
         self.weights.update(row, slope)
         if self.free_intercept is not None:
             self.free_intercept.update(&self.one, intercept_slope)
@@ -604,6 +634,7 @@ cdef class Joint(Learner):
         out.n = row.n
         out.slot = self.wide_slot
         out.value = row.value
+        out.square = row.square
 
     cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil:
         """The scores of a row with its intercept: those shown, or those slopes are asked at."""
@@ -614,6 +645,7 @@ cdef class Joint(Learner):
         one.n = 1
         one.slot = &slot
         one.value = &value
+        one.square = 1.0
         for k in range(self.outputs):
             self.of_class(row, k, &wide)
             scores[k] = self.weights.predict(&wide) if shown else self.weights.query(&wide)
@@ -642,6 +674,7 @@ cdef class Joint(Learner):
         one.n = 1
         one.slot = &slot
         one.value = &value
+        one.square = 1.0
         if self.inside:
             self.placed(row, &inside)
             row = &inside

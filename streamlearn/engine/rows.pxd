@@ -1,3 +1,5 @@
+cimport cython
+
 from streamlearn.row cimport Row
 
 
@@ -13,8 +15,27 @@ cdef class Rows:
     cdef const int* slots
     cdef Py_ssize_t stride
     cdef bint sparse, meeting
+    cdef const double* squares  # |x|^2 of each row, where rows can be read as they lie
     cdef Py_ssize_t filled
     cdef int* slot
     cdef double* value
+    cdef bint measure(self) except -1
     cdef void put(self, Py_ssize_t column, double x) noexcept nogil
-    cdef void row(self, Py_ssize_t i, Row* row) noexcept nogil
+    cdef void fill(self, Py_ssize_t i, Row* row) noexcept nogil
+
+    @cython.final
+    cdef inline void row(self, Py_ssize_t i, Row* row) noexcept nogil:
+        """Row i; buffers of our own only where the matrix cannot be read as it lies."""
+        cdef Py_ssize_t a
+        if self.squares == NULL:
+            self.fill(i, row)
+            return
+        if self.short_start != NULL:
+            a = self.short_start[i]
+            row.n = self.short_start[i + 1] - a
+        else:
+            a = <Py_ssize_t>self.long_start[i]
+            row.n = <Py_ssize_t>self.long_start[i + 1] - a
+        row.slot = self.short_index + a
+        row.value = self.doubles + a
+        row.square = self.squares[i]

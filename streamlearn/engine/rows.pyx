@@ -1,9 +1,9 @@
 """Matrices as rows: scipy CSR without copies, and dense arrays."""
 
-from libc.math cimport NAN
+from libc.float cimport DBL_MAX
 from libc.stdlib cimport free, malloc
 
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, squared
 
 import numpy as np
 import scipy.sparse
@@ -28,22 +28,18 @@ cdef class Rows:
             X = X.tocsr() if X.format != "csr" else X
             X = canonical(X)
             data = np.ascontiguousarray(real(X.data))
-            index, start = np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)
+            index, start = whole(X.indices), whole(X.indptr)
             self.sparse = True
             self.keep = [X, data, index, start]
             if index.dtype == np.int32:
                 self.short_index = <const int*><size_t>index.ctypes.data
             else:
-                index = np.ascontiguousarray(index, dtype=np.int64)
-                self.keep.append(index)
                 self.long_index = <const long long*><size_t>index.ctypes.data
             if start.dtype == np.int32:
                 self.short_start = <const int*><size_t>start.ctypes.data
             else:
-                start = np.ascontiguousarray(start, dtype=np.int64)
-                self.keep.append(start)
                 self.long_start = <const long long*><size_t>start.ctypes.data
-            self.longest = int(np.diff(start).max(initial=0))
+            self.longest = longest_row(start, len(data))
         else:
             data = real(np.atleast_1d(np.asarray(X)))
             if data.ndim != 2:
@@ -53,11 +49,13 @@ cdef class Rows:
             self.longest = data.shape[1]
             self.stride = data.shape[1]
         self.n, self.columns = X.shape if self.sparse else data.shape
-        refuse_unfinite(X if self.sparse else data, data)
         if data.dtype == np.float64:
             self.doubles = <const double*><size_t>data.ctypes.data
         else:
             self.floats = <const float*><size_t>data.ctypes.data
+        # a finite |x|^2 has finite numbers only
+        if not (self.short_index != NULL and self.doubles != NULL and self.measure()):
+            refuse_unfinite(X if self.sparse else data, data)
         self.slot = <int*>malloc((self.longest + 1) * sizeof(int))
         self.value = <double*>malloc((self.longest + 1) * sizeof(double))
         if self.slot == NULL or self.value == NULL:
@@ -67,16 +65,36 @@ cdef class Rows:
         free(self.slot)
         free(self.value)
 
+    cdef bint measure(self) except -1:
+        """|x|^2 of every row of a CSR matrix; whether all are finite."""
+        cdef Py_ssize_t i, a, b
+        cdef bint finite = True
+        squares = np.empty(self.n)
+        cdef double* square = <double*><size_t>squares.ctypes.data
+        with nogil:
+            b = 0
+            for i in range(self.n):
+                a = b
+                b = self.short_start[i + 1] if self.short_start != NULL else (
+                    <Py_ssize_t>self.long_start[i + 1]
+                )
+                square[i] = squared(self.doubles + a, b - a)
+                finite &= square[i] <= DBL_MAX
+        self.keep.append(squares)
+        self.squares = square
+        return finite
+
     def map(self, slots):
         """Columns are these slots; -1: not known, left out. Columns that meet add up."""
         if slots is not None:
             self.keep.append(slots)
             self.slots = <const int*><size_t>slots.ctypes.data
+                self.squares = NULL
             known = slots[slots >= 0]
             self.meeting = len(np.unique(known)) < len(known)
 
-    cdef void row(self, Py_ssize_t i, Row* row) noexcept nogil:
-        """Row i; buffers of our own only where the matrix cannot be read as it lies."""
+    cdef void fill(self, Py_ssize_t i, Row* row) noexcept nogil:
+        """Row i in buffers of our own."""
         cdef Py_ssize_t a, b, k
         cdef double x
         row.slot = self.slot
@@ -89,6 +107,7 @@ cdef class Rows:
                 if x != 0.0:
                     self.put(k, x)
             row.n = self.filled
+            row.square = squared(self.value, self.filled)
             return
         if self.short_start != NULL:
             a = self.short_start[i]
@@ -96,11 +115,6 @@ cdef class Rows:
         else:
             a = <Py_ssize_t>self.long_start[i]
             b = <Py_ssize_t>self.long_start[i + 1]
-        if self.doubles != NULL and self.short_index != NULL and self.slots == NULL:
-            row.n = b - a
-            row.slot = self.short_index + a
-            row.value = self.doubles + a
-            return
         for k in range(a, b):
             x = self.doubles[k] if self.doubles != NULL else <double>self.floats[k]
             if self.short_index != NULL:
@@ -108,6 +122,7 @@ cdef class Rows:
             else:
                 self.put(<Py_ssize_t>self.long_index[k], x)
         row.n = self.filled
+        row.square = squared(self.value, self.filled)
 
     cdef void put(self, Py_ssize_t column, double x) noexcept nogil:
         cdef int slot = <int>column if self.slots == NULL else self.slots[column]
@@ -126,24 +141,66 @@ cdef class Rows:
 
 def canonical(X):
     """X with ascending columns and none twice; ValueError where they point outside of it."""
-    start = X.indptr
-    lengths = np.diff(start)
-    if (
-        len(start) != X.shape[0] + 1 or start[0] != 0 or (lengths < 0).any()
-        or start[-1] > min(len(X.indices), len(X.data))
-    ):
+    start, index = X.indptr, X.indices
+    if len(start) != X.shape[0] + 1 or longest_row(start, min(len(index), len(X.data))) < 0:
         raise ValueError("X is no CSR matrix: its indptr does not fit its indices")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-        lengths = np.diff(X.indptr)
-    # the columns of a row ascend, so its first and last tell of all
-    filled = lengths > 0
-    ends = X.indptr[1:][filled]
-    outside = (X.indices[ends - lengths[filled]] < 0) | (X.indices[ends - 1] >= X.shape[1])
-    if outside.any():
+        start, index = X.indptr, X.indices
+    if not inside(start, index, X.shape[1]):
         raise ValueError(f"X is no CSR matrix: an index is not in its {X.shape[1]} columns")
     return X
+
+
+cdef inline long long at(const void* numbers, bint short, Py_ssize_t i) noexcept nogil:
+    return (<const int*>numbers)[i] if short else (<const long long*>numbers)[i]
+
+
+def whole(array):
+    """Whole numbers as int32 or int64, one after the other."""
+    return np.ascontiguousarray(array, dtype=None if array.dtype == np.int32 else np.int64)
+
+
+cdef const void* integers(array, bint* short) except? NULL:
+    """Where what `whole` gave begins."""
+    short[0] = array.dtype == np.int32
+    return <const void*><size_t>array.ctypes.data
+
+
+def longest_row(start, long long filled):
+    """The length of the longest row; -1 if these starts are not those of rows of `filled` items."""
+    start = whole(start)
+    cdef bint short
+    cdef const void* starts = integers(start, &short)
+    cdef Py_ssize_t i, n = len(start) - 1
+    cdef long long longest = 0, length, least = 0
+    with nogil:
+        for i in range(n):
+            length = at(starts, short, i + 1) - at(starts, short, i)
+            longest = max(longest, length)
+            least = min(least, length)
+        if at(starts, short, 0) != 0 or at(starts, short, n) > filled:
+            least = -1
+    return -1 if least < 0 else longest
+
+
+def inside(start, index, long long columns):
+    """Whether all rows are inside the columns; they ascend, so first and last tell of all."""
+    start, index = whole(start), whole(index)
+    cdef bint short_start, short_index, good = True
+    cdef const void* starts = integers(start, &short_start)
+    cdef const void* indices = integers(index, &short_index)
+    cdef Py_ssize_t i, n = len(start) - 1
+    cdef long long a, b
+    with nogil:
+        for i in range(n):
+            a = at(starts, short_start, i)
+            b = at(starts, short_start, i + 1)
+            if a < b:
+                good &= at(indices, short_index, a) >= 0
+                good &= at(indices, short_index, b - 1) < columns
+    return good
 
 
 def real(data):
@@ -159,6 +216,9 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
+    #if defined(__GNUC__) && !defined(__clang__)
+    __attribute__((optimize("O3")))  /* vectorised */
+    #endif
     /* Whether no number is NaN or infinite. Their exponents are all ones, so adding one to the
        exponent of the absolute value reaches the sign bit; compilers take two or four at a time. */
     static inline int streamlearn_all_finite(const double *x, ptrdiff_t n) {
@@ -172,25 +232,6 @@ cdef extern from *:
     }
     """
     bint all_finite "streamlearn_all_finite"(const double* x, Py_ssize_t n) noexcept nogil
-
-
-def codes_of_numbers(y, labels, codes):
-    """What stands in `codes` at the place of each number in `labels`; NaN for others."""
-    y = np.ascontiguousarray(y, dtype=np.float64)
-    out = np.empty(len(y))
-    table = np.array([labels, codes], dtype=np.float64)
-    cdef const double* label = <const double*><size_t>y.ctypes.data
-    cdef const double* known = <const double*><size_t>table.ctypes.data
-    cdef double* code = <double*><size_t>out.ctypes.data
-    cdef Py_ssize_t i, k, n = len(y), m = len(labels)
-    with nogil:
-        for i in range(n):
-            code[i] = NAN
-            for k in range(m):
-                if label[i] == known[k]:
-                    code[i] = known[m + k]
-                    break
-    return out
 
 
 def refuse_unfinite(X, data):

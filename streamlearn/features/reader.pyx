@@ -14,6 +14,7 @@ from libc.math cimport isfinite
 from streamlearn.errors import BadEvent, ModelFileError
 
 from streamlearn.features.pieces cimport Piece, Span, Text
+from streamlearn.row cimport squared
 
 
 cdef class Reader(Pieces):
@@ -60,6 +61,7 @@ cdef class Reader(Pieces):
         try:
             self.resolve(grow)
             self.finish()
+            self.row.square = squared(self.value, self.row.n)
         except BaseException:
             self.row.n = 0
             if self.size != size:

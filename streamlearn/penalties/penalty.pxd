@@ -36,6 +36,13 @@ cdef extern from *:
     double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
 
 
+cdef inline void set_soft(Shape* shape, double threshold, double denominator) noexcept nogil:
+    """argmin <s, w> + threshold |w|_1 + denominator / 2 |w|^2, slot by slot."""
+    shape.bend = NULL
+    shape.threshold = threshold
+    shape.scale = -1.0 / denominator if denominator > 0.0 else 0.0
+
+
 cdef inline double read(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
     if shape.bend != NULL:
         return shape.bend(shape, s, j)

@@ -146,10 +146,8 @@ cdef class Penalty(Spec):
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
         """Scalars of argmin <s, w> + a Psi(w) + b (|w|^2 / 2 + rho |w|_1)."""
-        cdef double norm, denominator = a * self.l2 + b
-        shape.bend = NULL
-        shape.threshold = a * self.l1 + b * rho
-        shape.scale = -1.0 / denominator if denominator > 0.0 else 0.0
+        cdef double norm
+        set_soft(shape, a * self.l1 + b * rho, a * self.l2 + b)
         if s.watch == NORM or s.watch == ORDER:
             # a ball only shortens the vector
             norm = sqrt(s.sum if s.watch == NORM else s.order.soft_square(shape.threshold))

@@ -80,12 +80,8 @@ cdef class AcceleratedDualAveraging(Dual):
         b[0] = self.longest + 0.5 * self.gamma * pow(self.t + 1.0, 1.5)
 
     cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
-        cdef double square = 0.0
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            square += row.value[i] * row.value[i]
         # it counts from the step that learns it on
-        self.coming = fmax(self.coming, weight * square * self.bend)
+        self.coming = fmax(self.coming, weight * row.square * self.bend)
 
     cdef double total(self, Py_ssize_t j, double t) noexcept nogil:
         """sum alpha_tau v_tau of slot j through step t."""

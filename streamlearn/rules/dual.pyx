@@ -10,7 +10,15 @@ weight is read (`Penalty.shape`), so an event costs O(its features) unless the p
 
 from libc.math cimport INFINITY, fabs, fmax, pow, sqrt
 
-from streamlearn.penalties.penalty cimport DualVector, EVERYTHING, NOTHING, ORDER, read, soft
+from streamlearn.penalties.penalty cimport (
+    DualVector,
+    EVERYTHING,
+    NOTHING,
+    ORDER,
+    read,
+    set_soft,
+    soft,
+)
 from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Ledger, Rule
 
@@ -34,6 +42,7 @@ cdef class Dual(Rule):
         self.vector.width = self.width
         self.geometry.attach(self.vector, self.rho)
         self.watching = self.vector.watch != NOTHING and self.vector.watch != EVERYTHING
+        self.plain = self.geometry.simple and self.vector.watch == NOTHING
         self.lazy = self.geometry.summable and self.vector.watch != ORDER
         self.q = self.geometry.dual_norm
         self.modulus = 1.0
@@ -55,59 +64,68 @@ cdef class Dual(Rule):
 
     cdef double score(self, Row* row) noexcept nogil:
         cdef double p = 0.0, other = 0.0, threshold = self.shape.threshold
-        cdef Py_ssize_t i
+        cdef const double* cells = self.cells
+        cdef const double* value = row.value
+        cdef const int* slot = row.slot
+        cdef Py_ssize_t i, n = row.n
         if self.shape.bend == NULL:
             # two sums, for one would wait for itself at every feature
-            for i in range(0, row.n - 1, 2):
-                p += soft(self.cells[row.slot[i]], threshold) * row.value[i]
-                other += soft(self.cells[row.slot[i + 1]], threshold) * row.value[i + 1]
-            if row.n & 1:
-                i = row.n - 1
-                p += soft(self.cells[row.slot[i]], threshold) * row.value[i]
+            for i in range(0, n - 1, 2):
+                p += soft(cells[slot[i]], threshold) * value[i]
+                other += soft(cells[slot[i + 1]], threshold) * value[i + 1]
+            if n & 1:
+                p += soft(cells[slot[n - 1]], threshold) * value[n - 1]
             return self.shape.scale * (p + other)
-        for i in range(row.n):
-            p += read(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
+        for i in range(n):
+            p += read(&self.shape, cells[slot[i]], slot[i]) * value[i]
         return p
 
     cdef double query(self, Row* row) noexcept nogil:
         return Dual.score(self, row)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef double square = self.add(row, slope), gradient = 0.0
-        if slope != 0.0:
-            gradient = fabs(slope)
-            gradient *= sqrt(square) if self.q == 2.0 else self.gradient_norm(row)
+        cdef double gradient = 0.0
+        Dual.add(self, row, slope)
+        # a root is worth a look only where the gradient may be the largest
+        if self.accounting or self.q != 2.0 or not (
+            slope * slope * row.square < self.largest_gradient * self.largest_gradient
+        ):
+            if slope != 0.0:
+                gradient = fabs(slope)
+                gradient *= sqrt(row.square) if self.q == 2.0 else self.gradient_norm(row)
             if gradient > self.largest_gradient:
                 self.largest_gradient = gradient
+            if self.accounting:
+                self.account(gradient)
         if self.t == 0.0:
             self.slots_at_start = self.n
-        if self.accounting:
-            self.account(gradient)
         self.t += 1.0
-        self.reshape()
+        if self.plain:
+            self.coefficients(&self.a, &self.b)
+            Dual.soften(self)
+        else:
+            self.reshape()
         if self.ledger is not None:
             self.ledger.append(-self.shape.scale, self.shape.threshold)
             self.tired = self.ledger.full()
 
-    cdef double add(self, Row* row, double slope) noexcept nogil:
-        """s += slope x; |x|^2."""
-        cdef double square = 0.0, x, old
-        cdef Py_ssize_t i, j
+    cdef void add(self, Row* row, double slope) noexcept nogil:
+        """s += slope x."""
+        cdef double* cells = self.cells
+        cdef const double* value = row.value
+        cdef const int* slot = row.slot
+        cdef double old
+        cdef Py_ssize_t i, j, n = row.n
         if self.width == 1 and not self.watching:
-            for i in range(row.n):
-                x = row.value[i]
-                square += x * x
-                self.cells[row.slot[i]] += slope * x
-            return square
-        for i in range(row.n):
-            j = row.slot[i] * self.width
-            x = row.value[i]
-            square += x * x
-            old = self.cells[j]
-            self.cells[j] = old + slope * x
+            for i in range(n):
+                cells[slot[i]] += slope * value[i]
+            return
+        for i in range(n):
+            j = slot[i] * self.width
+            old = cells[j]
+            cells[j] = old + slope * value[i]
             if self.watching:
-                self.vector.change(row.slot[i], old, self.cells[j])
-        return square
+                self.vector.change(slot[i], old, cells[j])
 
     cdef double gradient_norm(self, Row* row) noexcept nogil:
         """|x|_q."""
@@ -133,6 +151,14 @@ cdef class Dual(Rule):
         if self.t > 0.0:
             self.coefficients(&self.a, &self.b)
         self.geometry.shape(self.a, self.b, self.rho, self.vector, &self.shape)
+
+    cdef void soften(self) noexcept nogil:
+        """`reshape` where the penalty is no more than its two strengths."""
+        set_soft(
+            &self.shape,
+            self.a * self.geometry.l1 + self.b * self.rho,
+            self.a * self.geometry.l2 + self.b,
+        )
 
     cdef void account(self, double gradient) noexcept nogil:
         """Add event t + 1, with a gradient of this norm, to what the regret bound sums up."""

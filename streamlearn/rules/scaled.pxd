@@ -5,9 +5,9 @@ from streamlearn.rules.rule cimport Rule
 cdef class Scaled(Rule):
     cdef public double scale, square, peak, changes, largest_gradient, spent
     cdef double dot, length
-    # <w, x> / scale and |x|^2 of the row last asked about
+    # <w, x> of the row last asked about
     cdef const int* asked
-    cdef double asked_dot, asked_square
+    cdef double asked_score
     cdef double l2
     cdef void measure(self, Row* row, double slope) noexcept nogil
     cdef double gradient_norm(self) noexcept nogil

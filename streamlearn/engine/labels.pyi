@@ -1,0 +1,16 @@
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Labels:
+    index: NDArray[np.intp]
+    first: list[int]
+    distinct: list[Any]
+    def __init__(self, y: NDArray[Any], wanted: NDArray[np.bool_] | None = None) -> None: ...
+    def coded(self, codes: Mapping[Any, float], start: int, stop: int) -> NDArray[np.float64]: ...
+    def read_numbers(self, y: NDArray[Any], wanted: NDArray[np.bool_] | None) -> bool: ...
+    def read_any(self, y: NDArray[Any], wanted: NDArray[np.bool_] | None) -> None: ...
+
+def exact_as_float(y: NDArray[Any]) -> bool: ...
