@@ -20,6 +20,7 @@ cdef class Rows:
     cdef int* slot
     cdef double* value
     cdef bint measure(self) except -1
+    cdef Py_ssize_t after(self, Py_ssize_t i) noexcept nogil
     cdef void put(self, Py_ssize_t column, double x) noexcept nogil
     cdef void fill(self, Py_ssize_t i, Row* row) noexcept nogil
 

@@ -75,21 +75,25 @@ cdef class Rows:
             b = 0
             for i in range(self.n):
                 a = b
-                b = self.short_start[i + 1] if self.short_start != NULL else (
-                    <Py_ssize_t>self.long_start[i + 1]
-                )
+                b = Rows.after(self, i)
                 square[i] = squared(self.doubles + a, b - a)
                 finite &= square[i] <= DBL_MAX
         self.keep.append(squares)
         self.squares = square
         return finite
 
+    cdef Py_ssize_t after(self, Py_ssize_t i) noexcept nogil:
+        """Where row i of a CSR matrix ends."""
+        if self.short_start != NULL:
+            return self.short_start[i + 1]
+        return <Py_ssize_t>self.long_start[i + 1]
+
     def map(self, slots):
         """Columns are these slots; -1: not known, left out. Columns that meet add up."""
         if slots is not None:
             self.keep.append(slots)
             self.slots = <const int*><size_t>slots.ctypes.data
-                self.squares = NULL
+            self.squares = NULL
             known = slots[slots >= 0]
             self.meeting = len(np.unique(known)) < len(known)
 
