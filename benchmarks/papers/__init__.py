@@ -1,0 +1,1 @@
+"""The papers' experiments, reproduced: a module each, with `run(data, *, quick) -> Finding`."""

@@ -1,0 +1,47 @@
+"""Reproduce the papers' experiments: a table and a picture each.
+
+python -m benchmarks.papers [--only NAME] [--data DIR] [--quick] [--pictures DIR]
+"""
+
+import argparse
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import benchmarks.papers
+from benchmarks.data import HOME
+from benchmarks.papers.finding import Finding
+
+Experiment: TypeAlias = Callable[..., Finding]
+
+
+def experiments() -> Iterator[tuple[str, Experiment]]:
+    """Every module of this package that has a `run`, by name."""
+    for found in pkgutil.iter_modules(benchmarks.papers.__path__):
+        if found.name != "__main__":
+            module = importlib.import_module(f"benchmarks.papers.{found.name}")
+            run: Experiment | None = getattr(module, "run", None)
+            if run is not None:
+                yield found.name, run
+
+
+def main() -> None:
+    """Run them all, or one."""
+    known = dict(experiments())
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
+    parser.add_argument("--only", choices=sorted(known), action="append")
+    parser.add_argument("--data", type=Path, default=HOME)
+    parser.add_argument("--quick", action="store_true", help="on small generated data")
+    parser.add_argument("--pictures", type=Path, default=Path(), help="where to put them")
+    args = parser.parse_args()
+    args.pictures.mkdir(parents=True, exist_ok=True)
+    for name in args.only or known:
+        finding = known[name](args.data, quick=args.quick)
+        finding.save(args.pictures / f"{name}.png")
+        print(finding.text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

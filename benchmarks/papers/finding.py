@@ -1,0 +1,37 @@
+"""What an experiment found: a table, a picture, and which of the paper's claims came out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from benchmarks.report import table
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one experiment.
+
+    `claims` are sentences, each with whether it is true of these numbers; `draw` fills a figure.
+    """
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    claims: Mapping[str, bool]
+    draw: Callable[[Figure], None]
+    size: tuple[float, float] = (10.0, 4.0)  # inches
+
+    def text(self) -> str:
+        """The table and the claims, as Markdown."""
+        claims = "\n".join(
+            f"- {'yes' if true else 'NO'}: {claim}" for claim, true in self.claims.items()
+        )
+        return f"## {self.title}\n\n{table(self.head, self.rows)}\n\n{claims}\n"
+
+    def save(self, path: Path) -> None:
+        """The picture, in the format that the suffix says."""
+        figure = Figure(figsize=self.size, layout="constrained")
+        self.draw(figure)
+        figure.savefig(path, dpi=120)

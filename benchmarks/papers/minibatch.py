@@ -1,0 +1,234 @@
+"""002 section 5: how many times fewer iterations mini-batches need, beside b / beta_b.
+
+Support vector machines to a primal accuracy, by mini-batched Pegasos with tail averaging and by
+the three kinds of mini-batched SDCA; rows of length 1. Duality gaps with the largest batch.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+import streamlearn as sl
+from benchmarks.data import CLASSIFICATION, load
+from benchmarks.papers.finding import Finding
+from streamlearn.hindsight import Problem, solve, spectral_bound
+from streamlearn.hindsight._sdca import Batches
+from streamlearn.hindsight.spectral import beta
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from benchmarks.data import Labels, Rows
+
+Point: TypeAlias = tuple[int, float, float]  # iterations, primal accuracy, duality gap
+Course: TypeAlias = Iterator[Point]
+
+UPDATES = ("naive", "safe", "aggressive")
+METHODS = ("Pegasos", *(f"SDCA {update}" for update in UPDATES))
+GROWTH = 1.1  # of the iterations between two looks
+HOPELESS = 400  # passes over the data
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows of length 1, their labels, lambda, the accuracy asked for, and the batches."""
+
+    name: str
+    rows: "Rows"
+    signs: "Labels"
+    l2: float
+    accuracy: float
+    batches: Sequence[int]
+    norm: float = field(init=False)
+    optimum: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        problem = (self.rows, self.signs, sl.losses.Hinge(), sl.penalties.L2(self.l2))
+        best = solve(*problem, method="sdca", gap=0.02 * self.accuracy)
+        object.__setattr__(self, "optimum", best.lower_bound)
+        object.__setattr__(self, "norm", spectral_bound(self.rows).sigma2 * len(self.signs))
+
+    def beta(self, b: int) -> float:
+        """002 (11)."""
+        return beta(b, len(self.signs), self.norm)
+
+
+def unit(rows: "Rows") -> "Rows":
+    """Rows divided by their lengths; empty ones stay so."""
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    scaled: Rows = sparse.csr_array(sparse.diags_array(scales) @ rows)
+    return scaled
+
+
+def looks(total: int) -> Iterator[int]:
+    """Iterations at which to look: all at first, then ever fewer."""
+    at = 1
+    while at <= total:
+        yield at
+        at = max(at + 1, int(at * GROWTH))
+
+
+def sdca(task: Task, b: int, update: str, total: int) -> Course:
+    """SDCA with batches of b; b = 1 is the paper's plain SDCA for all of them."""
+    problem = Problem(task.rows, task.signs, sl.losses.Hinge(), sl.penalties.L2(task.l2))
+    ceiling = 1.0 if update == "naive" else task.beta(b)
+    parts = (problem.matrix, sl.losses.Hinge(), problem.y, problem.weights, 0.0, task.l2)
+    ascent = Batches(*parts, size=b, update=update, ceiling=ceiling)
+    ascent.begin()
+    done = 0
+    for look in looks(total):
+        while done < look:
+            # the epoch ends in the middle of the way to the next look, maybe
+            before = ascent.clock
+            if ascent.run((look - done) * b):
+                ascent.begin()
+            done += ascent.clock - before
+        ascent.measure(0, len(task.signs))
+        primal, dual = ascent.values()
+        yield done, primal - task.optimum, primal - dual
+
+
+def pegasos(task: Task, b: int, total: int) -> Course:
+    """Pegasos on batches of b, tail averaged: 002 Algorithm 1 and Theorem 1."""
+    learner = sl.LinearClassifier(
+        sl.rules.Pegasos(project=False),
+        sl.losses.Hinge(),
+        sl.penalties.L2(task.l2),
+        fit_intercept=False,
+        batch=b,
+        average="tail",
+    )
+    rng = np.random.default_rng(0)
+    m, columns = task.rows.shape
+    done = 0
+    for look in looks(total):
+        while done < look:
+            count = min(look - done, max(m // b, 1))
+            picks = rng.integers(m, size=count * b)
+            learner.learn_rows(task.rows[picks], task.signs[picks])
+            done += count
+        w = learner.coef(columns)
+        margins = task.signs * (task.rows @ w)
+        primal = float(np.maximum(0.0, 1.0 - margins).mean() + 0.5 * task.l2 * w @ w)
+        yield done, primal - task.optimum, math.nan
+
+
+def needed(course: Course, accuracy: float) -> float:
+    """The iterations until the accuracy is reached; infinite if it is not."""
+    return next((float(done) for done, off, _ in course if off <= accuracy), math.inf)
+
+
+def course(task: Task, method: str, b: int) -> Course:
+    """The way of one method, up to where there is no hope."""
+    total = HOPELESS * max(len(task.signs) // b, 10)
+    if method == "Pegasos":
+        return pegasos(task, b, total)
+    return sdca(task, b, method.removeprefix("SDCA "), total)
+
+
+def generated() -> Task:
+    """Rows that have much in common, so that large batches gain little and naive ones fail."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 12)) + 1.2
+    scores = rows @ rng.normal(size=12)
+    signs = np.where(scores + 1.5 * rng.normal(size=600) > np.median(scores), 1.0, -1.0)
+    return Task("generated", unit(sparse.csr_array(rows)), signs, 1e-3, 5e-3, (1, 8, 64, 300))
+
+
+def real(data: Path) -> Iterator[Task]:
+    """The two data sets, as far as they are at hand."""
+    sources = {source.name: source for source in CLASSIFICATION}
+    for name, l2 in (("covtype.scale01", 1e-4), ("rcv1v2_ccat", 1e-4)):
+        examples = load(sources[name], data)
+        signs = np.where(examples.labels > 0, 1.0, -1.0)
+        batches = (1, 4, 16, 64, 256, 1024, 4096)
+        yield Task(name, unit(examples.rows), signs, l2, 1e-3, batches)
+
+
+Iterations: TypeAlias = dict[tuple[str, int], float]
+
+
+def measured(task: Task) -> Iterations:
+    """The iterations that each method needs with each batch."""
+    return {
+        (method, b): needed(course(task, method, b), task.accuracy)
+        for method in METHODS
+        for b in task.batches
+    }
+
+
+def speedup(counts: Iterations, method: str, b: int) -> float:
+    """How many times fewer iterations than with single examples."""
+    return counts[method, 1] / counts[method, b]
+
+
+def lines(task: Task, counts: Iterations) -> Iterator[list[str]]:
+    """A line of the table for each batch."""
+    for b in task.batches:
+        each = [f"{counts[m, b]:g} ({speedup(counts, m, b):.3g}x)" for m in METHODS]
+        yield [task.name, str(b), f"{b / task.beta(b):.3g}", *each]
+
+
+def claims(task: Task, counts: Iterations) -> dict[str, bool]:
+    """What the paper says of its own figures."""
+
+    def holds(method: str, least: float) -> bool:
+        return all(speedup(counts, method, b) >= least * b / task.beta(b) for b in task.batches)
+
+    last = task.batches[-1]
+    named = {
+        "Pegasos gains half of b / beta_b or more": holds("Pegasos", 0.5),
+        "safe SDCA gains half of b / beta_b or more": holds("SDCA safe", 0.5),
+        "aggressive SDCA never needs more iterations than safe": all(
+            counts["SDCA aggressive", b] <= 1.1 * counts["SDCA safe", b] for b in task.batches
+        ),
+    }
+    if last * task.norm / len(task.signs) > 10.0:
+        named["naive SDCA does not converge with the largest batch"] = math.isinf(
+            counts["SDCA naive", last]
+        )
+    return {f"{task.name}: {claim}": true for claim, true in named.items()}
+
+
+def picture(tasks: Sequence[tuple[Task, Iterations]]) -> Callable[["Figure"], None]:
+    """Speed-ups over b for each task; then the gaps of SDCA with the largest batch."""
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots(1, 2 * len(tasks), squeeze=False)[0]
+        for k, (task, counts) in enumerate(tasks):
+            gains, gaps = axes[2 * k], axes[2 * k + 1]
+            for method in METHODS:
+                gains.loglog(
+                    task.batches, [speedup(counts, method, b) for b in task.batches], label=method
+                )
+            bound = [b / task.beta(b) for b in task.batches]
+            gains.loglog(task.batches, bound, "k--", label="b / beta_b")
+            gains.set(title=task.name, xlabel="b", ylabel="speed-up in iterations")
+            gains.legend()
+            b = task.batches[-1]
+            for update in UPDATES:
+                points = list(sdca(task, b, update, 20 * max(len(task.signs) // b, 1)))
+                gaps.loglog([p[0] for p in points], [p[2] for p in points], label=update)
+            gaps.set(title=f"{task.name}, b = {b}", xlabel="iterations", ylabel="duality gap")
+            gaps.legend()
+
+    return draw
+
+
+def run(data: Path, *, quick: bool = False) -> Finding:
+    """Speed-ups on covtype and rcv1v2_ccat, or on generated rows."""
+    tasks = [(task, measured(task)) for task in ([generated()] if quick else real(data))]
+    return Finding(
+        title="002 section 5: iterations of mini-batches, and their speed-up",
+        head=["data", "b", "b / beta_b", *METHODS],
+        rows=[line for task, counts in tasks for line in lines(task, counts)],
+        claims={name: true for found in tasks for name, true in claims(*found).items()},
+        draw=picture(tasks),
+        size=(10.0 * len(tasks), 4.0),
+    )
