@@ -56,3 +56,7 @@ class SourceChanged(SourceError):
 
 class SinkError(StreamlearnError, ValueError):
     """A place for output that is not there, not writable, or that has refused a record."""
+
+
+class SinkFull(SinkError):
+    """A place for output takes no more for now: what was handed over before is not delivered."""

@@ -34,7 +34,7 @@ class DeadLetters:
     def __init__(self, sink: Sink | None, epoch: int = 0) -> None:
         self.sink = sink
         self.epoch = epoch
-        self.largest: int = getattr(sink, "largest", LARGEST)
+        self.largest: int = getattr(sink, "largest", None) or LARGEST
 
     def send(self, records: Records, bad: Sequence[tuple[int, str | None, str]]) -> None:
         """Send these records: their place in the batch, the field at fault, and the reason."""

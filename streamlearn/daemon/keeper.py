@@ -10,6 +10,7 @@ The order of things is the promise:
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class Keeper:
         How many checkpoints are kept.
     reading
         Features and format as text, kept to be compared at the next start.
+    fresh
+        There is no checkpoint yet: the first is due at once, so that where it began is known.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Keeper:
         max_age_seconds: float,
         keep: int,
         reading: Mapping[str, str],
+        fresh: bool = False,
     ) -> None:
         self.ownership = ownership
         self.pipeline = pipeline
@@ -73,15 +77,17 @@ class Keeper:
         self.max_age_seconds = max_age_seconds
         self.reading = reading
         self.checkpoints = Checkpoints(ownership, keep=keep, flush=self._flush)
-        self._copied = self._durable = pipeline.counts.records  # records that a copy has
-        self._copied_at = time.monotonic()
+        # moves of the pipeline that the latest copy has, and the newest durable checkpoint
+        self._copied = self._durable = pipeline.moves
+        self._copied_records = pipeline.counts.records
+        self._copied_at = -math.inf if fresh else time.monotonic()
         self._unsaved_since: float | None = None
 
     def keep(self) -> None:
         """Between two batches: collect the one under way, and begin the next if it is due."""
         self._collect(0.0)
-        now, records = time.monotonic(), self.pipeline.counts.records
-        if records > self._durable and self._unsaved_since is None:
+        now, pipeline = time.monotonic(), self.pipeline
+        if pipeline.moves > self._durable and self._unsaved_since is None:
             self._unsaved_since = now
         age = 0.0 if self._unsaved_since is None else now - self._unsaved_since
         if age > self.max_age_seconds:
@@ -90,9 +96,11 @@ class Keeper:
                 f"no checkpoint could be written for {age:.0f} s; the last good one is intact, and "
                 "what followed it is learnt again from there",
             )
-        new = records - self._copied
-        due = new >= self.every_events or now - self._copied_at >= self.every_seconds
-        if new and due and self.checkpoints.ready:
+        due = (
+            pipeline.counts.records - self._copied_records >= self.every_events
+            or now - self._copied_at >= self.every_seconds
+        )
+        if due and pipeline.moves > self._copied and self.checkpoints.ready:
             self._begin()
 
     def finish(self, seconds: float, watchdog: Watchdog) -> bool:
@@ -101,7 +109,7 @@ class Keeper:
         while True:
             self._collect(0.05)
             watchdog.beat()
-            if not self.checkpoints.busy and self._durable == self.pipeline.counts.records:
+            if not self.checkpoints.busy and self._durable == self.pipeline.moves:
                 return True
             left = end - time.monotonic()
             if left <= 0.0:
@@ -114,7 +122,8 @@ class Keeper:
     def _begin(self, flush_seconds: float | None = None) -> None:
         """Copy the state, and let it be written."""
         self._copied_at = time.monotonic()
-        self._copied = self.pipeline.counts.records
+        self._copied = self.pipeline.moves
+        self._copied_records = self.pipeline.counts.records
         whole: dict[str, Any] = {
             **self.pipeline.state(),
             "source": dict(self.source.identity()),
@@ -145,7 +154,7 @@ class Keeper:
 
     def _written(self, result: Written) -> None:
         self._durable = self._copied
-        newer = self.pipeline.counts.records > self._durable
+        newer = self.pipeline.moves > self._durable
         self._unsaved_since = self._copied_at if newer else None
         self.status.checkpoint_time = time.time()
         self.log.info(
@@ -153,7 +162,7 @@ class Keeper:
             name=result.place.name,
             bytes=result.bytes,
             seconds=round(result.seconds, 3),
-            records=self._durable,
+            records=self._copied_records,
         )
         self.ownership.check()
         reach("commit")

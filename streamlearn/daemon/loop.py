@@ -15,6 +15,7 @@ from streamlearn.daemon.checkpoint import sweep
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.keeper import Keeper
 from streamlearn.daemon.observer import Status
+from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.until import Until
 from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
 
@@ -78,6 +79,9 @@ class Loop:
         self.stop_wanted = threading.Event()
         self.keeper: Keeper | None = None
         self._ticked = 0.0
+        for sink in sinks:
+            if isinstance(sink, Patient):
+                sink.beat, sink.stopping = watchdog.beat, self.stop_wanted.is_set
 
     def run(self) -> Exit:
         """Run until the end; the exit code."""
@@ -204,6 +208,7 @@ class Loop:
                 max_age_seconds=policy.max_age_seconds,
                 keep=policy.keep,
                 reading=policy.reading,
+                fresh=found is None,
             )
 
     # -- learning ---------------------------------------------------------------------------------
@@ -257,21 +262,27 @@ class Loop:
         if limited:
             self.watchdog.deadline(self.policy.shutdown_seconds, code or Exit.UNSAVED)
         if code in SOUND and self.keeper is not None:
-            seconds = 0.7 * self.policy.shutdown_seconds if limited else self.policy.max_age_seconds
-            try:
-                if not self.keeper.finish(seconds, self.watchdog) and code == Exit.OK:
-                    code = Exit.UNSAVED
-                    reason = (
-                        "stopped without a last checkpoint: the one before is intact, and what "
-                        "followed it is learnt again at the next start"
-                    )
-            except Stop as fenced:
-                code, reason = fenced.code, fenced.reason
+            code, reason = self._save(self.keeper, code, reason, limited=limited)
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
         say = self.log.info if code == Exit.OK else self.log.error
         say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
         self._state("stopped", reason)
         return code
+
+    def _save(self, keeper: Keeper, code: Exit, reason: str, *, limited: bool) -> tuple[Exit, str]:
+        """A last checkpoint; how it ended then."""
+        seconds = 0.7 * self.policy.shutdown_seconds if limited else self.policy.max_age_seconds
+        try:
+            # in the middle of a batch models and positions do not fit each other
+            saved = self.pipeline.whole and keeper.finish(seconds, self.watchdog)
+        except Stop as fenced:
+            return fenced.code, fenced.reason
+        if saved or not (code == Exit.OK or self.stop_wanted.is_set()):
+            return code, reason
+        return Exit.UNSAVED, (
+            "stopped without a last checkpoint: the one before is intact, and what followed it is "
+            "learnt again at the next start"
+        )
 
     def _close(self) -> None:
         """Give everything back; what fails there is said, and changes nothing any more."""

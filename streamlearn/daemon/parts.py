@@ -12,6 +12,7 @@ from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.predictions import Predictions
 from streamlearn.daemon.until import parsed
@@ -193,6 +194,5 @@ def sink(
 ) -> Sink | None:
     """Where an output goes; None: nowhere."""
     if output.topic is not None and isinstance(settings, config.KafkaSource):
-        found: Sink = connection(settings).sink(output.topic)
-        return found
+        return Patient(connection(settings).sink(output.topic))
     return None if output.path is None else FileSink(output.path, binary=binary)

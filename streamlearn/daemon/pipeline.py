@@ -56,6 +56,8 @@ class Pipeline:
     positions: dict[Partition, int] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     events: Events = field(default_factory=Events)
+    moves: int = 0  # how often the state has changed in this run
+    whole: bool = True  # False in the middle of a batch, and for ever if it was not finished
 
     def in_epoch(self, epoch: int) -> None:
         """What is published says in which epoch."""
@@ -65,9 +67,14 @@ class Pipeline:
 
     def process(self, records: Records) -> None:
         """Learn consecutive records of one partition, and publish what comes of them."""
-        if not len(records.offsets):
-            self.positions[records.partition] = records.end
-            return
+        self.whole = False
+        if len(records.offsets):
+            self._process(records)
+        self.positions[records.partition] = records.end
+        self.moves += 1
+        self.whole = True
+
+    def _process(self, records: Records) -> None:
         events, clock = self.events, time.perf_counter
         begun = clock()
         events.clear()
@@ -82,7 +89,6 @@ class Pipeline:
             self.dead_letters.send(records, events.bad)
         published = clock()
         start = self.positions.get(records.partition, records.offsets[0])
-        self.positions[records.partition] = records.end
         self._count(records, events)
         batch = Batch(records, events, outcomes, start)
         batch.seconds.update(

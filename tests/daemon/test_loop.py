@@ -20,7 +20,8 @@ from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.ownership import Ownership
-from streamlearn.errors import SinkError, SourceChanged, SourceError
+from streamlearn.daemon.patience import Patient
+from streamlearn.errors import SinkError, SinkFull, SourceChanged, SourceError
 from streamlearn.stream import Partition, Records
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
 
@@ -302,6 +303,61 @@ def test_outputs_that_are_away_end_it_without_a_checkpoint(tmp_path: Path) -> No
     assert "without a last checkpoint" in log.lines("stopped")[0]["reason"]
 
 
+def test_output_that_is_full_is_waited_for(tmp_path: Path) -> None:
+    class Full(Kept):
+        tries = 0
+
+        def send(self, *args: Any, **options: Any) -> None:
+            self.tries += 1
+            if self.tries % 3:
+                raise SinkFull("the buffer stays full")
+            super().send(*args, **options)
+
+    sink = Full()
+    loop = made(tmp_path, MadeUp(1, 300), sinks={"predictions": Patient(sink)})
+    assert loop.run() == Exit.OK
+    assert len(sink.sent) == 300
+    assert sink.tries == 900
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_batch_that_was_learnt_and_not_published_is_not_saved(tmp_path: Path, asked: bool) -> None:
+    class Stuck(Kept):
+        def send(self, *args: Any, **options: Any) -> None:
+            if len(self.sent) == 150:
+                if asked:
+                    loop.stop_wanted.set()
+                raise SinkFull("the buffer stays full") if asked else SinkError("refused")
+            super().send(*args, **options)
+
+    sinks = {"predictions": Patient(Stuck())}
+    options: dict[str, Any] = {"every_events": 10**9, "every_seconds": 1e9}
+    loop = made(tmp_path, MadeUp(1, 300), sinks=sinks, **options)
+    assert loop.run() == (Exit.UNSAVED if asked else Exit.SOURCE)
+    assert made(tmp_path, MadeUp(1, 300)).run() == Exit.OK
+    ranges = newest(tmp_path)["observers"]["audit"]
+    assert sum(end - start for *_, start, end in ranges) == 300
+    for name, model in replayed(ranges).items():
+        state = checkpoints.model(tmp_path, name)["state"]
+        assert modelfile.pack(state) == modelfile.pack(model._state())
+
+
+def test_where_a_fresh_daemon_begins_is_kept_before_the_first_record(tmp_path: Path) -> None:
+    class Idle(MadeUp):
+        told = False
+
+        def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - nothing to wait for
+            if self.told:
+                loop.stop_wanted.set()
+            new = [] if self.told else [Records(where, (), (), 7) for where in self.positions]
+            self.told = True
+            return new
+
+    loop = made(tmp_path, Idle(2, 100), every_seconds=3600.0)
+    assert loop.run() == Exit.OK
+    assert newest(tmp_path)["positions"] == [[TOPIC, 0, 7], [TOPIC, 1, 7]]
+
+
 def test_overtaken_daemon_saves_nothing_more(tmp_path: Path) -> None:
     class Overtaking(Observer):
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
@@ -383,9 +439,11 @@ def test_failing_source_ends_it_with_the_reason(
     log = Said()
     assert made(tmp_path, Closed(1, 10), log=log).run() == code
     assert str(error) in log.lines("stopped")[0]["reason"]
-    assert made(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9).run() == code
+    loop = made(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9)
+    assert loop.run() == code
     # what was learnt before is kept, unless nobody knows what state it is in
-    assert bool(checkpoints.places(tmp_path)) == (code != Exit.CRASH)
+    kept = newest(tmp_path)["counts"]["records"] == loop.pipeline.counts.records
+    assert kept == (code != Exit.CRASH)
 
 
 def test_observer_that_fails_is_left_out(tmp_path: Path) -> None:

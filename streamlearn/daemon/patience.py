@@ -1,0 +1,48 @@
+"""An output that is away for a while holds the daemon up; it does not end it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlearn.errors import SinkFull
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from streamlearn.stream.sink import Sink
+    from streamlearn.stream.source import Header
+
+
+class Patient:
+    """A sink that waits as long as another one is full, unless the daemon is to stop.
+
+    That one must wait a little itself before it says so.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.beat: Callable[[], None] = lambda: None
+        self.stopping: Callable[[], bool] = lambda: False
+        self.largest: int | None = getattr(sink, "largest", None)
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Hand over one record, however long it takes."""
+        while True:
+            try:
+                self.sink.send(value, key=key, headers=headers)
+            except SinkFull:
+                self.beat()
+                if self.stopping():
+                    raise
+            else:
+                return
+
+    def flush(self, seconds: float) -> None:
+        """Deliver all that was handed over."""
+        self.sink.flush(seconds)
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.sink.close()
