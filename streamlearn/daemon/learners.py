@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -60,6 +60,15 @@ class Learner:
         params.pop("features", None)  # shared, and compared on their own
         return {"estimator": type(model).__name__, **params}
 
+    @property
+    def learns(self) -> Literal["classes", "numbers", "some numbers"]:
+        """What a label is to the model, for the decoder."""
+        return self.model.learns
+
+    def check_labels(self, labels: list[Any]) -> None:
+        """BadEvent if the model cannot learn these labels, for the decoder."""
+        self.model.check_labels(labels)
+
     def learn(self, events: Events, wanted: Array) -> Outcome:
         """Learn a batch, of which `wanted` have a label and a weight."""
         measures = {name: np.empty(len(events)) for name in self.progress}
@@ -87,8 +96,10 @@ class Learner:
             "born": self.born,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], reader: Reader) -> None:
         """Go on from there; the features are restored before."""
+        self.model = self.model.clone()  # one that began from a file has a state of its own
+        self.model.share_features(reader)
         self.model.restore_learnt(state["model"]["state"])
         for name, progress in self.progress.items():
             if name in state["progress"]:

@@ -169,7 +169,7 @@ class _Renewer(threading.Thread):
         while True:
             count += 1
             try:
-                path.write_bytes(b"%020d\n" % count)
+                renew(path, count)
                 overtaken = ownership.overtaken()
             except OSError:
                 overtaken = False  # a full disk: whoever takes over for it will be noticed
@@ -187,6 +187,15 @@ class _Renewer(threading.Thread):
         self.ended.set()
         if self is not threading.current_thread():
             self.join()
+
+
+def renew(path: Path, count: int) -> None:
+    """Write the lease in place: a disk that is full has room for what is there already."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(handle, b"%020d\n" % count, 0)
+    finally:
+        os.close(handle)
 
 
 def lease_path(directory: Path, epoch: int) -> Path:
@@ -216,7 +225,10 @@ class _Watch:
             self._lease = None
             if number == 0:
                 return None
-            self._handle = os.open(self.directory / epoch_name(number), os.O_RDWR)
+            try:
+                self._handle = os.open(self.directory / epoch_name(number), os.O_RDWR)
+            except FileNotFoundError:
+                return "another instance"  # and a newer one by now: look again
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

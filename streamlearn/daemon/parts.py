@@ -53,7 +53,7 @@ def loop(
     published = sink(settings.predictions, settings.source)
     refused = sink(letters, settings.source, binary=True)
     pipeline = Pipeline(
-        decoder(settings, shared, [learner.model for learner in learners]),
+        decoder(settings, shared, list(learners)),
         learners,
         Tolerance(letters.max_bad_ratio, letters.window, letters.min_count),
         DeadLetters(refused),

@@ -140,11 +140,7 @@ class Pipeline:
             try:
                 getattr(observer, what)(*facts)
             except Exception as error:  # noqa: BLE001 - looking on must not stop the learning
-                self.observers.remove(observer)
-                self.log.error(  # noqa: TRY400 - our own log
-                    "an observer failed and is left out", name=type(observer).__name__,
-                    at=what, error=repr(error),
-                )  # fmt: skip
+                self.leave_out(observer, what, error)
 
     # -- the checkpoint ---------------------------------------------------------------------------
 
@@ -159,7 +155,7 @@ class Pipeline:
             "features": {"state": learners.reader.state()},
             "learners": {learner.name: learner.state() for learner in learners},
             "choice": None if learners.choice is None else learners.choice.state(),
-            "observers": {one.name: one.state() for one in self.observers if one.name},
+            "observers": self.memories(),
         }
 
     def restore(self, state: Mapping[str, Any], *, resumed: Sequence[str], features: bool) -> None:
@@ -171,12 +167,29 @@ class Pipeline:
             self.learners.reader.restore(state["features"]["state"])
             self.decoder.restore(state["decoder"])
         for name in resumed:
-            self.learners[name].restore(state["learners"][name])
+            self.learners[name].restore(state["learners"][name], self.learners.reader)
         if self.learners.choice is not None and state["choice"] is not None:
             self.learners.choice.restore(state["choice"])
         for observer in self.observers:
             if observer.name in state["observers"]:
                 self.tell_one(observer, state["observers"][observer.name])
+
+    def memories(self) -> dict[str, Any]:
+        """What observers want to be kept."""
+        found = {}
+        for observer in list(self.observers):
+            try:
+                if observer.name:
+                    found[observer.name] = observer.state()
+            except Exception as error:  # noqa: BLE001 - looking on must not stop the learning
+                self.leave_out(observer, "state", error)
+        return found
+
+    def leave_out(self, observer: Observer, at: str, error: Exception) -> None:
+        """An observer failed: it is told nothing more."""
+        self.observers.remove(observer)
+        name = type(observer).__name__
+        self.log.error("an observer failed and is left out", name=name, at=at, error=repr(error))
 
     def tell_one(self, observer: Observer, state: Any) -> None:
         """Give an observer its memory back."""

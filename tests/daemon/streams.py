@@ -128,7 +128,7 @@ def made(
     log = log or Log("json")
     shared = sl.Names() if reader is None else reader
     learners = Learners(models(names), shared, best=best)
-    decoder = JSONDecoder(shared, FIELDS, [one.model for one in learners])
+    decoder = JSONDecoder(shared, FIELDS, list(learners))
     outputs = dict(sinks or {})
     published = outputs.get("predictions")
     pipeline = Pipeline(
@@ -182,15 +182,21 @@ def main(directory: str, seed: str, length: str, garbage: str) -> int:
 
 
 def serve() -> None:
-    """Fork a daemon for each line of arguments: quicker than a new interpreter for each."""
+    """Fork a daemon for each line of arguments, or wait for the end of one.
+
+    That is quicker than a new interpreter for each.
+    """
     for line in sys.stdin:
-        fault, *arguments = json.loads(line)
+        request = json.loads(line)
+        if isinstance(request, int):
+            answer(os.waitstatus_to_exitcode(os.waitpid(request, 0)[1]))
+            continue
+        fault, *arguments = request
         pid = os.fork()
         if pid == 0:
             os.environ[VARIABLE] = fault
             os._exit(main(*arguments))
         answer(pid)
-        answer(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def answer(number: int) -> None:

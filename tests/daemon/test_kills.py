@@ -21,7 +21,7 @@ from streamlearn.daemon.faults import STEPS
 from tests.daemon.streams import event, replayed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from streamlearn.checkpoints import Place
 
@@ -47,24 +47,22 @@ class Daemons:
 
     def start(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
         """A daemon that learns until the end of the stream, or until it is killed; its pid."""
-        assert self.server.stdin is not None
-        request = [fault, str(directory), str(seed), str(length), str(GARBAGE)]
-        print(json.dumps(request), file=self.server.stdin, flush=True)
-        return self._answer()
+        return self._ask([fault, str(directory), str(seed), str(length), str(GARBAGE)])
 
-    def finished(self) -> int:
+    def finished(self, pid: int) -> int:
         """Its exit code."""
-        code = self._answer()
-        assert code in {Exit.OK, *KILLED}, self.said.read_text(encoding="utf-8")
-        return code
+        return self._ask(pid)
 
     def run(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
         """Start one and wait for its end."""
-        self.start(directory, seed, fault, length)
-        return self.finished()
+        code = self.finished(self.start(directory, seed, fault, length))
+        assert code in {Exit.OK, *KILLED}, self.said.read_text(encoding="utf-8")
+        return code
 
-    def _answer(self) -> int:
+    def _ask(self, request: Any) -> int:
+        assert self.server.stdin is not None
         assert self.server.stdout is not None
+        print(json.dumps(request), file=self.server.stdin, flush=True)
         return int(self.server.stdout.readline())
 
 
@@ -143,10 +141,45 @@ def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
         time.sleep(draw.random() * 0.02)
         if alive(pid):
             os.kill(pid, signal.SIGKILL if run % 2 else signal.SIGTERM)
-        kills += daemons.finished() in KILLED
+        kills += daemons.finished(pid) in KILLED
     assert kills
     assert daemons.run(tmp_path, 99, length=length) == Exit.OK
     assert_learnt_once(tmp_path, length)
+
+
+def test_frozen_owner_is_overtaken_and_exits_as_fenced(tmp_path: Path, daemons: Daemons) -> None:
+    directory, length = tmp_path / "models", 4000
+    owner = daemons.start(tmp_path, 1, length=length)
+    seen: list[tuple[Place, int]] = []
+    look_until(directory, seen, lambda: len(seen) > 2)
+    os.kill(owner, signal.SIGSTOP)
+    standby = daemons.start(tmp_path, 2, length=length)
+    look_until(directory, seen, lambda: seen[-1][0].epoch == 2)
+    os.kill(owner, signal.SIGCONT)
+    started = len(seen)
+    look_until(directory, seen, lambda: not alive(owner) and len(seen) > started + 2)
+    assert daemons.finished(owner) == Exit.FENCED
+    third = daemons.start(tmp_path, 3, length=length)
+    os.kill(standby, signal.SIGKILL)
+    assert daemons.finished(standby) in KILLED
+    look_until(directory, seen, lambda: seen[-1][0].epoch == 3 or not alive(third))
+    assert daemons.finished(third) == Exit.OK
+    assert seen == sorted(seen)
+    assert [records for _, records in seen] == sorted(records for _, records in seen)
+    assert_learnt_once(tmp_path, length)
+
+
+def look_until(
+    directory: Path, seen: list[tuple[Place, int]], condition: Callable[[], bool]
+) -> None:
+    """Note which checkpoint is the newest, and how many records it has, until it is so."""
+    deadline = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < deadline
+        found = checkpoints.newest(directory)
+        if found is not None and (not seen or seen[-1][0] != found[0]):
+            seen.append((found[0], found[1]["counts"]["records"]))
+        time.sleep(0.002)
 
 
 def newer(directory: Path, before: list[Place]) -> int:

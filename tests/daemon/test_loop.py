@@ -442,7 +442,8 @@ def test_failing_source_ends_it_with_the_reason(
     loop = made(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9)
     assert loop.run() == code
     # what was learnt before is kept, unless nobody knows what state it is in
-    kept = newest(tmp_path)["counts"]["records"] == loop.pipeline.counts.records
+    found = checkpoints.newest(tmp_path)
+    kept = found is not None and found[1]["counts"]["records"] == loop.pipeline.counts.records
     assert kept == (code != Exit.CRASH)
 
 
@@ -489,6 +490,30 @@ def test_learners_come_go_and_change(tmp_path: Path) -> None:
     archived = sl.LinearClassifier.load(path)
     assert archived.steps > 0
     assert sum(end - start for *_, start, end in audit) == 200
+
+
+def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = sl.LinearClassifier(sl.rules.DualAveraging(), batch=7, average="uniform")
+    for i in range(40):
+        begun.learn_one({"user": f"u{i}", "hour": i % 24}, i % 3 == 0)
+    begun.save(tmp_path / "file")
+    monkeypatch.setattr(
+        "tests.daemon.streams.models", lambda _: {"old": type(begun).load(tmp_path / "file")}
+    )
+    for part, directory in [(130, "parts"), (300, "parts"), (430, "whole")]:
+        source = MadeUp(1, 10**6)
+        assert made(tmp_path / directory, source, names="old", until=str(part)).run() == Exit.OK
+    model = type(begun).load(tmp_path / "file")
+    for i in range(430):
+        fields = json.loads(event(0, i) or b"")
+        label, weight, _ = fields.pop("click", None), fields.pop("w"), fields.pop("id")
+        if label is not None:
+            model.learn_one(fields, label, float(weight))
+    for directory in ("parts", "whole"):
+        state = checkpoints.model(tmp_path / directory, "old")["state"]
+        assert modelfile.pack(state) == modelfile.pack(model._state())
 
 
 def test_changed_learner_is_refused_unless_reset(
