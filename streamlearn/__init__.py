@@ -1,6 +1,6 @@
 """streamlearn: linear models from event streams, with known regret and exact sparsity."""
 
-from streamlearn import hindsight, losses, penalties, rules, schedules
+from streamlearn import hindsight, losses, penalties, regret, rules, schedules
 from streamlearn.classifier import LinearClassifier
 from streamlearn.errors import BadEvent, Diverged, ModelFileError, StreamlearnError
 from streamlearn.features import Hashing, Names
@@ -56,6 +56,7 @@ __all__ = [
     "hindsight",
     "losses",
     "penalties",
+    "regret",
     "rules",
     "schedules",
 ]

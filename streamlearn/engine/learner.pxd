@@ -1,6 +1,8 @@
 cimport cython
+from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
+from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport Loss, VectorLoss
 from streamlearn.row cimport Row
 from streamlearn.rules.average cimport Average
@@ -51,6 +53,7 @@ cdef struct Columns:
 
 cdef class Learner:
     cdef readonly Py_ssize_t outputs, features, shift
+    cdef public Watcher watcher
     cdef bint busy
     # a score or slope was not finite, and its event was left out
     cdef bint diverged
@@ -66,7 +69,24 @@ cdef class Learner:
     cdef void learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) noexcept nogil
+    cdef double penalty_now(self) noexcept nogil
     cdef void placed(self, Row* row, Row* out) noexcept nogil
+
+
+cdef inline void learn_watched(
+    Learner learner, Row* row, const double* y, double weight, double* scores
+) noexcept nogil:
+    """Learn one row, and tell the watcher if there is one."""
+    cdef double penalty
+    if learner.watcher is None:
+        learner.learn(row, y, weight, scores)
+        return
+    penalty = learner.penalty_now()
+    learner.learn(row, y, weight, learner.watcher.scores)
+    if scores != NULL:
+        memcpy(scores, learner.watcher.scores, learner.outputs * sizeof(double))
+    if not learner.diverged and weight > 0.0:
+        learner.watcher.see(row, y, weight, learner.outputs, penalty)
 
 
 @cython.final

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streamlearn.engine.rows import Rows
+from streamlearn.engine.watcher import Watcher
 from streamlearn.losses.loss import Loss, VectorLoss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.average import Average
@@ -48,6 +49,10 @@ class Learner:
     def features(self) -> int: ...
     @property
     def shift(self) -> int: ...
+    @property
+    def watcher(self) -> Watcher | None: ...
+    @watcher.setter
+    def watcher(self, watcher: Watcher | None) -> None: ...
     def run(
         self,
         rows: Rows,

@@ -10,7 +10,7 @@ then it is slot 0 and the features follow, `shift` = 1.
 """
 
 cimport cython
-from libc.math cimport isfinite
+from libc.math cimport NAN, isfinite
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
@@ -216,6 +216,8 @@ cdef class Learner:
             self.row_room = 2 * n + 16
             self.slot = <int*>room(self.slot, self.row_room * sizeof(int))
             self.value = <double*>room(self.value, self.row_room * sizeof(double))
+        if self.watcher is not None:
+            self.watcher.make_room(self.outputs)
         return 0
 
     cdef int know(self, Py_ssize_t features) except -1:
@@ -241,6 +243,10 @@ cdef class Learner:
 
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         """The scores of one row."""
+
+    cdef double penalty_now(self) noexcept nogil:
+        """Psi at the weights that are shown; NaN where that would take a pass over all slots."""
+        return NAN
 
     cdef int complain(self) except -1:
         """Raise Diverged if an event could not be learnt."""
@@ -292,7 +298,7 @@ cdef class Learner:
             if columns.scores != NULL:
                 scores = columns.scores + i * self.outputs
             if weight != 0.0:
-                self.learn(&row, columns.labels + i * columns.width, weight, scores)
+                learn_watched(self, &row, columns.labels + i * columns.width, weight, scores)
                 if self.diverged:
                     return
             elif scores != NULL:
@@ -430,6 +436,9 @@ cdef class Single(Learner):
             p += self.free_intercept.query(&self.one)
         return p
 
+    cdef double penalty_now(self) noexcept nogil:
+        return self.weights.rule.penalty_now() if self.weights.average is None else NAN
+
     cdef inline void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
         self.weights.update(row, slope)
         if self.free_intercept is not None:
@@ -479,6 +488,8 @@ cdef class Single(Learner):
 
     def mirror(self):
         """Exchange the two classes."""
+        if self.watcher is not None:
+            self.watcher.mirror()
         self.weights.mirror()
         if self.free_intercept is not None:
             self.free_intercept.mirror()
@@ -527,6 +538,7 @@ cdef class OneVersusRest(Learner):
         return 0
 
     cdef int make_room(self, Py_ssize_t n) except -1:
+        Learner.make_room(self, n)
         for single in self.singles:
             (<Single>single).make_room(n)
         return 0
@@ -663,6 +675,9 @@ cdef class Joint(Learner):
             row = &inside
         self.ask(row, scores, True)
 
+    cdef double penalty_now(self) noexcept nogil:
+        return self.weights.rule.penalty_now() if self.weights.average is None else NAN
+
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         cdef double* f = self.numbers
         cdef double* slopes = f + self.outputs
@@ -712,6 +727,8 @@ cdef class Joint(Learner):
     def use_loss(self, VectorLoss loss):
         """The same loss, for other classes."""
         self.loss = loss
+        if self.watcher is not None:
+            self.watcher.use_loss(loss)
 
     def widen(self, outputs):
         """Room for so many outputs, the new ones at the start."""

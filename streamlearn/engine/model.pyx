@@ -1,7 +1,7 @@
 """Events in, scores out: a reader of features and a learner, in one call per event."""
 
 from streamlearn.engine.events cimport Events
-from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.learner cimport Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.row cimport Row
 
@@ -33,7 +33,7 @@ cdef class Model:
         self.learner.make_room(self.reader.row.n)
         if self.reader.size > self.learner.features:
             self.learner.know(self.reader.size)
-        self.learner.learn(&self.reader.row, &y, weight, NULL)
+        learn_watched(self.learner, &self.reader.row, &y, weight, NULL)
         if self.learner.diverged:
             self.learner.complain()
 
@@ -47,8 +47,12 @@ cdef class Model:
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         self.learner.know(self.reader.size)
-        self.learner.learn(
-            &self.reader.row, <const double*><size_t>targets.ctypes.data, weight, NULL
+        learn_watched(
+            self.learner,
+            &self.reader.row,
+            <const double*><size_t>targets.ctypes.data,
+            weight,
+            NULL,
         )
         self.learner.complain()
 
@@ -98,7 +102,7 @@ cdef class Model:
                             learner.know(<Py_ssize_t>events.known[i])
                     events.row(i, &row)
                     if w[i] != 0.0:
-                        learner.learn(&row, y + i, w[i], out + i * k)
+                        learn_watched(learner, &row, y + i, w[i], out + i * k)
                         diverged = learner.diverged
                     else:
                         learner.predict(&row, out + i * k)

@@ -89,15 +89,20 @@ class Problem(Objective):
         weights: Any = None,
         fit_intercept: bool = False,
         threads: int = 1,
+        outputs: int | None = None,
     ) -> None:
+        """`outputs`: X and y are CSR rows and codes of ours already, for so many outputs."""
         if not isinstance(loss, Loss | VectorLoss):
             raise ValueError(f"{loss!r} is no loss: take one of streamlearn.losses")
-        self.X = checked_matrix(X)
+        self.X = checked_matrix(X) if outputs is None else X
         self.rows, self.features = self.X.shape
-        self.y, self.labels = coded(y, self.rows, loss)
+        self.y: Array = y
+        self.labels: list[Any] = []
+        if outputs is None:
+            self.y, self.labels = coded(y, self.rows, loss)
         self.loss = loss.bound(self.labels) if isinstance(loss, MulticlassHinge) else loss
         self.weights = shares(weights, self.rows)
-        self.outputs = self._outputs()
+        self.outputs = self._outputs() if outputs is None else outputs
         self.matrix = Matrix(self.X)
         rows = row_risk(
             self.matrix,

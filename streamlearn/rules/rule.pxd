@@ -45,6 +45,7 @@ cdef class Rule(Spec):
     cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil
     cdef void rest(self) noexcept nogil
     cdef bint forgets(self) noexcept nogil
+    cdef double penalty_now(self) noexcept nogil
     cdef int grow(self, Py_ssize_t n) except -1
     cdef int grown(self, Py_ssize_t old) except -1
     cdef void born(self, Py_ssize_t j) noexcept nogil

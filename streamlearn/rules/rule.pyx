@@ -10,6 +10,7 @@ A member declares
 Growth of the table, memory count, save, load, copy and pickle follow from that declaration.
 """
 
+from libc.math cimport NAN
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -265,6 +266,10 @@ cdef class Rule(Spec):
     cdef bint forgets(self) noexcept nogil:
         """Whether the next step shrinks all weights to 0: averages are settled before it."""
         return False
+
+    cdef double penalty_now(self) noexcept nogil:
+        """Psi(w) where it is known without a pass over all slots, else NaN."""
+        return NAN
 
     cdef void rest(self) noexcept nogil:
         """House-keeping between two steps."""

@@ -5,7 +5,7 @@ is kept up to date through  |a w + b x|^2 = a^2 |w|^2 + 2 a b <w, x> + b^2 |x|^2
 from time to time, so projecting on a ball costs nothing more.
 """
 
-from libc.math cimport INFINITY, fabs, sqrt
+from libc.math cimport INFINITY, NAN, fabs, sqrt
 
 from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Ledger, Rule
@@ -110,6 +110,10 @@ cdef class Scaled(Rule):
         self.square = self.scale * self.scale * total
         self.peak = self.square
         self.changes = 0.0
+
+    cdef double penalty_now(self) noexcept nogil:
+        """l2/2 |w|^2: the norm is up to date, and where l1 is 0 that is all there is."""
+        return 0.5 * self.l2 * self.square if self.penalty.l1 == 0.0 else NAN
 
     # -- averages --------------------------------------------------------------------------------
 

@@ -129,7 +129,7 @@ def scikit(loss: Any, penalty: Any, m: int) -> Any:
     """The model of scikit-learn that solves the same problem, or None if it has no such one."""
     l1, l2 = penalty.l1, penalty.l2
     always: dict[str, Any] = {"fit_intercept": False, "tol": 1e-9, "max_iter": 1_000_000}
-    models = {
+    models: dict[str, Any] = {
         "Squared L1": lambda: Lasso(l1, **always),
         "Squared L2": lambda: Ridge(l2 * m, **always),
         "Squared ElasticNet": lambda: ElasticNet(l1 + l2, l1_ratio=l1 / (l1 + l2), **always),

@@ -1,0 +1,394 @@
+"""What a tracker keeps of a stream: sums over all events, and a uniform sample of them.
+
+The sample is Li's Algorithm L (ACM TOMS 1994): once it is full, random skips say which event comes
+in next, so an event that does not costs a comparison. Rows are written once, at the end of arrays
+that only grow; what was replaced is dropped when half of them is waste. So a snapshot is a
+reference and a copy of the table of places, and a solver in another thread may read it.
+"""
+
+from libc.math cimport INFINITY, exp, floor, isfinite, log, log1p
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from streamlearn.engine.watcher cimport Watcher
+from streamlearn.losses.loss cimport Loss, VectorLoss
+from streamlearn.row cimport Row
+
+import numpy as np
+
+
+cdef void* at(array):
+    return <void*><size_t>array.ctypes.data
+
+
+cdef class Reservoir:
+    """A uniform sample, without replacement, of up to `capacity` rows of all that were offered.
+
+    Until it is full it holds all of them, in their order.
+    """
+
+    def __init__(self, capacity, seed=0, width=1):
+        """`width`: how many numbers a label has."""
+        self.capacity = capacity
+        self.width = width
+        self.random = seed
+        self.threshold = 1.0
+        self.next = capacity
+        self.slot_array = np.empty(0, np.int32)
+        self.value_array = np.empty(0)
+        self.claim()
+
+    def __dealloc__(self):
+        free(self.starts)
+        free(self.lengths)
+        free(self.weights)
+        free(self.labels)
+
+    cdef int claim(self) except -1:
+        """The table of places, of which memory is taken page by page as they are filled."""
+        self.starts = <long long*>calloc(self.capacity, sizeof(long long))
+        self.lengths = <int*>calloc(self.capacity, sizeof(int))
+        self.weights = <double*>calloc(self.capacity, sizeof(double))
+        self.labels = <double*>calloc(self.capacity * self.width, sizeof(double))
+        if NULL in (self.starts, self.lengths, self.weights, self.labels):
+            raise MemoryError(f"no memory for a sample of {self.capacity} events")
+        return 0
+
+    cdef double uniform(self) noexcept nogil:
+        """A number of (0, 1), by splitmix64."""
+        cdef unsigned long long z
+        self.random += <unsigned long long>0x9E3779B97F4A7C15
+        z = self.random
+        z = (z ^ (z >> 30)) * <unsigned long long>0xBF58476D1CE4E5B9
+        z = (z ^ (z >> 27)) * <unsigned long long>0x94D049BB133111EB
+        z ^= z >> 31
+        return (<double>(z >> 11) + 0.5) * (1.0 / 9007199254740992.0)
+
+    cdef void skip(self) noexcept nogil:
+        """Draw which event comes in next."""
+        cdef double jump
+        self.threshold *= exp(log(self.uniform()) / self.capacity)
+        jump = floor(log(self.uniform()) / log1p(-self.threshold))
+        self.next += 1 + (<long long>jump if jump < 4e18 - self.next else <long long>4e18)
+
+    cdef int reserve(self, Py_ssize_t n) except -1:
+        """Room for n more entries, in new arrays: a snapshot may look at those of now."""
+        cdef Py_ssize_t k, room = max(2 * (self.live + n), 1024)
+        cdef Py_ssize_t used = 0
+        slots = np.empty(room, np.int32)
+        values = np.empty(room)
+        cdef int* new_slots = <int*>at(slots)
+        cdef double* new_values = <double*>at(values)
+        for k in range(self.places):
+            memcpy(new_slots + used, self.slots + self.starts[k], self.lengths[k] * sizeof(int))
+            memcpy(
+                new_values + used, self.values + self.starts[k], self.lengths[k] * sizeof(double)
+            )
+            self.starts[k] = used
+            used += self.lengths[k]
+        self.slot_array, self.value_array = slots, values
+        self.slots, self.values = new_slots, new_values
+        self.used, self.room = used, room
+        return 0
+
+    cdef void offer(self, Row* row, const double* y, double weight) noexcept nogil:
+        """Take the row if it is its turn."""
+        cdef Py_ssize_t k
+        if self.seen < self.capacity:
+            k = self.places
+            self.seen += 1
+            self.place(k, row, y, weight)
+            if self.seen == self.capacity:
+                self.next = self.capacity - 1
+                self.skip()
+            return
+        if self.seen == self.next:
+            k = <Py_ssize_t>(self.uniform() * self.capacity)
+            self.place(k, row, y, weight)
+            self.skip()
+        self.seen += 1
+
+    cdef void place(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
+        cdef bint fresh = k == self.places
+        if self.used + row.n > self.room:
+            with gil:
+                try:
+                    self.reserve(row.n)
+                except MemoryError:
+                    self.failed = True
+                    return
+        self.live += row.n - (0 if fresh else self.lengths[k])
+        if fresh:
+            self.places += 1
+        memcpy(self.slots + self.used, row.slot, row.n * sizeof(int))
+        memcpy(self.values + self.used, row.value, row.n * sizeof(double))
+        self.starts[k] = self.used
+        self.lengths[k] = <int>row.n
+        self.weights[k] = weight
+        memcpy(self.labels + k * self.width, y, self.width * sizeof(double))
+        self.used += row.n
+
+    @property
+    def full(self):
+        """Whether rows were left out."""
+        return self.seen > self.capacity
+
+    @property
+    def size(self):
+        """How many rows are here."""
+        return self.places
+
+    def snapshot(self):
+        """The rows as they are now, to be read in any thread."""
+        cdef Py_ssize_t n = self.places
+        starts, lengths = np.empty(n, np.int64), np.empty(n, np.int32)
+        weights, labels = np.empty(n), np.empty((n, self.width))
+        memcpy(at(starts), self.starts, n * sizeof(long long))
+        memcpy(at(lengths), self.lengths, n * sizeof(int))
+        memcpy(at(weights), self.weights, n * sizeof(double))
+        memcpy(at(labels), self.labels, n * self.width * sizeof(double))
+        return {
+            "slots": self.slot_array,
+            "values": self.value_array,
+            "starts": starts,
+            "lengths": lengths,
+            "weights": weights,
+            "labels": labels,
+        }
+
+    def mirror(self):
+        """The two classes changed places."""
+        cdef Py_ssize_t k
+        for k in range(self.places * self.width):
+            self.labels[k] = -self.labels[k]
+
+    def state(self):
+        """All of it as plain data and arrays."""
+        rows = self.snapshot()
+        slots, values = gathered(rows)
+        return {
+            "capacity": self.capacity,
+            "width": self.width,
+            "seen": self.seen,
+            "next": self.next,
+            "threshold": self.threshold,
+            "random": self.random,
+            "slots": slots,
+            "values": values,
+            "lengths": rows["lengths"],
+            "weights": rows["weights"],
+            "labels": rows["labels"],
+        }
+
+    def restore(self, state):
+        """Go on from `state`, to the bit."""
+        n = len(state["lengths"])
+        if state["capacity"] != self.capacity or state["width"] != self.width or n > self.capacity:
+            raise ValueError(
+                f"the saved sample is of {state['capacity']} events with {state['width']} labels "
+                f"each, this one of {self.capacity} with {self.width}: keep the same memory"
+            )
+        self.seen, self.next = state["seen"], state["next"]
+        self.threshold, self.random = state["threshold"], state["random"]
+        self.places = 0
+        self.reserve(len(state["slots"]))
+        self.used = self.live = len(state["slots"])
+        self.places = n
+        self.slot_array[: self.used] = state["slots"]
+        self.value_array[: self.used] = state["values"]
+        lengths = np.ascontiguousarray(state["lengths"], np.int32)
+        starts = np.zeros(n + 1, np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        weights = np.ascontiguousarray(state["weights"], float)
+        labels = np.ascontiguousarray(state["labels"], float)
+        if starts[n] != self.used or len(weights) != n or labels.size != n * self.width:
+            raise ValueError("the saved sample is damaged: its arrays do not fit one another")
+        memcpy(self.starts, at(starts), n * sizeof(long long))
+        memcpy(self.lengths, at(lengths), n * sizeof(int))
+        memcpy(self.weights, at(weights), n * sizeof(double))
+        memcpy(self.labels, at(labels), n * self.width * sizeof(double))
+
+
+def gathered(rows):
+    """The slots and values of a snapshot, row after row."""
+    cdef const long long* start = <const long long*>at(rows["starts"])
+    cdef const int* length = <const int*>at(rows["lengths"])
+    cdef const int* slot = <const int*>at(rows["slots"])
+    cdef const double* value = <const double*>at(rows["values"])
+    cdef Py_ssize_t k, n = len(rows["starts"]), used = 0
+    total = int(rows["lengths"].sum())
+    slots, values = np.empty(total, np.int32), np.empty(total)
+    cdef int* out_slot = <int*>at(slots)
+    cdef double* out_value = <double*>at(values)
+    with nogil:
+        for k in range(n):
+            memcpy(out_slot + used, slot + start[k], length[k] * sizeof(int))
+            memcpy(out_value + used, value + start[k], length[k] * sizeof(double))
+            used += length[k]
+    return slots, values
+
+
+cdef class Account(Watcher):
+    """The progressive sums of a learner, and the sample of its events.
+
+    As a learner's watcher it sees each event; `observe` takes whole batches instead. Where the
+    rule does not keep Psi(w_t) up to date, it is looked at on a schedule that grows with the
+    stream, and taken to be on a line in between: `exact` is False then. `look` gives Psi and the
+    number of slots.
+    """
+
+    def __init__(self, loss, capacity, seed=0, width=1):
+        self.exact = True
+        self.due = INFINITY
+        self.loss = loss
+        self.scalar = isinstance(loss, Loss)
+        self.outputs = 1
+        self.reservoir = Reservoir(capacity, seed, width)
+
+    cdef void count(
+        self, const double* y, double weight, const double* scores, Py_ssize_t k
+    ) noexcept nogil:
+        cdef double value
+        if self.scalar:
+            value = (<Loss>self.loss).value_at(scores[0], y[0])
+        else:
+            value = (<VectorLoss>self.loss).value_of(scores, k, y)
+        self.outputs = k
+        self.events += 1.0
+        self.weight += weight
+        add(&self.loss_sum, &self.loss_rest, weight * value)
+
+    cdef void see(
+        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty
+    ) noexcept nogil:
+        self.count(y, weight, self.scores, outputs)
+        self.reservoir.offer(row, y, weight)
+        if penalty == penalty:  # no NaN: known
+            add(&self.penalty_sum, &self.penalty_rest, penalty)
+            self.penalty_events += 1.0
+        elif self.events >= self.next_look:
+            with gil:
+                self.peek()
+        if self.events >= self.due:
+            with gil:
+                self.rouse()
+
+    cdef int rouse(self) except -1:
+        """Say that it is time, and ask when it is next."""
+        self.due = INFINITY
+        if self.wake is not None:
+            self.due = self.wake()
+        return 0
+
+    cdef int peek(self) except -1:
+        if self.look is not None:
+            penalty, slots = self.look()
+            self.learnt_penalty(penalty)
+            self.next_look = self.events + max(1.0, self.events / 20.0, slots / 32.0)
+        return 0
+
+    def learnt_penalty(self, double penalty):
+        """Psi(w) after all events so far: on a line from where it was known last."""
+        cdef double events = self.events - self.penalty_events
+        if events > 0.0:
+            self.exact = self.exact and self.penalty == 0.0 and penalty == 0.0
+            add(
+                &self.penalty_sum, &self.penalty_rest,
+                # Psi before each of them: of the line's ends the first counts, not the last
+                events * self.penalty + (penalty - self.penalty) * 0.5 * (events - 1.0),
+            )
+            self.penalty_events = self.events
+        self.penalty = penalty
+
+    def observe(self, starts, slots, values, labels, weights, scores):
+        """Rows of a batch, in CSR arrays, with the scores before each was learnt.
+
+        Those of weight 0 or with a score that is not finite were not learnt, and don't count.
+        """
+        starts = np.ascontiguousarray(starts, np.int64)
+        slots = np.ascontiguousarray(slots, np.int32)
+        values = np.ascontiguousarray(values, float)
+        cdef Py_ssize_t i, c, n = len(starts) - 1, width = self.reservoir.width, k
+        labels = np.ascontiguousarray(labels, float).reshape(n, width)
+        scores = np.ascontiguousarray(scores, float).reshape(n, -1)
+        shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, float)
+        if len(shares) != n or (n and (starts[0] < 0 or starts[n] > min(len(slots), len(values)))):
+            raise ValueError(f"the arrays of the batch do not fit its {n} rows")
+        k = scores.shape[1]
+        cdef const long long* start = <const long long*>at(starts)
+        cdef const int* slot = <const int*>at(slots)
+        cdef const double* value = <const double*>at(values)
+        cdef const double* label = <const double*>at(labels)
+        cdef const double* share = <const double*>at(shares)
+        cdef const double* score = <const double*>at(scores)
+        cdef bint good
+        cdef Row row
+        with nogil:
+            for i in range(n):
+                good = share[i] > 0.0
+                for c in range(k):
+                    good = good and isfinite(score[i * k + c])
+                if not good:
+                    continue
+                self.count(label + i * width, share[i], score + i * k, k)
+                row.n = <Py_ssize_t>(start[i + 1] - start[i])
+                row.slot = slot + start[i]
+                row.value = value + start[i]
+                row.square = 0.0  # nobody asks
+                self.reservoir.offer(&row, label + i * width, share[i])
+        if self.events >= self.due:
+            self.rouse()
+
+    def use_loss(self, loss):
+        """The same loss, for other classes."""
+        self.loss = loss
+
+    def mirror(self):
+        """The two classes changed places: so do the labels in the sample."""
+        self.reservoir.mirror()
+
+    @property
+    def progressive_loss(self):
+        """The weighted sum of the losses before learning."""
+        return self.loss_sum + self.loss_rest
+
+    @property
+    def penalty_total(self):
+        """The sum of Psi(w_t) over the events, those after the last look at its value then."""
+        behind = self.events - self.penalty_events
+        return self.penalty_sum + self.penalty_rest + behind * self.penalty
+
+    def state(self):
+        """All of it as plain data and arrays."""
+        return {
+            "events": self.events,
+            "weight": self.weight,
+            "outputs": self.outputs,
+            "loss": [self.loss_sum, self.loss_rest],
+            "penalty": [
+                self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_events,
+                self.next_look, float(self.exact),
+            ],
+            "reservoir": self.reservoir.state(),
+        }
+
+    def restore(self, state):
+        """Go on from `state`, to the bit."""
+        self.reservoir.restore(state["reservoir"])
+        self.events, self.weight = state["events"], state["weight"]
+        self.outputs = state["outputs"]
+        self.loss_sum, self.loss_rest = state["loss"]
+        (
+            self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_events,
+            self.next_look, self.exact,
+        ) = state["penalty"]
+
+
+cdef void add(double* total, double* rest, double x) noexcept nogil:
+    """total + rest += x, without loss (Neumaier)."""
+    cdef double after = total[0] + x
+    if (total[0] if total[0] > 0.0 else -total[0]) >= (x if x > 0.0 else -x):
+        rest[0] += (total[0] - after) + x
+    else:
+        rest[0] += (x - after) + total[0]
+    total[0] = after

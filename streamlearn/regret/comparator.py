@@ -1,0 +1,221 @@
+"""The best fixed model of a sample of a stream, solved again as the stream grows."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from streamlearn.hindsight import Problem
+from streamlearn.hindsight.bounds import dual_bound
+from streamlearn.hindsight.solve import able, choose
+from streamlearn.losses import Loss, VectorLoss
+from streamlearn.penalties import L2, Penalty
+from streamlearn.regret._reservoir import gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.frames import Array
+    from streamlearn.hindsight import Solution, Step
+
+# Without a penalty the problem may have no solution. A little L2 gives it one, and the bracket
+# then holds against all u of at most so many times its norm.
+TRACE = 1e-6
+REACH = 2.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is solved: the loss and penalty of a learner, and where its intercept is."""
+
+    loss: Loss | VectorLoss
+    penalty: Penalty
+    intercept: str  # "none", "free" or "inside"
+    outputs: int = 1
+
+    @property
+    def unpenalised(self) -> bool:
+        """Whether Psi is 0 everywhere."""
+        penalty = self.penalty
+        return penalty.simple and penalty.l1 == penalty.l2 == 0.0 and math.isinf(penalty.radius)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of a stream of `events` events; all of them, or a uniform sample."""
+
+    X: Any
+    y: Array
+    weights: Array
+    events: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all events."""
+        return len(self.y) == self.events
+
+    @property
+    def scale(self) -> float:
+        """What a mean over these rows is multiplied with to stand for the sum over all events."""
+        return self.events * float(self.weights.mean())
+
+    def part(self, rows: Array) -> Sample:
+        """Some of the rows."""
+        return Sample(self.X[rows], self.y[rows], self.weights[rows], self.events)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fixed model and what it was when it was found."""
+
+    solution: Solution
+    events: float
+    lower_bound: float  # on the sum over those events
+    radius: float
+
+
+def sample_of(rows: dict[str, Any], events: float, task: Task) -> Sample:
+    """The rows of a snapshot as a matrix; an intercept inside the penalty is column 0."""
+    slots, values = gathered(rows)
+    ends = np.concatenate([[0], np.cumsum(rows["lengths"], dtype=np.int64)])
+    if task.intercept == "inside":
+        slots = np.insert(slots + 1, ends[:-1], 0)
+        values = np.insert(values, ends[:-1], 1.0)
+        ends = ends + np.arange(len(ends))
+    columns = int(slots.max(initial=0)) + 1
+    X = scipy.sparse.csr_array((values, slots, ends), shape=(len(ends) - 1, columns))
+    labels = rows["labels"]
+    multitarget = task.loss.kind == "multitarget"
+    return Sample(X, labels if multitarget else labels[:, 0], rows["weights"], events)
+
+
+def problem_of(sample: Sample, task: Task) -> Problem:
+    """The mean over the sample and the penalty's share, so that J times `scale` is the sum."""
+    share = sample.events / sample.scale
+    penalty = L2(TRACE * share) if task.unpenalised else scaled(task.penalty, share)
+    X = sample.X
+    # the solvers read rows as they lie, in whatever order the slots are
+    index = X.indices if X.indices.dtype == np.int32 else X.indices.astype(np.int64, copy=False)
+    X = scipy.sparse.csr_array((X.data, index, X.indptr), shape=X.shape)
+    return Problem(
+        X,
+        np.ascontiguousarray(sample.y),
+        task.loss,
+        penalty,
+        weights=sample.weights,
+        fit_intercept=task.intercept == "free",
+        outputs=task.outputs,
+    )
+
+
+def scaled(penalty: Penalty, factor: float) -> Penalty:
+    """Psi times a factor, for L1, L2 and ElasticNet, whose parameters are strengths."""
+    if factor == 1.0:
+        return penalty
+    strengths = {name: value * factor for name, value in penalty.params.items()}
+    return type(penalty)(**strengths)
+
+
+def refusal(task: Task) -> str | None:
+    """Why there is no best fixed model to compare with, if there is none."""
+    if task.unpenalised:
+        task = Task(task.loss, L2(1.0), task.intercept, task.outputs)
+    probe = scipy.sparse.csr_array((np.ones(1), np.zeros(1, np.int32), [0, 1]), shape=(1, 1))
+    many = task.loss.kind == "multitarget"
+    y = np.zeros((1, task.outputs)) if many else np.ones(1) * (task.outputs == 1)
+    if able(problem_of(Sample(probe, y, np.ones(1), 1.0), task)):
+        return None
+    return (
+        f"no hindsight method solves {task.loss!r} with {task.penalty!r}; "
+        "with L2, L1 or ElasticNet of a strength > 0 there is one"
+    )
+
+
+def solved(
+    sample: Sample,
+    task: Task,
+    before: Found | None,
+    *,
+    gap: float,
+    seconds: float,
+    share: float = 1.0,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Found:
+    """The best fixed model, from the one before on, within a time and a share of a core."""
+    problem = problem_of(sample, task)
+    until = time.monotonic() + seconds
+    woke = time.monotonic()
+
+    def pause(_step: Step) -> bool:
+        nonlocal woke
+        now = time.monotonic()
+        if share < 1.0:
+            time.sleep(max(0.0, min((now - woke) * (1.0 / share - 1.0), until - now)))
+            woke = time.monotonic()
+        return now >= until or cancelled()
+
+    start = None
+    if before is not None and before.solution.w.shape[-1] <= problem.features:
+        start = before.solution
+    method = choose(problem)
+    found = method(problem, gap=gap, max_iter=None, start=start, callback=pause)
+    radius = math.inf
+    lower_bound = found.lower_bound
+    if task.unpenalised:
+        radius = REACH * float(np.linalg.norm(found.w))
+        lower_bound = max(lower_bound - trace(problem, radius), problem.lowest)
+    return Found(found, sample.events, sample.scale * lower_bound, radius)
+
+
+def trace(problem: Problem, radius: float) -> float:
+    """What the L2 that stands in for no penalty is at most in the ball."""
+    return 0.5 * problem.penalty.l2 * radius * radius
+
+
+def bracket(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
+    """The objective of `found` on the events of the sample, and a bound for all others.
+
+    Of the sample as it is now, though `found` may be from before.
+    """
+    problem = problem_of(sample, task)
+    w = problem.start(found.solution)
+    value = problem.risk.value_and_gradient(w)[0]
+    bound = dual_bound(problem, w)
+    if task.unpenalised:
+        bound -= trace(problem, found.radius)
+    else:
+        value += problem.penalty.value(problem.penalised(w))
+    total = sample.scale * max(bound, problem.lowest)
+    if found.events == sample.events:
+        total = max(total, found.lower_bound)
+    elif sample.complete:
+        # what was proved for the first events holds, and the others have their lowest values
+        later = slice(int(found.events), None)
+        rest = lowest(task, sample.y[later], sample.weights[later])
+        total = max(total, found.lower_bound + rest)
+    return sample.scale * value, min(total, sample.scale * value)
+
+
+def lowest(task: Task, y: Array, weights: Array) -> float:
+    """The sum of the lowest values of the losses."""
+    if isinstance(task.loss, Loss):
+        return float(weights @ task.loss.lowest(y))
+    return -float(weights @ task.loss.conjugate(np.zeros((len(y), task.outputs)), y))
+
+
+def measured(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
+    """The objective of `found` estimated on a sample it was not fitted on; its standard error."""
+    problem = problem_of(sample, task)
+    w = problem.start(found.solution)
+    losses = sample.weights * np.asarray(task.loss.value(problem.row_risk.scores(w), sample.y))
+    m = len(losses)
+    total = sample.events * float(losses.mean())
+    if not task.unpenalised:
+        total += sample.events * task.penalty.value(problem.penalised(w))
+    left = math.sqrt(max(0.0, 1.0 - m / sample.events))
+    return total, sample.events * float(losses.std(ddof=1)) / math.sqrt(m) * left

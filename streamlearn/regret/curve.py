@@ -1,0 +1,126 @@
+"""Regret over time: several learners against one comparator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from streamlearn import frames
+from streamlearn.regret.tracker import Tracker
+
+if TYPE_CHECKING:
+    import os
+
+    from streamlearn.classifier import LinearClassifier
+    from streamlearn.frames import Array
+    from streamlearn.regressor import LinearRegressor
+    from streamlearn.regret.report import Report
+
+    Estimator: TypeAlias = LinearClassifier | LinearRegressor
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The reports of each learner at each checkpoint."""
+
+    checkpoints: list[int]
+    reports: dict[str, list[Report]]
+
+    def regret(self, name: str) -> Array:
+        """The regret of a learner at the checkpoints; NaN where there is none."""
+        return np.array([np.nan if r.regret is None else r.regret for r in self.reports[name]])
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the average regrets with their brackets, into a PNG, SVG or PDF file.
+
+        Needs matplotlib: `pip install streamlearn[plot]`.
+        """
+        try:
+            from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise ImportError("drawing needs matplotlib: pip install 'streamlearn[plot]'") from None
+        figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+        axes = figure.subplots()
+        t = np.array(self.checkpoints, dtype=float)
+        for name, reports in self.reports.items():
+            known = [i for i, report in enumerate(reports) if report.regret is not None]
+            low = np.array([reports[i].regret_low for i in known], dtype=float) / t[known]
+            high = np.array([reports[i].regret_high for i in known], dtype=float) / t[known]
+            (line,) = axes.plot(t[known], low, label=name)
+            axes.fill_between(t[known], low, high, alpha=0.2, color=line.get_color())
+        axes.set_xscale("log")
+        axes.set_xlabel("events")
+        axes.set_ylabel("average regret")
+        axes.axhline(0.0, color="grey", linewidth=0.8)
+        axes.legend()
+        figure.savefig(path)
+
+
+def curve(
+    estimators: Mapping[str, Estimator] | Sequence[Estimator],
+    X: Any,
+    y: Any,
+    checkpoints: Sequence[int],
+    *,
+    w: Any = None,
+    gap: float = 1e-4,
+    seconds: float = 60.0,
+) -> Curve:
+    """Learn the rows once with each estimator, and report their regrets after so many rows.
+
+    All must have one loss and penalty and one kind of intercept, so that one comparator, solved
+    at each checkpoint to `gap` or for up to `seconds`, serves them all.
+    """
+    X = frames.matrix(X)
+    y = np.asarray(y)
+    weights = None if w is None else np.asarray(w, dtype=float)
+    trackers = _trackers(estimators, X.shape[0], gap)
+    points = sorted({int(point) for point in checkpoints})
+    if not points or points[0] < 1 or points[-1] > X.shape[0]:
+        raise ValueError(
+            f"checkpoints must be numbers of rows, 1 to {X.shape[0]}; got {list(checkpoints)!r}"
+        )
+    reports: dict[str, list[Report]] = {name: [] for name in trackers}
+    start = 0
+    for stop in points:
+        rows = slice(start, stop)
+        first: Tracker | None = None
+        for name, tracker in trackers.items():
+            tracker.learn_rows(X[rows], y[rows], None if weights is None else weights[rows])
+            if first is not None:
+                tracker.ledger.adopt(first.ledger.found)
+            reports[name].append(tracker.report(seconds if first is None else 0.0))
+            first = tracker if first is None else first
+        start = stop
+    return Curve(points, reports)
+
+
+def _trackers(
+    estimators: Mapping[str, Estimator] | Sequence[Estimator], m: int, gap: float
+) -> dict[str, Tracker]:
+    """A tracker for each, that solves only when it is asked to."""
+    if not isinstance(estimators, Mapping):
+        names = [repr(e.rule) if hasattr(e, "rule") else type(e).__name__ for e in estimators]
+        if len(set(names)) < len(names):
+            names = [f"{k + 1}: {name}" for k, name in enumerate(names)]
+        estimators = dict(zip(names, estimators, strict=True))
+    if not estimators:
+        raise ValueError("give at least one estimator")
+    trackers = {
+        name: Tracker(estimator, memory=max(m, 10), seed=0, gap=gap)
+        for name, estimator in estimators.items()
+    }
+    tasks = {name: tracker.ledger.task for name, tracker in trackers.items()}
+    first = next(iter(tasks.values()))
+    for name, task in tasks.items():
+        if task != first:
+            raise ValueError(
+                f"{name} minimises {task.loss!r} + {task.penalty!r} (intercept: {task.intercept}), "
+                f"another {first.loss!r} + {first.penalty!r} (intercept: {first.intercept}): one "
+                "comparator serves learners of one problem; make one curve for each"
+            )
+        trackers[name].ledger.account.due = np.inf
+    return trackers

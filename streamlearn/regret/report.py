@@ -1,0 +1,52 @@
+"""What a tracker says of a learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Report:
+    """How far a learner is from the best fixed model of the events it has learnt.
+
+    events, weight: how many, and the sum of their weights.
+    progressive_loss: the weighted sum of the losses, each before its event was learnt.
+    objective: that plus the sum of Psi(w_t); `penalty` says how it was taken: "exact", or
+        "scheduled": looked at from time to time, and on a line in between.
+    comparator: the objective of the fixed model u that was found, on the same events.
+    regret_low, regret_high: the regret against u, and what it is at most against any other;
+        `regret` is the first. Those with |u| above `radius` do not count (infinite: all do).
+    certified: whether u was found and measured on all events, so that the bracket is sure.
+        Otherwise both ends are statistical: u was fitted on one sample and measured on another,
+        and `stderr` is the standard error of that.
+    average_regret: `regret` / `events`.
+    bound: the paper's bound on the regret against u, or None: `why_no_bound`.
+    nonzero, comparator_nonzero: how many weights are not 0.
+    solved_at: after how many events u was found; method: how.
+    why_no_comparator: why all of that is None, if it is.
+    """
+
+    events: int
+    weight: float
+    progressive_loss: float
+    objective: float
+    penalty: str
+    nonzero: int | None = None
+    comparator: float | None = None
+    regret: float | None = None
+    regret_low: float | None = None
+    regret_high: float | None = None
+    stderr: float = 0.0
+    certified: bool = False
+    radius: float = float("inf")
+    bound: float | None = None
+    why_no_bound: str | None = None
+    comparator_nonzero: int | None = None
+    solved_at: int = 0
+    method: str | None = None
+    why_no_comparator: str | None = None
+
+    @property
+    def average_regret(self) -> float | None:
+        """Regret per event."""
+        return None if self.regret is None else self.regret / max(self.events, 1)

@@ -1,0 +1,164 @@
+"""A learner and its ledger as one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.classifier import LinearClassifier
+from streamlearn.engine.learner import OneVersusRest
+from streamlearn.losses import VectorLoss
+from streamlearn.regressor import LinearRegressor
+from streamlearn.regret.ledger import Ledger
+
+if TYPE_CHECKING:
+    from streamlearn.engine.learner import Joint, Single
+    from streamlearn.frames import Array
+    from streamlearn.regret.report import Report
+
+SEVERAL = (
+    "one versus the rest is a problem for each class; for one regret of all classes use a loss of "
+    "several outputs, Softmax or MulticlassHinge"
+)
+
+
+class Tracker:
+    """Wraps a learner and keeps its regret: `learn_one`, `learn_rows` and all else as usual.
+
+    Parameters
+    ----------
+    estimator
+        A LinearClassifier or LinearRegressor, or a preset, that has learnt nothing yet.
+    memory
+        How many events are kept for the comparator. Up to so many the regret is certified; beyond,
+        it is estimated from two disjoint uniform samples of half that size.
+    seed
+        Of the sample; None: a fresh one.
+    options
+        Those of `Ledger`: gap, seconds, cpu_share.
+
+    Examples
+    --------
+    >>> import streamlearn as sl
+    >>> tracker = sl.regret.Tracker(sl.PegasosRegressor(l2=0.1), seed=0)
+    >>> for i in range(100):
+    ...     tracker.learn_one({"x": i % 5}, i % 5)
+    >>> report = tracker.report()
+    >>> report.events, report.certified, report.regret_low <= report.regret_high
+    (100, True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: LinearClassifier | LinearRegressor,
+        memory: int = 100_000,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(estimator, LinearClassifier | LinearRegressor):
+            raise ValueError(f"{estimator!r} is not one of streamlearn's estimators")
+        if estimator.steps:
+            raise ValueError(
+                f"the model has learnt {estimator.steps} steps already, and regret counts from the "
+                "first event on; give a fresh one (estimator.clone())"
+            )
+        self.estimator = estimator
+        # what follows is the estimator's; it tells the ledger of each event itself
+        learner = estimator._model.learner  # noqa: SLF001 - one of us
+        loss = estimator._loss  # noqa: SLF001
+        if isinstance(loss, VectorLoss) and loss.kind == "multitarget":
+            options.setdefault("targets", loss.outputs)
+        else:
+            options["targets"] = 1
+        if not options["targets"]:
+            raise ValueError(f"say how many targets {loss!r} has: Tracker(.., targets=2)")
+        self.ledger = Ledger(
+            loss,
+            estimator._penalty,  # noqa: SLF001
+            intercept=estimator._intercept,  # noqa: SLF001
+            memory=memory,
+            seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
+            **options,
+        )
+        self.ledger.account.look = self._look
+        learner.watcher = self.ledger.account
+        self.learn_one = estimator.learn_one
+        self.learn_many = estimator.learn_many
+        self.learn_rows = estimator.learn_rows
+        self.progressive_rows = estimator.progressive_rows
+        self.predict_one = estimator.predict_one
+
+    def _look(self) -> tuple[float, int]:
+        return self.estimator.penalty_value, self._learner.features * self._learner.outputs
+
+    @property
+    def _learner(self) -> Single | OneVersusRest | Joint:
+        return self.estimator._model.learner  # noqa: SLF001 - one of us
+
+    def report(self, seconds: float = 10.0) -> Report:
+        """All that is known now, after up to so many seconds spent on a better comparator."""
+        several = isinstance(self._learner, OneVersusRest)
+        report = self.ledger.report(0.0 if several else seconds)
+        if several:
+            return dataclasses.replace(
+                report,
+                comparator=None,
+                regret=None,
+                regret_low=None,
+                regret_high=None,
+                why_no_comparator=SEVERAL,
+            )
+        report = dataclasses.replace(report, nonzero=self.estimator.nonzero)
+        if self.ledger.found is None or report.comparator is None:
+            return report
+        bound, why = self._bound()
+        return dataclasses.replace(report, bound=bound, why_no_bound=why)
+
+    def _bound(self) -> tuple[float | None, str | None]:
+        """The paper's bound on the sum over events, or why there is none."""
+        learner, batch = self._learner, self.estimator.batch
+        if isinstance(learner, OneVersusRest):
+            return None, SEVERAL
+        if self.estimator.average != "last":
+            return None, "it is proved for the rule's own weights; those that predict are averages"
+        if batch > 1 and learner.batch is not None and learner.batch.count:
+            return None, f"it is proved for whole batches of {batch}, and one is not complete"
+        bound, why = learner.bound(*self._comparator())
+        # of a batch the rule learns the mean
+        return (None if bound is None else batch * bound), why
+
+    def _comparator(self) -> tuple[Array, Any]:
+        """The weights of the comparator by slot, as many as the learner has, and its intercept."""
+        if self.ledger.found is None:
+            raise ValueError("no comparator was solved yet")
+        solution, features = self.ledger.found.solution, self._learner.features
+        w, intercept = solution.w, solution.intercept
+        if self._learner.shift:
+            w, intercept = w[..., 1:], w[..., 0]
+        wide = np.zeros((*w.shape[:-1], features))
+        wide[..., : w.shape[-1]] = w[..., :features]
+        return wide, intercept
+
+    def close(self) -> None:
+        """Stop solving in the background."""
+        self.ledger.close()
+
+    def state(self) -> dict[str, Any]:
+        """The learner and its ledger as plain data and arrays."""
+        return {"estimator": self.estimator._state(), "ledger": self.ledger.state()}  # noqa: SLF001
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from `state`, to the bit."""
+        self.estimator._restore(state["estimator"])  # noqa: SLF001
+        self.ledger.restore(state["ledger"])
+        if not isinstance(self._learner, OneVersusRest):
+            self._learner.watcher = self.ledger.account
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the estimator has: `weights`, `nonzero`, `save` .."""
+        if name.startswith("_") or name in {"estimator", "ledger"}:
+            raise AttributeError(name)
+        return getattr(self.estimator, name)

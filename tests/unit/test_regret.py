@@ -1,0 +1,404 @@
+"""The tracker's numbers beside brute force: every event by hand, every comparator solved anew."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import streamlearn as sl
+from streamlearn.regret import Ledger, Tracker, curve
+from streamlearn.regret._reservoir import Account, Reservoir, gathered
+from tests.laws.members import RULES, allowed
+
+L, P, R = sl.losses, sl.penalties, sl.rules
+DRAW = np.random.default_rng(0)
+M, N = 1200, 12
+X = scipy.sparse.csr_array(DRAW.normal(size=(M, N)) * (DRAW.random((M, N)) < 0.4))
+Y = np.where(X @ DRAW.normal(size=N) + 0.7 * DRAW.normal(size=M) > 0.3, 1, -1)
+W = DRAW.choice([1.0, 0.5, 2.0, 0.0], size=M)
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "pegasos": lambda: sl.LinearClassifier(R.Pegasos(), L.Logistic(), P.L2(0.01)),
+    "adaptive": lambda: sl.LinearClassifier(
+        R.Adaptive(10.0, project=10.0), L.Logistic(), P.L2(0.01), fit_intercept=False
+    ),
+    "proximal": lambda: sl.LinearClassifier(
+        R.Proximal(10.0, project=10.0), L.Logistic(), P.L2(0.01), fit_intercept=False
+    ),
+    "l1 dual averaging": lambda: sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L1(0.01)),
+    "elastic net": lambda: sl.LinearClassifier(
+        R.DualAveraging(), L.Logistic(), P.ElasticNet(0.005, 0.01), fit_intercept=False
+    ),
+    "hinge": lambda: sl.LinearClassifier(R.Pegasos(), L.Hinge(), P.L2(0.01)),
+    "softmax": lambda: sl.LinearClassifier(R.AdaGrad(), L.Softmax(), P.L2(0.01)),
+    "squared": lambda: sl.LinearRegressor(R.DualAveraging(), L.Squared(), P.L2(0.05)),
+    "averaged": lambda: sl.LinearClassifier(
+        R.DualAveraging(), L.Logistic(), P.L2(0.05), average="uniform"
+    ),
+    "batches": lambda: sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L2(0.05), batch=7),
+    "default": sl.LinearClassifier,
+}
+
+
+def paid(model: Any, X: Any, y: Any, w: Any) -> float:
+    """Each event's loss before it is learnt and Psi(w_t), one after the other."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        if w[i] == 0.0:
+            continue
+        before = model.penalty_value
+        score = model.progressive_rows(X[[i]], y[i : i + 1], w[i : i + 1])[0]
+        loss = model._loss
+        code = model._codes[y[i]] if hasattr(model, "_codes") else y[i]
+        score = score if isinstance(loss, L.Loss) else np.atleast_1d(score)
+        total += w[i] * loss.value(score, code) + before
+    return total
+
+
+def best(model: Any, X: Any, y: Any, w: Any) -> tuple[float, float]:
+    """The best fixed model's objective on the events, and a bound below it."""
+    events, weight = np.count_nonzero(w), w.sum()
+    loss, place = model._loss, model._intercept
+    penalty = model._penalty
+    if place == "inside":
+        X = np.hstack([np.ones((X.shape[0], 1)), X.toarray()])
+    strengths = {name: value * events / weight for name, value in penalty.params.items()}
+    found = sl.hindsight.solve(
+        X, y, loss, type(penalty)(**strengths), fit_intercept=place == "free", weights=w, gap=1e-7
+    )
+    return weight * found.objective, weight * found.lower_bound
+
+
+def ends(report: Any) -> tuple[float, float]:
+    """The bracket, which there must be."""
+    assert report.regret_low is not None
+    assert report.regret_high is not None
+    assert report.regret == report.regret_low
+    return report.regret_low, report.regret_high
+
+
+def solvable(model: Any) -> bool:
+    penalty = model._penalty if model._penalty.l1 + model._penalty.l2 > 0 else P.L2(1.0)
+    return any(
+        method.refusal(model._loss, penalty, fit_intercept=model._intercept == "free") is None
+        for method in sl.hindsight.METHODS.values()
+    )
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_regret_is_that_of_brute_force(name: str) -> None:
+    rows = slice(0, 500)
+    x, y, w = X[rows], Y[rows], W[rows]
+    model = LEARNERS[name]()
+    tracker = Tracker(model, seed=0)
+    for part in np.array_split(np.arange(500), 3):
+        tracker.learn_rows(x[part], y[part], w[part])
+    report = tracker.report()
+    objective = paid(LEARNERS[name](), x, y, w)
+    slack = 1e-9 if report.penalty == "exact" else 3e-3
+    assert report.objective == pytest.approx(objective, rel=slack)
+    assert report.events == np.count_nonzero(w)
+    assert report.weight == w.sum()
+    assert report.nonzero == model.nonzero
+    if not solvable(model):
+        assert report.why_no_comparator is not None
+        assert report.regret is None
+        return
+    low, high = ends(report)
+    assert report.certified
+    assert 0.0 <= high - low <= 1e-3 * w.sum()
+    if model._penalty.l1 + model._penalty.l2 > 0:
+        above, below = best(model, x, y, w)
+        assert low - 1e-6 <= report.objective - below
+        assert report.objective - above <= high + 1e-6
+    if report.bound is not None:
+        assert high <= report.bound
+    else:
+        assert name in {"softmax", "default", "averaged", "batches"}
+        assert report.why_no_bound
+    assert report.average_regret == low / report.events
+
+
+@pytest.mark.parametrize("name", ["pegasos", "l1 dual averaging", "softmax", "default"])
+def test_tracking_changes_nothing(name: str) -> None:
+    alone, model = LEARNERS[name](), LEARNERS[name]()
+    tracker = Tracker(model, memory=300, seed=0)
+    alone.learn_rows(X, Y, W)
+    tracker.learn_rows(X, Y, W)
+    np.testing.assert_array_equal(model.coef(N), alone.coef(N))
+    assert model.intercept == pytest.approx(alone.intercept, abs=0.0)
+    tracker.close()
+
+
+def test_events_and_rows_give_the_same() -> None:
+    one, other = (Tracker(LEARNERS["pegasos"](), memory=100, seed=3) for _ in range(2))
+    one.learn_rows(X, Y, W)
+    for i in range(M):
+        columns = range(X.indptr[i], X.indptr[i + 1])
+        event = {int(X.indices[k]): float(X.data[k]) for k in columns}
+        other.learn_one(event, int(Y[i]), float(W[i]))
+    a, b = one.ledger.account, other.ledger.account
+    assert a.events == b.events
+    assert a.progressive_loss == pytest.approx(b.progressive_loss, rel=1e-12)
+    assert a.penalty_total == pytest.approx(b.penalty_total, rel=1e-12)
+    assert a.reservoir.state()["next"] == b.reservoir.state()["next"]
+    one.close()
+    other.close()
+
+
+def test_batches_of_slots_and_scores_give_the_same() -> None:
+    model = LEARNERS["l1 dual averaging"]()
+    tracker = Tracker(model, memory=100, seed=3)
+    ledger = Ledger(model._loss, model._penalty, intercept="free", memory=100, seed=3)
+    watched = LEARNERS["l1 dual averaging"]()
+    for rows in np.array_split(np.arange(M), 40):
+        tracker.learn_rows(X[rows], Y[rows], W[rows])
+        part: Any = X[rows]
+        scores = watched.progressive_rows(part, Y[rows], W[rows])
+        ledger.observe(
+            part.indptr, part.indices, part.data, Y[rows], W[rows], scores, watched.penalty_value
+        )
+    assert ledger.account.progressive_loss == tracker.ledger.account.progressive_loss
+    ours, theirs = ledger.report(), tracker.report()
+    assert ours.comparator == pytest.approx(theirs.comparator, rel=1e-3)
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-2)
+    with pytest.raises(ValueError, match="do not fit its 2 rows"):
+        ledger.observe([0, 1, 9], [0, 1], [1.0, 1.0], [1, 1], None, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_the_penalty_is_exact_where_the_rule_says_so(rule: Any) -> None:
+    for penalty in (P.L2(0.1), P.ElasticNet(0.01, 0.1), P.Zero(), P.L1(0.01)):
+        if not allowed(rule, penalty, L.Logistic()):
+            continue
+        model = sl.LinearClassifier(rule, L.Logistic(), penalty)
+        account = Account(L.Logistic(), 10)
+        model._model.learner.watcher = account
+        total = 0.0
+        for i in range(60):
+            total += model.penalty_value
+            model.learn_rows(X[[i]], Y[i : i + 1])
+        if account.penalty_events:
+            assert account.penalty_events == 60
+            assert account.penalty_total == pytest.approx(total, rel=1e-9)
+
+
+def test_labels_that_change_their_sign() -> None:
+    """The first of two numbers turns out to be the greater: its events change sides."""
+    y = np.where(np.arange(M) < 5, 7, np.where(Y > 0, 7, 3))
+    tracker = Tracker(LEARNERS["pegasos"](), seed=0)
+    tracker.learn_rows(X, y)
+    sample = tracker.ledger.account.reservoir.snapshot()
+    np.testing.assert_array_equal(sample["labels"][:, 0], np.where(y == 7, 1.0, -1.0))
+    report = tracker.report()
+    assert report.objective == pytest.approx(paid(LEARNERS["pegasos"](), X, y, np.ones(M)))
+    assert report.regret_high is not None
+    assert report.regret_high > 0
+
+
+def test_several_classes() -> None:
+    y = np.where(np.arange(M) < 3, 0, np.arange(M) % 3)
+    tracker = Tracker(sl.LinearClassifier(R.AdaGrad(), L.Logistic(), P.L2(0.1)), seed=0)
+    tracker.learn_rows(X, y)
+    report = tracker.report()
+    assert report.regret is None
+    assert "use a loss of several outputs" in str(report.why_no_comparator)
+    joint = Tracker(LEARNERS["softmax"](), seed=0)
+    joint.learn_rows(X, y)
+    assert joint.report().comparator is not None
+    targets = Tracker(
+        sl.LinearRegressor(R.AdaGrad(), L.MultiSquared(), P.L2(0.1)), seed=0, targets=2
+    )
+    targets.learn_rows(X, np.column_stack([Y, np.asarray(X @ np.ones(N))]))
+    assert targets.report().comparator is not None
+    with pytest.raises(ValueError, match="targets=2"):
+        Tracker(sl.LinearRegressor(R.AdaGrad(), L.MultiSquared(), P.L2(0.1)))
+
+
+def test_beyond_the_memory_it_is_an_estimate() -> None:
+    exact = Tracker(LEARNERS["pegasos"](), seed=0)
+    exact.learn_rows(X, Y)
+    truth = exact.report()
+    assert truth.regret is not None
+    errors = []
+    for seed in range(12):
+        tracker = Tracker(LEARNERS["pegasos"](), memory=400, seed=seed)
+        tracker.learn_rows(X, Y)
+        report = tracker.report()
+        assert report.objective == truth.objective
+        assert not report.certified
+        assert report.stderr > 0.0
+        assert report.regret is not None
+        errors.append((report.regret - truth.regret) / report.stderr)
+    # fitted on other rows than measured: below the truth on average, by less than a few errors
+    assert np.abs(errors).max() < 4.0
+    assert np.mean(errors) < 1.0
+
+
+def test_a_tracker_goes_on_to_the_bit() -> None:
+    half = M // 2
+    through, first = (Tracker(LEARNERS["l1 dual averaging"](), memory=200, seed=1) for _ in "ab")
+    through.learn_rows(X, Y, W)
+    first.learn_rows(X[:half], Y[:half], W[:half])
+    second = Tracker(LEARNERS["l1 dual averaging"](), memory=200, seed=1)
+    second.restore(first.state())
+    second.learn_rows(X[half:], Y[half:], W[half:])
+    a, b = through.ledger.account, second.ledger.account
+    assert (a.events, a.weight, a.progressive_loss) == (b.events, b.weight, b.progressive_loss)
+    assert a.penalty_total == b.penalty_total
+    ours, theirs = a.reservoir.state(), b.reservoir.state()
+    for name, value in ours.items():
+        np.testing.assert_array_equal(value, theirs[name])
+    assert through.report().comparator == pytest.approx(second.report().comparator, rel=1e-3)
+    other = Tracker(LEARNERS["l1 dual averaging"](), memory=100, seed=1)
+    with pytest.raises(ValueError, match="keep the same memory"):
+        other.restore(first.state())
+    for tracker in (through, first, second):
+        tracker.close()
+
+
+def test_solves_in_the_background() -> None:
+    tracker = Tracker(LEARNERS["pegasos"](), seed=0, cpu_share=1.0)
+    assert tracker.report().why_no_comparator == "nothing was learnt yet"
+    for rows in np.array_split(np.arange(M), 10):
+        tracker.learn_rows(X[rows], Y[rows])
+    tracker.ledger.wait()
+    found = tracker.ledger.found
+    assert found is not None
+    assert 1000 <= found.events <= M
+    stale, fresh = tracker.report(seconds=0.0), tracker.report()
+    assert stale.solved_at == found.events
+    assert fresh.solved_at == M
+    assert stale.certified
+    assert fresh.certified
+    (low, high), (lower, higher) = ends(stale), ends(fresh)
+    assert max(low, lower) <= min(high, higher)
+    tracker.close()
+
+
+def test_a_budget_cuts_a_solve_and_the_bracket_is_wider() -> None:
+    tracker = Tracker(LEARNERS["pegasos"](), seed=0, gap=1e-12)
+    tracker.learn_rows(X[:900], Y[:900])
+    cut, full = tracker.report(seconds=1e-9), tracker.report(seconds=60.0)
+    (low, high), (lower, higher) = ends(cut), ends(full)
+    assert high - low > higher - lower
+    assert low <= lower + 1e-9
+    assert higher <= high + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"estimator": "model"}, "not one of streamlearn's estimators"),
+        ({"memory": 9}, "memory must be"),
+        ({"memory": 1e5}, "memory must be"),
+        ({"gap": 0.0}, "gap must be"),
+        ({"cpu_share": 2.0}, "cpu_share must be"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Tracker(**{"estimator": sl.LinearClassifier(), **arguments})
+    model = sl.LinearClassifier()
+    model.learn_one({"a": 1}, True)
+    with pytest.raises(ValueError, match="has learnt 1 steps already"):
+        Tracker(model)
+
+
+def test_penalties_without_a_solver() -> None:
+    tracker = Tracker(
+        sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.Berhu(0.01, 0.1)), seed=0
+    )
+    tracker.learn_rows(X, Y)
+    report = tracker.report()
+    assert "no hindsight method solves" in str(report.why_no_comparator)
+    assert report.objective > 0.0
+
+
+# -- the sample -----------------------------------------------------------------------------------
+
+
+def offered(capacity: int, seed: int, rows: int) -> Reservoir:
+    account = Account(L.Squared(), capacity, seed)
+    starts = np.arange(rows + 1) * 2
+    slots = np.column_stack([np.arange(rows), np.arange(rows) + rows]).ravel()
+    values = np.column_stack([np.arange(rows), -np.arange(rows)]).ravel()
+    account.observe(starts, slots, values, np.arange(rows), None, np.zeros(rows))
+    return account.reservoir
+
+
+def test_the_sample_is_uniform() -> None:
+    rows, capacity, times = 60, 12, 2000
+    counts = np.zeros((2, rows))
+    order = np.random.default_rng(7).permutation(capacity)
+    for seed in range(times):
+        chosen = offered(capacity, seed, rows).snapshot()["labels"][:, 0].astype(int)
+        assert len(set(chosen.tolist())) == capacity
+        halves = np.random.default_rng(seed).permutation(order)
+        for k in range(2):
+            counts[k, chosen[halves[k::2]]] += 1
+    expected = times * capacity / rows / 2
+    deviation = math.sqrt(expected * (1 - capacity / rows / 2))
+    assert np.abs(counts - expected).max() < 4.5 * deviation
+
+
+def test_rows_stay_whole_whatever_is_replaced() -> None:
+    for capacity, rows in itertools.product((10, 50), (5, 10, 11, 50, 5000)):
+        reservoir = offered(capacity, 1, rows)
+        assert reservoir.size == min(capacity, rows)
+        assert reservoir.full == (rows > capacity)
+        sample = reservoir.snapshot()
+        slots, values = gathered(sample)
+        labels = sample["labels"][:, 0]
+        np.testing.assert_array_equal(slots, np.column_stack([labels, labels + rows]).ravel())
+        np.testing.assert_array_equal(values, np.column_stack([labels, -labels]).ravel())
+        if rows <= capacity:
+            np.testing.assert_array_equal(labels, np.arange(rows))
+
+
+def test_a_snapshot_stays_as_it_was() -> None:
+    account = Account(L.Squared(), 20, 1)
+
+    def observe(label: float) -> None:
+        account.observe([0, 2], [1, 2], [label, label], [label], None, [0.0])
+
+    for label in range(20):
+        observe(label)
+    before = account.reservoir.snapshot()
+    for label in range(20, 3000):
+        observe(label)
+    np.testing.assert_array_equal(gathered(before)[1], np.repeat(np.arange(20.0), 2))
+
+
+# -- curves ---------------------------------------------------------------------------------------
+
+
+def test_curves_of_several_learners(tmp_path: Any) -> None:
+    options: dict[str, Any] = {"loss": L.Logistic(), "penalty": P.L2(0.05), "fit_intercept": False}
+    learners = {
+        "pegasos": sl.LinearClassifier(R.Pegasos(), **options),
+        "dual averaging": sl.LinearClassifier(R.DualAveraging(), **options),
+    }
+    points = [10, 100, 1000]
+    drawn = curve(learners, X, Y, points)
+    for name, learner in learners.items():
+        objective = [paid(learner.clone(), X[:t], Y[:t], np.ones(t)) for t in points]
+        reports = drawn.reports[name]
+        assert [report.events for report in reports] == points
+        np.testing.assert_allclose([r.objective for r in reports], objective, rtol=2e-3)
+        assert all(report.certified for report in reports)
+        np.testing.assert_array_equal(drawn.regret(name), [r.regret for r in reports])
+    (first, second) = (drawn.reports[name] for name in learners)
+    assert [r.comparator for r in first] == [r.comparator for r in second]
+    drawn.plot(tmp_path / "curve.svg")
+    assert "dual averaging" in (tmp_path / "curve.svg").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="checkpoints must be"):
+        curve([sl.LinearClassifier()], X, Y, [0])
+    with pytest.raises(ValueError, match="at least one estimator"):
+        curve([], X, Y, [1])
+    with pytest.raises(ValueError, match="one comparator serves learners of one problem"):
+        curve([sl.LinearClassifier(), sl.PegasosClassifier(l2=0.1)], X, Y, [1])
