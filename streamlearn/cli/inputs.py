@@ -142,14 +142,15 @@ def settings(
     if getattr(options, "hash", None) is not None:
         given |= {"features.kind": "hashing", "features.bits": options.hash}
     given["features.max_names"] = getattr(options, "max_names", None)
-    source: dict[str, Any] = {"kind": "file", "paths": options.files}
-    if "-" in options.files:
-        if len(options.files) > 1:
-            raise ValueError("standard input (-) is read alone, without files beside it")
-        source = {"kind": "stdin"}
+    if "-" in options.files and len(options.files) > 1:
+        raise ValueError("standard input (-) is read alone, without files beside it")
+    if given["format.delimiter"] is None and all(".tsv" in name for name in options.files):
+        given["format.delimiter"] = "\t"
     said = {key: value for key, value in given.items() if value is not None}
     try:
-        return config.parse("", "", {**(kept or {}), **said, "source": source}, environ={})
+        return config.parse(
+            "", "", {**(kept or {}), **said, "source": {"kind": "stdin"}}, environ={}
+        )
     except ConfigError as error:
         raise ValueError(renamed(error)) from None
 

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import streamlearn
-from streamlearn.cli import check, completion, demo, inspect, models, run
+from streamlearn.cli import check, completion, demo, inspect, models, predict, run, train
 from streamlearn.cli.parsing import Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
 
@@ -20,6 +20,8 @@ COMMANDS: dict[str, Command] = {
     "demo": demo,
     "run": run,
     "check": check,
+    "train": train,
+    "predict": predict,
     "inspect": inspect,
     "models": models,
     "completion": completion,

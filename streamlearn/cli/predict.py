@@ -1,0 +1,113 @@
+"""`streamlearn predict`: a model's predictions for the events of files, one line each."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from streamlearn.cli import inputs, saved
+from streamlearn.cli.learning import Pass
+from streamlearn.cli.lines import Lines
+from streamlearn.cli.progress import Bar
+from streamlearn.daemon import parts
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.cli.saved import Model
+    from streamlearn.daemon.config import Config
+    from streamlearn.engine.events import Events
+
+HELP = "print a model's predictions for the events of files, one line each, in their order"
+EXAMPLES = """\
+  streamlearn predict clicks.model tomorrow.jsonl > predictions.txt
+  streamlearn predict clicks.model tomorrow.jsonl --probability
+  streamlearn predict /var/lib/clicks "day-*.csv.gz" --learner sparse --label price --json
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the model, the files, and what to print."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="a model file, or a directory of checkpoints"
+    )
+    inputs.format_arguments(parser)
+    parser.add_argument("--learner", metavar="NAME", help="which learner of the checkpoints")
+    parser.add_argument(
+        "--probability", action="store_true", help="print it too, where the loss defines one"
+    )
+    parser.add_argument("--json", action="store_true", help="lines of JSON, with id and score")
+
+
+def run(options: Options) -> int:
+    """Predict, and learn nothing."""
+    model, notes = saved.load(options.model, options.learner)
+    # the label is set aside where there is one, and none is needed
+    known = {"format.label": "label", **notes.get("format", {})}
+    settings = unlabelled(inputs.settings(options, [], known))
+    decoder = parts.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
+    source = Lines(options.files)
+    write = sys.stdout.write
+    with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
+        batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
+        try:
+            for events in batches:
+                write("".join(lines(model, events, options)))
+        finally:
+            source.close()
+    for line in batches.named:
+        sys.stderr.write(f"bad: {line}\n")
+    if batches.bad:
+        sys.stderr.write(f"{batches.bad} bad lines have an empty prediction\n")
+    return 0
+
+
+def unlabelled(settings: Config) -> Config:
+    """The settings by which no event has a label, so that none is learnt."""
+    format = settings.format  # noqa: A001 - the table's name
+    label = () if format.label is None or format.include is not None else (format.label,)
+    without = msgspec.structs.replace(
+        format, label=None, labels=(), positive=None, exclude=(*format.exclude, *label)
+    )
+    return msgspec.structs.replace(settings, format=without)
+
+
+def lines(model: Model, events: Events, options: Options) -> Iterator[str]:
+    """A line for each record: of those that are bad it is empty."""
+    scores = model.progressive_events(events)
+    found = dict(zip(events.index.tolist(), outcomes(model, events, scores), strict=True))
+    bad = {index for index, _, _ in events.bad}
+    for index in range(events.records):
+        if index in found:
+            yield line(found[index], options)
+        elif index in bad:
+            yield "null\n" if options.json else "\n"
+
+
+def outcomes(model: Model, events: Events, scores: Any) -> list[dict[str, Any]]:
+    """What is to be said of each event."""
+    shares = model.probabilities(scores)
+    chances = [None] * len(events) if shares is None else shares.tolist()
+    ids = [None if key is None else key.decode(errors="replace") for key in events.ids]
+    values = model.predicted(scores)
+    columns = np.asarray(scores).tolist()
+    return [
+        {"id": ids[i], "prediction": values[i], "probability": chances[i], "score": columns[i]}
+        for i in range(len(events))
+    ]
+
+
+def line(outcome: dict[str, Any], options: Options) -> str:
+    """One event's line."""
+    if options.json:
+        return msgspec.json.encode(outcome, enc_hook=str).decode() + "\n"
+    value = outcome["prediction"]
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if options.probability and outcome["probability"] is not None:
+        text += f"\t{outcome['probability']:.6f}"
+    return text + "\n"

@@ -1,0 +1,311 @@
+"""train and predict: what they print and save is what the library computes, line by line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import zstandard
+
+import streamlearn as sl
+from streamlearn import modelfile
+from streamlearn.cli import lines, main
+from streamlearn.cli.lines import Lines
+from streamlearn.stream import Clicks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+N = 1500
+SPARSE = ["--rule", "AdaGradDualAveraging(0.3)", "--penalty", "L1(1e-3)"]
+
+
+def sparse() -> sl.LinearClassifier:
+    return sl.LinearClassifier(sl.rules.AdaGradDualAveraging(0.3), penalty=sl.penalties.L1(1e-3))
+
+
+def values(n: int = N, start: int = 0, kind: str = "clicks") -> list[bytes]:
+    return Clicks(kind, 2).values(start, n)
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> Path:
+    path = tmp_path / "clicks.jsonl"
+    path.write_bytes(b"\n".join(values()) + b"\n")
+    return path
+
+
+def trained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["train", *arguments, "--json"]) == 0
+    facts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return facts
+
+
+def by_hand(model: Any, events: list[bytes], label: str = "clicked") -> list[float]:
+    """The losses of events, each before it was learnt, one by one."""
+    found = []
+    for line in events:
+        event = json.loads(line)
+        y = event.pop(label)
+        sign = float(y) if isinstance(model, sl.LinearRegressor) else (1.0 if y else -1.0)
+        found.append(float(model._loss.value(model.score_one(event), sign)))
+        model.learn_one(event, y)
+    return found
+
+
+def same(one: Any, other: Any) -> bool:
+    return modelfile.pack(one._state()) == modelfile.pack(other._state())
+
+
+def test_it_learns_what_the_library_learns(
+    clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "a.model"
+    facts = trained(capsys, str(clicks), "--label", "clicked", *SPARSE, "--save", str(saved))
+    model = sparse()
+    losses = by_hand(model, values())
+    assert facts["events"] == facts["learnt"] == N
+    assert facts["loss"] == pytest.approx(np.mean(losses), rel=1e-12)
+    assert same(sl.LinearClassifier.load(saved), model)
+    points = [point["events"] for point in facts["history"]]
+    assert points == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, N]
+    for point in facts["history"]:
+        assert point["loss"] == pytest.approx(np.mean(losses[: point["events"]]))
+
+
+def test_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "spending.ndjson"
+    path.write_bytes(b"\n".join(values(kind="spending")))
+    facts = trained(capsys, str(path), "--label", "spent", "--regression")
+    losses = by_hand(sl.LinearRegressor(), values(kind="spending"), "spent")
+    assert facts["loss"] == pytest.approx(np.mean(losses), rel=1e-9)
+    assert facts["squared"] == pytest.approx(2.0 * facts["loss"])
+
+
+def test_resumed_is_uninterrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [tmp_path / "1.jsonl", tmp_path / "2.jsonl"]
+    for k, part in enumerate(parts):
+        part.write_bytes(b"\n".join(values(500, 500 * k)))
+    one, two = str(tmp_path / "1.model"), str(tmp_path / "2.model")
+    trained(capsys, str(tmp_path / "*.jsonl"), "--label", "clicked", *SPARSE, "--save", one)
+    trained(capsys, str(parts[0]), "--label", "clicked", *SPARSE, "--save", two)
+    # how events are read is remembered
+    trained(capsys, str(parts[1]), "--resume", two, "--save", two)
+    assert same(sl.LinearClassifier.load(one), sl.LinearClassifier.load(two))
+    assert main(["inspect", two]) == 0
+    assert "made by" in capsys.readouterr().out
+
+
+def test_passes(clicks: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = tmp_path / "a.model"
+    given = [str(clicks), "--label", "clicked", *SPARSE, "--passes", "2", "--save", str(saved)]
+    facts = trained(capsys, *given)
+    model = sparse()
+    first = by_hand(model, values())
+    second = by_hand(model, values())
+    assert facts["loss"] == pytest.approx(np.mean(first))
+    assert facts["loss of the last pass"] == pytest.approx(np.mean(second))
+    assert same(sl.LinearClassifier.load(saved), model)
+    assert main(["train", *given]) == 0
+    assert "pass 2: the loss is now that of events learnt before" in capsys.readouterr().out
+
+
+def packed(path: Path, data: bytes, kind: str) -> Path:
+    if kind == "gz":
+        data = gzip.compress(data[:999]) + gzip.compress(data[999:])
+    elif kind == "zst":
+        data = zstandard.compress(data[:999]) + zstandard.compress(data[999:])
+    elif kind == "crlf":
+        data = data.replace(b"\n", b"\r\n") + b"\r\n\n \n"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["plain", "gz", "zst", "crlf"])
+def test_however_a_file_is_packed(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "BLOCK", 1000)
+    name = "a.jsonl" if kind in {"plain", "crlf"} else f"a.jsonl.{kind}"
+    path = packed(tmp_path / name, b"\n".join(values(300)), kind)
+    facts = trained(capsys, str(path), "--label", "clicked")
+    assert facts["events"] == 300
+    assert facts["loss"] == pytest.approx(np.mean(by_hand(sl.LinearClassifier(), values(300))))
+
+
+def test_standard_input(
+    clicks: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(clicks.read_bytes())))
+    facts = trained(capsys, "-", "--format", "json", "--label", "clicked")
+    assert facts["events"] == N
+
+
+def test_bad_lines_are_named_and_refused_or_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = values(20)
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b"\n".join([*good[:9], b"", b'{"clicked": tru', *good[9:], b'{"x":1e999}']))
+    arguments = ["train", str(path), "--label", "clicked"]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"{path}:11: " in said
+    assert "--on-bad skip" in said
+    assert main([*arguments, "--on-bad", "skip", "--save", str(tmp_path / "m")]) == 0
+    out, err = capsys.readouterr()
+    assert " bad 2 " in " ".join(out.split())
+    assert f"bad: {path}:11: " in err
+    assert f"bad: {path}:23: " in err
+    model = sl.LinearClassifier()
+    by_hand(model, good)
+    assert same(sl.LinearClassifier.load(tmp_path / "m"), model)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["none.jsonl", "--label", "y"], "there is no such file"),
+        (["."], "does not follow from its name"),
+        (["*.nothing", "--format", "json", "--label", "y"], "there is no such file"),
+        (["a.jsonl"], "--label: missing"),
+        (["a.jsonl", "b.csv", "--label", "y"], "say --format csv|json|svmlight|vw"),
+        (["-", "--format", "json", "--label", "y", "--passes", "2"], "read once"),
+        (["-", "a.jsonl", "--format", "json"], "read alone"),
+        (["a.jsonl", "--label", "y", "--rule", "Pegaso"], "did you mean Pegasos?"),
+        (["a.jsonl", "--label", "y", "--rule", "Pegasos"], "use L2(strength > 0)"),
+        (["a.jsonl", "--label", "y", "--model", "LinearRegressor"], "--model"),
+        (["a.jsonl", "--label", "y", "--hash", "77"], "--hash: expected a whole number"),
+        (["a.jsonl", "--label", "y", "--exclude", "y"], "--exclude"),
+        (["a.jsonl", "--label", "y", "--progress", "1.0"], "--progress"),
+        (["a.jsonl", "--resume", "m", "--rule", "Pegasos"], "the model of --resume says it"),
+        (["a.jsonl", "--label", "y", "--passes", "0"], "--passes"),
+        (["a.jsonl", "--labl", "y"], "did you mean --label?"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["train", *arguments])
+    except SystemExit as end:
+        code = int(end.code or 0)
+    err = capsys.readouterr().err
+    assert code == 2
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n\n", b"{}\n", b'{"clicked":null}\n', b'{"clicked":1}'])
+def test_files_with_little_in_them(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data)
+    facts = trained(capsys, str(path), "--label", "clicked", "--save", str(tmp_path / "m"))
+    assert facts["learnt"] == (1 if b"1" in data else 0)
+    assert main(["train", str(path), "--label", "clicked"]) == 0
+    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
+
+
+def test_interrupted_it_saves_what_it_has(tmp_path: Path) -> None:
+    saved = tmp_path / "a.model"
+    options = ["--format", "json", "--label", "clicked", "--save", str(saved)]
+    command = [sys.executable, "-m", "streamlearn", "train", "-", *options]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdin.write(b"\n".join(values(5000)) + b"\n")
+        run.stdin.flush()
+        while b" 512 " not in run.stdout.readline():
+            pass
+        os.kill(run.pid, signal.SIGINT)
+        run.stdout.read()
+        assert b"interrupted" in run.stderr.read()
+        assert run.wait(30) == 130
+    assert sl.LinearClassifier.load(saved).steps >= 512
+
+
+# -- predict --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    path = str(tmp_path / "a.model")
+    trained(capsys, str(clicks), "--label", "clicked", *SPARSE, "--save", path)
+    return path
+
+
+def test_predictions_are_the_librarys_and_nothing_is_learnt(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (tmp_path / "a.model").read_bytes()
+    path = tmp_path / "new.jsonl"
+    path.write_bytes(b"\n".join(values(200, 5000)))
+    assert main(["predict", model, str(path), "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    known = sl.LinearClassifier.load(model)
+    assert len(found) == 200
+    for line, told in zip(values(200, 5000), found, strict=True):
+        event = json.loads(line)
+        event.pop("clicked")
+        assert told["prediction"] == known.predict_one(event)
+        assert told["score"] == pytest.approx(known.score_one(event))
+        assert told["probability"] == pytest.approx(known.predict_proba_one(event)[True])
+    assert main(["predict", model, str(path), "--probability"]) == 0
+    plain = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in plain] == [str(told["prediction"]) for told in found]
+    assert (tmp_path / "a.model").read_bytes() == before
+
+
+def test_a_line_for_each_line(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.jsonl"
+    path.write_bytes(b'{"user":"u1"}\n{bad\n{}\n')
+    assert main(["predict", model, str(path)]) == 2
+    assert f"{path}:2: " in capsys.readouterr().err
+    assert main(["predict", model, str(path), "--on-bad", "skip"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 3
+    assert out.splitlines()[1] == ""
+    assert "1 bad" in err
+
+
+def test_lines_know_how_much_is_left(clicks: Path) -> None:
+    other = clicks.with_name("other.jsonl")
+    other.write_bytes(clicks.read_bytes())
+    source = Lines([str(clicks), str(other)])
+    source.open({}, None)
+    before = sum(n or 0 for n in source.lag().values())
+    assert before == 2 * clicks.stat().st_size
+    while not source.ended():
+        source.poll(0.0)
+        left = sum(n or 0 for n in source.lag().values())
+        assert left <= before
+        before = left
+    assert before == 0
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lines, "LONGEST", 1 << 20)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b" " * (1 << 22)))
+    assert main(["train", str(path), "--label", "y"]) == 2
+    assert "a line of more than" in capsys.readouterr().err
+    path.write_bytes(gzip.compress(b"{}\n" * 9999)[:60])
+    assert main(["train", str(path), "--label", "y"]) == 2
+    assert "cannot be unpacked" in capsys.readouterr().err
