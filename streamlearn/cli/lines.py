@@ -69,7 +69,7 @@ class Lines:
 
     def _block(self) -> Records | None:
         """The whole lines of a block; None at the end of the file."""
-        file, path = self._file, self._rest[0]
+        file, path = cast("IO[bytes]", self._file), self._rest[0]
         try:
             # what is there: a pipe is not waited for until the block is full
             block = getattr(file, "read1", file.read)(BLOCK)

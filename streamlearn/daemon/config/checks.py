@@ -120,23 +120,27 @@ def synthetic(source: Source) -> Found:
         yield Problem("source.drift", "needs `events`, half of which pass before it")
 
 
-def fields(format: Format, source: Source) -> Found:  # noqa: A002 - the table's name
+def fields(format: Format) -> Found:  # noqa: A002 - the table's name
     """Fields that play two parts, and those a format has not."""
-    parts = {name: getattr(format, name) for name in ("label", "weight", "id", "time")}
-    named = format.kind not in {"svmlight", "vw"}
     seen: dict[str, str] = {}
-    for part, name in parts.items():
+    for part in ("label", "weight", "id", "time"):
+        name = getattr(format, part)
         if name is None:
             continue
-        if not named:
+        if format.kind in {"svmlight", "vw"}:
             yield Problem(f"format.{part}", f"{format.kind} has its own place for it; leave it out")
         elif name in seen:
             yield Problem(f"format.{part}", f"{name!r} is the {seen[name]} already")
-        elif name in (format.include or ()):
-            yield Problem(f"format.{part}", f"{name!r} is in `include` too; take it out there")
         seen[name] = part
+        for key in ("include", "exclude"):
+            if name in (getattr(format, key) or ()):
+                yield Problem(f"format.{key}", f"{name!r} is the {part}, no feature; leave it out")
     for name in sorted(set(format.include or ()) & set(format.exclude)):
         yield Problem("format.exclude", f"{name!r} is in `include` too; take it out of one")
+
+
+def labelled(format: Format, source: Source) -> Found:  # noqa: A002 - the table's name
+    """Where the label is."""
     if isinstance(source, SyntheticSource):
         if format.kind != "json":
             yield Problem("format.kind", 'a synthetic source makes events in JSON; use "json"')
@@ -222,6 +226,7 @@ CHECKS: tuple[Callable[..., Found], ...] = (
     synthetic,
     formats,
     fields,
+    labelled,
     slots,
     outputs,
     ending,
