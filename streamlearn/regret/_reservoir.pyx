@@ -73,8 +73,10 @@ cdef class Reservoir:
 
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Room for n more entries, in new arrays: a snapshot may look at those of now."""
-        cdef Py_ssize_t k, room = max(2 * (self.live + n), 1024)
-        cdef Py_ssize_t used = 0
+        cdef Py_ssize_t k, used = 0, room = max(2 * (self.live + n), 1024)
+        if 256 <= self.places < self.capacity:
+            # for all that will come, once rows tell their length: pages are taken as they fill
+            room = max(room, <Py_ssize_t>(1.25 * self.live / self.places * self.capacity))
         slots = np.empty(room, np.int32)
         values = np.empty(room)
         cdef int* new_slots = <int*>at(slots)
