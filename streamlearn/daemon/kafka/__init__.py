@@ -1,0 +1,12 @@
+"""Kafka as a source of records and a sink for predictions and dead letters.
+
+Two client libraries do the talking, each behind the same seam (`reader`, `sink`): kafka-python
+(`pure`) and confluent-kafka (`rdkafka`). Everything that decides what is read is above it.
+"""
+
+from streamlearn.daemon.kafka.connection import Connection
+from streamlearn.daemon.kafka.security import Security
+from streamlearn.daemon.kafka.sink import KafkaSink
+from streamlearn.daemon.kafka.source import KafkaSource
+
+__all__ = ["Connection", "KafkaSink", "KafkaSource", "Security"]

@@ -1,0 +1,91 @@
+"""Where the cluster is, over which library, and who we are to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from streamlearn.daemon.kafka.security import Security
+from streamlearn.errors import SourceDenied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from streamlearn.daemon.kafka.reader import Reader
+    from streamlearn.daemon.kafka.sink import KafkaSink
+
+Client = Literal["kafka-python", "confluent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """How to reach a cluster.
+
+    >>> Connection(bootstrap="a:9092, b:9092").servers
+    ('a:9092', 'b:9092')
+    >>> Connection(bootstrap="localhost")
+    Traceback (most recent call last):
+    ...
+    ValueError: bootstrap 'localhost': host:port of one or more brokers, separated by commas
+    """
+
+    bootstrap: str
+    client: Client = "kafka-python"
+    security: Security = field(default_factory=Security)
+    client_id: str = "streamlearn"
+
+    def __post_init__(self) -> None:
+        if not self.servers or not all(re.fullmatch(r".+:\d{1,5}", s) for s in self.servers):
+            raise ValueError(
+                f"bootstrap {self.bootstrap!r}: host:port of one or more brokers, separated by "
+                "commas"
+            )
+        if self.client not in {"kafka-python", "confluent"}:
+            raise ValueError(f"client {self.client!r}: kafka-python or confluent")
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The addresses, each by itself."""
+        return tuple(part.strip() for part in self.bootstrap.split(",") if part.strip())
+
+    def denied(self, topics: Iterable[object], right: str) -> SourceDenied:
+        """Return the error that a right is missing."""
+        names = ", ".join(map(str, topics))
+        who = f"user {self.security.username}" if self.security.username else "this client"
+        return SourceDenied(
+            f"kafka at {self.bootstrap}: not authorised for topic {names}: grant {who} the right "
+            f"to {right} (and DESCRIBE) it"
+        )
+
+    def reader(self, *, isolation: str, fetch_bytes: int, group: str | None) -> Reader:
+        """Connect, to read."""
+        if self.client == "confluent":
+            _check_confluent()
+            from streamlearn.daemon.kafka.rdkafka import RdReader  # noqa: PLC0415 -- an extra
+
+            return RdReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
+        from streamlearn.daemon.kafka.pure import PureReader  # noqa: PLC0415 -- takes 0.2 s
+
+        return PureReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
+
+    def sink(self, topic: str, *, buffer_bytes: int = 32 << 20) -> KafkaSink:
+        """Connect, to write to a topic; `SinkError` if it is not there or not writable."""
+        if self.client == "confluent":
+            _check_confluent()
+            from streamlearn.daemon.kafka.rdkafka import RdSink  # noqa: PLC0415 -- an extra
+
+            return RdSink(self, topic, buffer_bytes=buffer_bytes)
+        from streamlearn.daemon.kafka.pure import PureSink  # noqa: PLC0415 -- takes 0.2 s
+
+        return PureSink(self, topic, buffer_bytes=buffer_bytes)
+
+
+def _check_confluent() -> None:
+    try:
+        import confluent_kafka  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise ValueError(
+            "client = 'confluent' needs confluent-kafka: pip install 'streamlearn[fast]', or use "
+            "client = 'kafka-python'"
+        ) from error

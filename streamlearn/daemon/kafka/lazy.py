@@ -1,0 +1,35 @@
+"""Parts of messages that are made when they are looked at: keys, headers and times seldom are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Lazy(Sequence[T], Generic[T]):
+    """One part of each of some messages.
+
+    >>> lengths = Lazy(["a", "bc", "def"], len)
+    >>> list(lengths), lengths[1], list(lengths[1:])
+    ([1, 2, 3], 2, [2, 3])
+    """
+
+    __slots__ = ("_messages", "_part")
+
+    def __init__(self, messages: Sequence[object], part: Callable[..., T]) -> None:
+        self._messages = messages
+        self._part = part
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Lazy[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Lazy[T]:
+        if isinstance(index, slice):
+            return Lazy(self._messages[index], self._part)
+        return self._part(self._messages[index])

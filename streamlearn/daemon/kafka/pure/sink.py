@@ -1,0 +1,142 @@
+"""Writing with kafka-python."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError, KafkaTimeoutError
+
+from streamlearn.daemon.kafka.pure.settings import connect
+from streamlearn.daemon.kafka.sink import (
+    DEFAULT_LARGEST,
+    FOREVER_MS,
+    FULL_SECONDS,
+    OVERHEAD,
+    check_topic,
+    full,
+    refused,
+    size_of,
+    too_large,
+    undelivered,
+)
+from streamlearn.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from streamlearn.daemon.kafka.connection import Connection
+    from streamlearn.stream.source import Header
+
+
+DENIED = 29  # Kafka's code for a topic that we may not even describe
+
+
+class PureSink:
+    """A topic to write to, over a KafkaProducer."""
+
+    def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:
+        self._topic = topic
+        admin = connect(KafkaAdminClient, connection)
+        try:
+            self._largest = _examine(admin, connection, topic)
+        finally:
+            admin.close()
+        self._producer = connect(
+            KafkaProducer,
+            connection,
+            acks="all",
+            enable_idempotence=True,
+            allow_auto_create_topics=False,
+            delivery_timeout_ms=FOREVER_MS,
+            max_request_size=self._largest + 2 * OVERHEAD,
+            max_block_ms=int(FULL_SECONDS * 1000),
+            linger_ms=5,
+            batch_size=1 << 16,
+            metrics_enabled=False,
+        )
+        self._producer.partitions_for(topic)  # known before the first record has to wait for it
+        self._buffer_bytes = buffer_bytes
+        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
+        self._refusal: str | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def largest(self) -> int:
+        """How many bytes a record may have."""
+        return self._largest
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Hand over one record."""
+        size = size_of(value, key, headers)
+        if size > self._largest:
+            raise too_large(self._topic, size, self._largest)
+        if self._waiting > self._buffer_bytes:
+            self._drain(FULL_SECONDS, full)
+        with self._lock:
+            self._waiting += size + OVERHEAD
+        if value is None and key is None:
+            key = b""  # kafka-python wants one of them
+        try:
+            future = self._producer.send(self._topic, value, key, list(headers))
+        except KafkaTimeoutError as error:
+            raise full(self._topic, str(error)) from error
+        except KafkaError as error:
+            raise refused(self._topic, str(error)) from error
+        future.add_errback(self._refused)
+
+    def flush(self, seconds: float) -> None:
+        """Deliver what was handed over before."""
+        try:
+            self._drain(seconds, lambda topic, why: undelivered(topic, seconds, why))
+        finally:
+            if self._refusal is not None:
+                raise refused(self._topic, self._refusal)
+
+    def _drain(self, seconds: float, error: Callable[[str, str], SinkError]) -> None:
+        with self._lock:
+            waiting = self._waiting
+        try:
+            self._producer.flush(seconds)
+        except KafkaTimeoutError as timeout:
+            raise error(self._topic, "does a broker answer?") from timeout
+        with self._lock:
+            self._waiting -= waiting
+
+    def _refused(self, error: BaseException) -> None:
+        self._refusal = self._refusal or str(error)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if not self._closed:
+            self._closed = True
+            try:
+                self._producer.close(timeout=1)
+            except KafkaTimeoutError:  # records that can't be delivered: it would try for ever
+                self._producer._sender.initiate_close()  # noqa: SLF001 -- `close` got not so far
+                self._producer._sender.force_close()  # noqa: SLF001
+                self._producer._closed = True  # noqa: SLF001
+
+
+def _examine(admin: Any, connection: Connection, topic: str) -> int:
+    """Refuse a topic that can't be written to; return how large a record may be."""
+    try:
+        found = admin.describe_topics([topic])[0]
+    except KafkaError as error:
+        raise SinkError(f"topic {topic!r}: {error}") from error
+    exists = bool(found["partitions"])
+    rights = found["authorized_operations"] if exists else None
+    check_topic(connection, topic, exists=exists or found["error_code"] == DENIED, rights=rights)
+    if not exists:
+        raise SinkError(str(connection.denied([topic], "WRITE")))
+    try:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        settings = admin.describe_configs([resource], config_filter="all")["topic"][topic]
+        return int(settings["max.message.bytes"]["value"]) - OVERHEAD
+    except (KafkaError, KeyError):  # not ours to ask
+        return DEFAULT_LARGEST - OVERHEAD

@@ -1,0 +1,330 @@
+"""Reading with confluent-kafka.
+
+The group is never joined: partitions are assigned by hand, and positions are ours to keep.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import threading
+import time
+import uuid
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from streamlearn.daemon.kafka.lazy import Lazy
+from streamlearn.daemon.kafka.rdkafka.settings import DENIED, SECONDS, common, wait_for_cluster
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic
+from streamlearn.daemon.kafka.reasons import Reasons
+from streamlearn.errors import SourceChanged, SourceError, SourceUnreachable
+from streamlearn.stream.source import Header, Partition, Records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from streamlearn.daemon.kafka.connection import Connection
+
+log = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 3.0
+PATIENCE = 3.0  # seconds for what passes by itself
+PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 -- so the library's own codes are named
+OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
+LOG_TRUNCATION = KafkaError._LOG_TRUNCATION  # noqa: SLF001
+UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
+
+# What the brokers say of a partition that was made a moment ago.
+FRESH = {
+    *UNKNOWN,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.FENCED_LEADER_EPOCH,
+}
+
+
+class RdReader:
+    """`Reader` over a Consumer and an AdminClient."""
+
+    def __init__(
+        self, connection: Connection, *, isolation: str, fetch_bytes: int, group: str | None
+    ) -> None:
+        self._group = group
+        self._connection = connection
+        self._isolation = isolation
+        self._fetch_bytes = fetch_bytes
+        self._reasons = Reasons()
+        self._admin = AdminClient(common(connection, self._reasons))
+        wait_for_cluster(self._admin, connection, self._reasons)
+        self._consumer: Consumer | None = None
+        self._ends: dict[Partition, int] = {}  # the positions that poll has told of
+        self._raised: Exception | None = None  # what came after records that were given first
+
+    def names(self) -> list[str]:
+        """Return the names of all topics."""
+        return list(self._metadata().topics)
+
+    def _metadata(self, topic: str | None = None) -> Any:
+        self._admin.poll(0)
+        try:
+            return self._admin.list_topics(topic, timeout=SECONDS)
+        except KafkaException as error:
+            raise self._explain(error) from error
+
+    def cluster(self, topics: Sequence[str]) -> Cluster:
+        """Describe the cluster and these topics."""
+        # First by an ordinary request: what an admin client asks in an outage may, when it times
+        # out, abort the process (an assertion of librdkafka's).
+        about = self._metadata(topics[0] if topics else "")
+        found = {}
+        if topics:
+            wanted = self._admin.describe_topics(
+                TopicCollection(list(topics)), request_timeout=SECONDS
+            )
+            for name, future in wanted.items():
+                try:
+                    about_topic = future.result(SECONDS + 1)
+                except KafkaException as error:
+                    if error.args[0].code() in DENIED:
+                        raise self._connection.denied([name], "READ") from error
+                    if error.args[0].code() not in UNKNOWN:
+                        raise self._explain(error) from error
+                else:
+                    found[name] = Topic(_id(about_topic.topic_id), len(about_topic.partitions))
+        return Cluster(str(about.cluster_id), len(about.brokers), found)
+
+    def first(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Return the oldest offsets."""
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def last(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Return the offsets after the newest readable record."""
+        return self._offsets(partitions, OffsetSpec.latest())
+
+    def since(self, partitions: Iterable[Partition], moment: int) -> dict[Partition, int | None]:
+        """Return the first offsets at or after a time."""
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(moment))
+        return {partition: None if at < 0 else at for partition, at in found.items()}
+
+    def _offsets(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+        wanted = {TopicPartition(*partition): spec for partition in partitions}
+        if not wanted:
+            return {}
+        level = (
+            IsolationLevel.READ_COMMITTED
+            if self._isolation == "read_committed"
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+        ask = partial(self._admin.list_offsets, isolation_level=level, request_timeout=SECONDS)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            futures = ask(wanted)
+            try:
+                return {
+                    Partition(where.topic, where.partition): int(future.result(SECONDS + 1).offset)
+                    for where, future in futures.items()
+                }
+            except KafkaException as error:
+                code = error.args[0].code()
+                if time.monotonic() > deadline or not (error.args[0].retriable() or code in FRESH):
+                    raise self._explain(error) from error
+            time.sleep(0.1)  # a leader is being elected
+
+    def _result(self, future: Any) -> Any:
+        try:
+            return future.result(SECONDS + 1)
+        except KafkaException as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: KafkaException) -> SourceError:
+        self._admin.poll(0)
+        if error.args[0].code() in DENIED:
+            return self._connection.denied(["(all)"], "READ")
+        return SourceUnreachable(
+            f"kafka at {self._connection.bootstrap}: {error.args[0].str()}: brokers answer there, "
+            "but not at the addresses that they advertise, or not in time: check "
+            "advertised.listeners"
+        )
+
+    def assign(self, positions: Mapping[Partition, int]) -> None:
+        """Read these partitions too."""
+        self._ends.update(positions)
+        where = [TopicPartition(*partition, position) for partition, position in positions.items()]
+        if self._consumer is None:
+            self._consumer = self._connect(len(positions))
+            self._consumer.assign(where)
+        else:
+            self._consumer.incremental_assign(where)
+
+    def _connect(self, partitions: int) -> Consumer:
+        # One queue for all partitions; a response for all partitions of a broker comes on top.
+        brokers = len(self._metadata("").brokers)
+        response = max(self._fetch_bytes // (2 * max(brokers, 1)), 1 << 16)
+        share = min(max(response // max(partitions, 1), 1 << 18), 1 << 22, response)
+        return Consumer(
+            {
+                **common(self._connection, self._reasons),
+                "group.id": self._group or "streamlearn",  # it wants one, and never joins it
+                "on_commit": _log_commit,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "isolation.level": self._isolation,
+                "enable.partition.eof": True,
+                "queued.min.messages": 1_000_000,  # the bytes decide
+                "queued.max.messages.kbytes": max(self._fetch_bytes // 2048, 1),
+                "fetch.max.bytes": response,
+                "message.max.bytes": min(response, 1_000_000),
+                "max.partition.fetch.bytes": share,
+                "fetch.queue.backoff.ms": 5,
+                "max.poll.interval.ms": 86_400_000,
+            }
+        )
+
+    def drop(self, partitions: Iterable[Partition]) -> None:
+        """Read these no more."""
+        if self._consumer is not None:
+            gone = [TopicPartition(*partition) for partition in partitions]
+            self._consumer.incremental_unassign(gone)
+        for partition in partitions:
+            self._ends.pop(partition, None)
+
+    def poll(self, seconds: float, most: int) -> list[Records]:
+        """Return what has come."""
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
+        assert self._consumer is not None  # noqa: S101 -- the source assigns first
+        try:
+            # `consume` waits until it has all that it was asked for: wait for one, take the rest.
+            messages = self._consumer.consume(1, timeout=seconds)
+            if messages:
+                messages += self._consumer.consume(most, timeout=0)
+        except KafkaException as error:
+            raise SourceError(f"kafka: {error.args[0].str()}") from error
+        errors = [message for message in messages if message.error() is not None]
+        if errors:
+            messages = [message for message in messages if message.error() is None]
+        records = self._by_partition(messages)
+        for message in errors:
+            records += self._consider(message)
+        if self._raised is not None and not records:
+            return self.poll(seconds, most)
+        return records
+
+    def _by_partition(self, messages: list[Message]) -> list[Records]:
+        if not messages:
+            return []
+        if len(self._ends) == 1:
+            return [self._records(next(iter(self._ends)), messages)]
+        parts: dict[Partition, list[Message]] = {}
+        for key, run in groupby(messages, lambda message: (message.topic(), message.partition())):
+            parts.setdefault(Partition(str(key[0]), int(key[1])), []).extend(run)
+        return [self._records(partition, run) for partition, run in parts.items()]
+
+    def _records(self, partition: Partition, messages: list[Message]) -> Records:
+        self._ends[partition] = end = int(messages[-1].offset() or 0) + 1
+        return Records(
+            partition,
+            [message.offset() for message in messages],  # type: ignore[misc]  # never None here
+            [message.value() for message in messages],
+            end,
+            keys=Lazy(messages, Message.key),
+            times=Lazy(messages, _time),
+            headers=Lazy(messages, _headers),
+        )
+
+    def _consider(self, message: Message) -> list[Records]:
+        """Take what came in a record's place: the end of a partition, or an error."""
+        error = message.error()
+        assert error is not None  # noqa: S101
+        partition = Partition(str(message.topic()), _number(message))
+        end = int(message.offset() or 0)
+        if error.code() == PARTITION_EOF:
+            if end <= self._ends.get(partition, end):
+                return []
+            self._ends[partition] = end  # what lies between is not for us
+            return [Records(partition, (), (), end)]
+        if error.code() == OUT_OF_RANGE:
+            self._raised = OutOfRange(partition)
+        elif error.code() in DENIED:
+            self._raised = self._connection.denied([partition.topic], "READ")
+        elif error.code() == LOG_TRUNCATION:
+            self._raised = SourceChanged(f"kafka: {_where(partition)}: {error.str()}")
+        elif not error.retriable() and error.code() not in UNKNOWN:
+            self._raised = SourceError(f"kafka: {_where(partition)}: {error.str()}")
+        return []
+
+    def highwater(self, partition: Partition) -> int | None:
+        """Return the offset after the newest record."""
+        assert self._consumer is not None  # noqa: S101
+        marks = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
+        return None if marks[1] < 0 else marks[1]
+
+    def pause(self, partitions: Iterable[Partition]) -> None:
+        """Do not fetch these."""
+        assert self._consumer is not None  # noqa: S101
+        self._consumer.pause([TopicPartition(*partition) for partition in partitions])
+
+    def resume(self, partitions: Iterable[Partition]) -> None:
+        """Fetch these again."""
+        assert self._consumer is not None  # noqa: S101
+        self._consumer.resume([TopicPartition(*partition) for partition in partitions])
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        """Store the positions for lag tools."""
+        # Not by the admin client: its call aborts the process when it times out in an outage.
+        if self._group is not None and self._consumer is not None:
+            offsets = [TopicPartition(*where, position) for where, position in positions.items()]
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        if self._consumer is not None:
+            # It would wait a minute for a commit to reach a broker that is away.
+            closing = threading.Thread(target=self._consumer.close, daemon=True)
+            closing.start()
+            closing.join(CLOSE_SECONDS)
+
+
+def _id(topic_id: object) -> str:
+    """Return a topic's id in the form that the other library gives too."""
+    identity = uuid.UUID(bytes=base64.b64decode(f"{topic_id}=="))
+    return str(identity) if identity.int else ""
+
+
+def _where(partition: Partition) -> str:
+    return f"{partition.topic}/{partition.number}"
+
+
+def _log_commit(error: KafkaError | None, _: list[TopicPartition]) -> None:
+    if error is not None:
+        log.warning("positions not committed for lag tools: %s", error.str())
+
+
+def _number(message: Message) -> int:
+    number: Any = message.partition()
+    return int(number)
+
+
+def _time(message: Message) -> int:
+    return message.timestamp()[1]
+
+
+def _headers(message: Message) -> list[Header]:
+    headers: Any = message.headers()
+    return list(headers or ())

@@ -1,0 +1,85 @@
+"""A topic to write to: what is the same over any client library.
+
+A record waits in a bounded buffer, and is sent again and again while the broker is away, each
+stored once (idempotent, acknowledged by all replicas). Only `flush` says that records are safe; a
+record that the broker has refused for good makes every later flush fail, so that no checkpoint can
+pass it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from streamlearn.errors import SinkError, SinkFull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from streamlearn.daemon.kafka.connection import Connection
+    from streamlearn.stream.source import Header
+
+FULL_SECONDS = 5.0  # how long `send` waits for room in a full buffer
+OVERHEAD = 256  # bytes that a record batch of one record, its lengths and its times take
+DEFAULT_LARGEST = 1_048_588  # Kafka's max.message.bytes, where we may not ask for it
+FOREVER_MS = 2**31 - 1  # of trying again: the daemon decides when to give up, not the library
+
+
+class KafkaSink(Protocol):
+    """A `Sink` that knows how large a record may be."""
+
+    @property
+    def largest(self) -> int:
+        """How many bytes key, value, and names and values of headers may have together."""
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Hand over one record; waits for room in the buffer, but not for ever (`SinkError`)."""
+
+    def flush(self, seconds: float) -> None:
+        """Deliver what was handed over before; `SinkError` if some was refused, or in vain yet."""
+
+    def close(self) -> None:
+        """Give the connection back; what was not flushed may be lost. May be called twice."""
+
+
+def check_topic(
+    connection: Connection, topic: str, *, exists: bool, rights: Iterable[str] | None
+) -> None:
+    """Refuse a topic that is not there or not writable; rights are None where nobody tells."""
+    if not exists:
+        raise SinkError(
+            f"kafka at {connection.bootstrap}: no topic {topic!r}: create it (streamlearn creates "
+            "none, so that a mistyped name is noticed)"
+        )
+    if rights is not None and "WRITE" not in rights:
+        raise SinkError(str(connection.denied([topic], "WRITE")))
+
+
+def too_large(topic: str, size: int, largest: int) -> SinkError:
+    """Return the error for a record that the broker would refuse."""
+    return SinkError(
+        f"a record of {size} bytes for topic {topic!r}, which takes {largest}: raise its "
+        "max.message.bytes"
+    )
+
+
+def full(topic: str, why: str) -> SinkFull:
+    """Return the error for a buffer that stays full."""
+    return SinkFull(f"topic {topic!r}: the buffer stays full, records are not taken: {why}")
+
+
+def undelivered(topic: str, seconds: float, why: str) -> SinkError:
+    """Return the error for records that are still on their way."""
+    return SinkError(f"topic {topic!r}: not all records delivered within {seconds:g} s: {why}")
+
+
+def refused(topic: str, why: str) -> SinkError:
+    """Return the error for a record that was refused for good."""
+    return SinkError(f"topic {topic!r}: a record was refused: {why}")
+
+
+def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
+    """Return how many bytes of `largest` a record takes."""
+    size = len(value or b"") + len(key or b"")
+    return size + sum(len(name.encode()) + len(item or b"") + 10 for name, item in headers)

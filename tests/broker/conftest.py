@@ -1,0 +1,176 @@
+"""One real broker a run, topics of fresh names, and ways to write to them.
+
+`STREAMLEARN_BOOTSTRAP` names a broker to use instead; what needs to restart one, or its passwords,
+is then skipped.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+from kafka import KafkaAdminClient
+from kafka.errors import NodeNotReadyError
+
+from streamlearn.daemon.kafka import Connection, KafkaSource, Security
+from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
+
+if TYPE_CHECKING:
+    from streamlearn.daemon.kafka.connection import Client
+    from streamlearn.stream.source import Partition, Records
+
+ELSEWHERE = os.environ.get("STREAMLEARN_BOOTSTRAP")
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """A broker that may be restarted, with its passwords and certificates."""
+    if ELSEWHERE:
+        pytest.skip("needs a broker of its own, and STREAMLEARN_BOOTSTRAP names another")
+    try:
+        broker = ApacheKafka(tmp_path_factory.mktemp("kafka"))
+        broker.start()
+    except Unavailable as reason:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI must not skip these tests: {reason}")
+        pytest.skip(str(reason))
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """Where the broker is."""
+    if ELSEWHERE:
+        return ELSEWHERE
+    broker: ApacheKafka = request.getfixturevalue("own_broker")
+    return broker.bootstrap
+
+
+@pytest.fixture(params=["kafka-python", "confluent"])
+def client(request: pytest.FixtureRequest) -> Client:
+    """Each client library in turn."""
+    name: Client = request.param
+    return name
+
+
+@pytest.fixture
+def connection(bootstrap: str, client: Client) -> Connection:
+    """The way to the broker over one library."""
+    return Connection(bootstrap=bootstrap, client=client)
+
+
+@pytest.fixture(scope="session")
+def admin(bootstrap: str) -> Iterator[Any]:
+    """Makes and deletes topics."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    yield admin
+    admin.close()
+
+
+MakeTopic = Callable[..., str]
+
+
+@pytest.fixture
+def make_topic(admin: Any) -> MakeTopic:
+    """Return a function that makes a topic of a fresh name."""
+
+    def make(partitions: int = 1, name: str = "events", **settings: str) -> str:
+        topic = f"{name}-{os.getpid()}-{next(_numbers)}"
+        create(admin, topic, partitions, **settings)
+        return topic
+
+    return make
+
+
+def create(admin: Any, topic: str, partitions: int = 1, **settings: str) -> None:
+    """Make a topic, and wait until it can be written to."""
+    # Records of 1970 are of use to tests, and would be deleted for their age.
+    configs = {"retention.ms": "-1"}
+    configs |= {name.replace("_", "."): value for name, value in settings.items()}
+    about = {"num_partitions": partitions, "replication_factor": 1, "configs": configs}
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            admin.create_topics({topic: about}, wait_for_metadata=True)
+        except NodeNotReadyError:  # after a restart
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return
+
+
+@pytest.fixture
+def producer(bootstrap: str) -> Iterator[Producer]:
+    """A plain producer, without the code under test."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+    yield producer
+    producer.flush(10)
+
+
+def write(
+    producer: Producer,
+    topic: str,
+    values: Sequence[bytes | None],
+    partition: int = 0,
+    times: Sequence[int] | None = None,
+) -> None:
+    """Write records to one partition, and wait until they are there."""
+    for number, value in enumerate(values):
+        time_ms = times[number] if times is not None else 0
+        while True:
+            try:
+                producer.produce(topic, value, f"k{number}".encode(), partition, timestamp=time_ms)
+                break
+            except BufferError:
+                producer.poll(0.05)
+    assert producer.flush(30) == 0
+
+
+def read(
+    source: KafkaSource, until: Callable[[list[Records]], bool], seconds: float = 20
+) -> list[Records]:
+    """Poll until enough is there."""
+    deadline = time.monotonic() + seconds
+    got: list[Records] = []
+    while not until(got):
+        assert time.monotonic() < deadline, f"after {seconds} s only {positions(got)}"
+        got += source.poll(0.25)
+    return got
+
+
+def all_of(source: KafkaSource) -> list[Records]:
+    """Poll until everything is read that was there when the source was opened."""
+    return read(source, lambda _: source.ended())
+
+
+def values(got: Sequence[Records], partition: int | None = None) -> list[bytes | None]:
+    """The values in the order in which they came."""
+    return [
+        value
+        for records in got
+        if partition is None or records.partition.number == partition
+        for value in records.values
+    ]
+
+
+def positions(got: Sequence[Records]) -> dict[Partition, int]:
+    """Where to go on."""
+    return {records.partition: records.end for records in got}
+
+
+def numbered(start: int, stop: int) -> list[bytes | None]:
+    """Values that tell their number."""
+    return [b"%d" % number for number in range(start, stop)]
+
+
+def alice(broker: ApacheKafka, mechanism: str = "SCRAM-SHA-512", **changes: str) -> Security:
+    """The user with a password."""
+    login = {"username": USER, "password": PASSWORD, "cafile": broker.cafile, **changes}
+    return Security(mechanism=mechanism, **login)

@@ -1,0 +1,115 @@
+"""The sink for predictions and dead letters, on a real broker, over both client libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.kafka.sink import size_of
+from streamlearn.errors import SinkError
+from tests.broker.conftest import MakeTopic, all_of, numbered, values
+
+
+def read_all(connection: Connection, topic: str) -> list[Any]:
+    source = KafkaSource(connection, topics=[topic])
+    source.open({}, None)
+    got = all_of(source)
+    source.close()
+    return got
+
+
+def test_what_was_flushed_is_there_once(connection: Connection, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    sink = connection.sink(topic)
+    for number in range(5000):
+        sink.send(b"%d" % number, key=b"k")
+    sink.flush(20)
+    sink.send(None, headers=[("reason", b"tombstone"), ("raw", b"\xff\x00")])
+    sink.send(b"")
+    sink.flush(20)
+    sink.flush(20)  # nothing to do
+    sink.close()
+    sink.close()
+    got = read_all(connection, topic)
+    assert values(got) == [*numbered(0, 5000), None, b""]
+    last = [records for records in got if records.values][-1]
+    assert last.headers is not None
+    assert list(last.headers[-2]) == [("reason", b"tombstone"), ("raw", b"\xff\x00")]
+
+
+def test_a_buffer_that_is_full_is_emptied(connection: Connection, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    sink = connection.sink(topic, buffer_bytes=1 << 16)
+    blob = b"x" * 1000
+    for _ in range(1000):
+        sink.send(blob)
+    sink.flush(20)
+    sink.close()
+    assert len(values(read_all(connection, topic))) == 1000
+
+
+def test_the_largest_record_fits_and_a_larger_one_is_refused(
+    connection: Connection, make_topic: MakeTopic
+) -> None:
+    for settings in ({}, {"max_message_bytes": "5000"}, {"max_message_bytes": "3000000"}):
+        topic = make_topic(**settings)
+        sink = connection.sink(topic)
+        headers = [("reason", b"why"), ("offset", b"17")]
+        room = sink.largest - size_of(b"", b"key", headers)
+        sink.send(bytes(room), key=b"key", headers=headers)
+        sink.flush(20)
+        with pytest.raises(SinkError, match=r"max\.message\.bytes"):
+            sink.send(bytes(room + 1), key=b"key", headers=headers)
+        sink.flush(20)
+        sink.close()
+        assert values(read_all(connection, topic)) == [bytes(room)]
+
+
+def test_a_refusal_after_the_send_makes_every_flush_fail(
+    connection: Connection, make_topic: MakeTopic, admin: Any
+) -> None:
+    topic = make_topic()
+    sink = connection.sink(topic)
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": "1000"})
+    admin.alter_configs([resource])
+    sink.send(bytes(20_000))
+    for _ in range(2):
+        with pytest.raises(SinkError, match="refused"):
+            sink.flush(20)
+    sink.close()
+
+
+def test_a_topic_that_is_missing_is_refused_and_not_made(
+    connection: Connection, make_topic: MakeTopic, admin: Any
+) -> None:
+    wrong = f"{make_topic()}-mistyped"
+    with pytest.raises(SinkError, match=f"no topic '{wrong}'"):
+        connection.sink(wrong)
+    assert wrong not in admin.list_topics()
+
+
+def test_a_deleted_topic_is_not_made_again_by_writing(
+    connection: Connection, make_topic: MakeTopic, admin: Any
+) -> None:
+    topic = make_topic()
+    sink = connection.sink(topic)
+    sink.send(b"before")
+    sink.flush(20)
+    admin.delete_topics([topic])
+    sink.send(b"after")
+    with pytest.raises(SinkError):
+        sink.flush(3)
+    sink.close()
+    assert topic not in admin.list_topics()
+
+
+def test_undelivered_in_time(connection: Connection, make_topic: MakeTopic) -> None:
+    sink = connection.sink(make_topic())
+    sink.send(b"soon")
+    with pytest.raises(SinkError, match="within 0 s"):
+        sink.flush(0)
+    sink.flush(20)
+    sink.close()

@@ -1,0 +1,332 @@
+"""The source, on a real broker, over both client libraries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from kafka import TopicPartition
+
+from streamlearn.daemon.kafka import Connection, KafkaSource, topics
+from streamlearn.errors import SourceChanged, SourceNotFound
+from streamlearn.stream.source import Partition
+from tests.broker.conftest import (
+    MakeTopic,
+    all_of,
+    create,
+    numbered,
+    positions,
+    read,
+    values,
+    write,
+)
+
+Open = Callable[..., KafkaSource]
+
+
+@pytest.fixture
+def opened(connection: Connection) -> Iterator[Open]:
+    """Return a function that opens a source; they are closed in the end."""
+    sources: list[KafkaSource] = []
+
+    def open_source(
+        *names: str,
+        at: dict[Partition, int] | None = None,
+        identity: dict[str, str] | None = None,
+        **options: Any,
+    ) -> KafkaSource:
+        source = KafkaSource(connection, topics=names, refresh_seconds=0.2, **options)
+        source.open(at or {}, identity)
+        sources.append(source)
+        return source
+
+    yield open_source
+    for source in sources:
+        source.close()
+
+
+def test_every_record_once_in_order_and_resumed_anywhere(
+    opened: Open, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic = make_topic(3)
+    for partition in range(3):
+        write(producer, topic, numbered(0, 2000), partition)
+    whole = all_of(opened(topic, batch=700))
+    for partition in range(3):
+        assert values(whole, partition) == numbered(0, 2000)
+    # Stop after some batches, go on with what was told, as often as need be.
+    at: dict[Partition, int] = {}
+    got = []
+    for _ in range(4):
+        source = opened(topic, at=at, batch=700)
+        got += read(source, lambda some: len(values(some)) >= 1400)
+        at = positions(got)
+        source.close()
+    got += all_of(opened(topic, at=at))
+    for partition in range(3):
+        assert values(got, partition) == numbered(0, 2000)
+
+
+def test_records_carry_what_the_broker_has(
+    opened: Open, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic = make_topic()
+    producer.produce(
+        topic, b"value", b"key", 0, timestamp=1234, headers=[("h", b"\xff"), ("i", None)]
+    )
+    producer.produce(topic, None, None, 0, timestamp=1235)
+    producer.flush(10)
+    (first,) = [records for records in all_of(opened(topic)) if records.values]
+    assert first.partition == Partition(topic, 0)
+    assert list(first.offsets) == [0, 1]
+    assert list(first.values) == [b"value", None], "a tombstone passes through"
+    assert first.end == 2
+    assert list(first.keys or ()) == [b"key", None]
+    assert list(first.times or ()) == [1234, 1235]
+    assert [list(headers) for headers in first.headers or ()] == [[("h", b"\xff"), ("i", None)], []]
+
+
+def test_every_partition_has_a_position_at_once(opened: Open, make_topic: MakeTopic) -> None:
+    topic = make_topic(4)
+    source = opened(topic, start="latest")
+    assert positions(source.poll(0)) == {Partition(topic, number): 0 for number in range(4)}
+
+
+def test_start(opened: Open, make_topic: MakeTopic, producer: Producer) -> None:
+    topic = make_topic(2)
+    write(producer, topic, numbered(0, 10), 0, times=[1000 + 1000 * i for i in range(10)])
+    assert values(all_of(opened(topic, start=5500))) == numbered(5, 10)
+    assert values(all_of(opened(topic, start="1970-01-01T00:00:08Z"))) == numbered(7, 10)
+    latest = [opened(topic, start=start) for start in ("latest", 99_000)]
+    assert [source.ended() for source in latest] == [False, False], "positions are still to tell"
+    write(producer, topic, numbered(10, 12), 0)
+    write(producer, topic, numbered(12, 14), 1)
+    for source in latest:
+        got = read(source, lambda some: len(values(some)) == 4)
+        assert sorted(values(got), key=str) == numbered(10, 14)
+
+
+def test_partitions_that_appear_later_begin_at_their_beginning(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any, bootstrap: str
+) -> None:
+    topic = make_topic(1)
+    write(producer, topic, numbered(0, 5))
+    source = opened(topic, start="latest")
+    at = positions(source.poll(0))
+    admin.create_partitions({topic: 3})
+    fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
+    for partition in (1, 2):
+        write(fresh, topic, numbered(10 * partition, 10 * partition + 5), partition)
+    got = read(source, lambda some: len(values(some)) == 10)
+    assert values(got, 1) == numbered(10, 15)
+    assert values(got, 2) == numbered(20, 25)
+    # The same for one that resumes, and was not running when they appeared.
+    late = opened(topic, start="latest", at=at, identity=source.identity())
+    assert sorted(values(all_of(late)), key=str) == [*numbered(10, 15), *numbered(20, 25)]
+
+
+def test_pattern_waits_for_a_topic_and_takes_later_ones(
+    opened: Open, producer: Producer, admin: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    prefix = f"pattern-{time.time_ns()}"
+    source = opened(pattern=f"{prefix}-[ab]", start="latest")
+    assert "waiting" in caplog.text
+    assert source.poll(0.05) == []
+    assert source.ended()
+    got = []
+    for name in ("a", "b", "c", "ab"):
+        create(admin, f"{prefix}-{name}")
+        write(producer, f"{prefix}-{name}", [name.encode()])
+    got = read(source, lambda some: len(values(some)) == 2)
+    assert sorted(values(got), key=str) == [b"a", b"b"]
+    assert f"topic {prefix}-b" in source.identity()
+    # A deleted one is let go; what is left is read on.
+    admin.delete_topics([f"{prefix}-a"])
+    write(producer, f"{prefix}-b", [b"more"])
+    assert values(read(source, lambda some: bool(values(some)))) == [b"more"]
+
+
+@pytest.mark.parametrize("order", ["even", "time"])
+def test_a_backlog_is_drained_evenly_or_by_time(
+    opened: Open, make_topic: MakeTopic, producer: Producer, order: str
+) -> None:
+    topic = make_topic(3)
+    for partition in range(3):
+        times = [1 + partition + 3 * i for i in range(3000)]  # 1 4 7, 2 5 8, 3 6 9
+        write(producer, topic, [b"%d" % at for at in times], partition, times)
+    source = opened(topic, order=order, batch=300)
+    if order == "time":
+        got = all_of(source)
+        assert values(got) == numbered(1, 9001)
+        return
+    got = read(source, lambda some: len(values(some)) >= 4500)
+    share = [len(values(got, partition)) for partition in range(3)]
+    assert max(share) - min(share) <= 300, share
+
+
+def test_by_time_a_partition_without_records_holds_up_nobody(
+    opened: Open, make_topic: MakeTopic, producer: Producer, bootstrap: str
+) -> None:
+    topic = make_topic(3)
+    write(producer, topic, numbered(0, 10), 0, times=list(range(1, 11)))
+    transaction = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    transaction.init_transactions(20)
+    transaction.begin_transaction()
+    transaction.produce(topic, b"late", partition=1, timestamp=1)
+    transaction.flush(10)
+    source = opened(topic, order="time")
+    got = read(source, lambda some: len(values(some)) == 10)
+    assert values(got) == numbered(0, 10)
+    assert source.ended()
+    transaction.commit_transaction(10)
+    assert values(read(source, lambda some: bool(values(some)))) == [b"late"]
+
+
+def test_aborted_transactions_are_invisible_and_passed(
+    opened: Open, make_topic: MakeTopic, bootstrap: str
+) -> None:
+    topic = make_topic()
+    writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    writer.init_transactions(20)
+    for number in range(6):
+        writer.begin_transaction()
+        for value in numbered(10 * number, 10 * number + 10):
+            writer.produce(topic, value, partition=0)
+        writer.flush(10)
+        if number % 2:
+            writer.abort_transaction(10)
+        else:
+            writer.commit_transaction(10)
+    source = opened(topic)
+    got = all_of(source)
+    assert values(got) == numbered(0, 10) + numbered(20, 30) + numbered(40, 50)
+    # The position is past the last mark, so that nothing is left to read, or to be deleted.
+    assert positions(got) == {Partition(topic, 0): 66}
+    assert source.lag() == {Partition(topic, 0): 0}
+    everything = opened(topic, isolation="read_uncommitted")
+    assert values(all_of(everything)) == numbered(0, 60)
+
+
+def test_retention_overtakes_the_checkpoint(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    topic = make_topic()
+    write(producer, topic, numbered(0, 100))
+    here = Partition(topic, 0)
+    admin.delete_records({TopicPartition(topic, 0): 60})
+    with pytest.raises(SourceChanged, match=r"begins at offset 60.* at 50.*--on-gap=continue"):
+        opened(topic, at={here: 50})
+    source = opened(topic, at={here: 50}, on_gap="continue")
+    assert values(all_of(source)) == numbered(60, 100)
+    assert source.lost == {here: 10}
+    assert values(all_of(opened(topic, at={here: 60}))) == numbered(60, 100)
+    with pytest.raises(SourceChanged, match=r"ends at offset 100.* at 101.*--reset-offsets"):
+        opened(topic, at={here: 101})
+    reset = opened(topic, at={here: 101}, reset_offsets=True)
+    write(producer, topic, numbered(100, 101))
+    assert values(read(reset, lambda some: bool(values(some)))) == numbered(100, 101)
+
+
+@pytest.mark.parametrize("on_gap", ["stop", "continue"])
+def test_retention_overtakes_a_slow_reader(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any, on_gap: str
+) -> None:
+    topic = make_topic(2)
+    blob = b"x" * 20_000
+    for partition in range(2):
+        write(producer, topic, [blob] * 200, partition)
+    here = Partition(topic, 0)
+    source = opened(topic, batch=10, fetch_bytes=1 << 20, on_gap=on_gap)
+    got = read(source, lambda some: len(values(some, 0)) >= 5)
+    admin.delete_records({TopicPartition(topic, 0): 199})
+    if on_gap == "stop":
+        with pytest.raises(SourceChanged, match=r"begins at offset 199.*overtaken"):
+            read(source, lambda some: len(values(some, 0)) >= 200)
+        return
+    got += all_of(source)
+    assert values(got, 0)[-1] == blob
+    assert len(values(got, 0)) + source.lost[here] == 200
+    assert len(values(got, 1)) == 200
+
+
+def test_another_topic_of_the_same_name_is_noticed(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    topic = make_topic()
+    write(producer, topic, numbered(0, 10))
+    running = opened(topic)
+    at, before = positions(all_of(running)), running.identity()
+    assert values(all_of(opened(topic, at={}, identity=before))) == numbered(0, 10)
+    admin.delete_topics([topic])
+    deadline = time.monotonic() + 10
+    while topic in admin.list_topics():
+        assert time.monotonic() < deadline
+    create(admin, topic)
+    write(producer, topic, numbered(0, 20))
+    with pytest.raises(SourceChanged, match="made again"):
+        opened(topic, at=at, identity=before)
+    with pytest.raises(SourceChanged, match="this is cluster"):
+        opened(topic, at=at, identity={**before, "cluster": "another"})
+    with pytest.raises(SourceChanged, match=r"made again|ends at"):
+        read(running, lambda _: False, seconds=10)
+    reset = opened(topic, at=at, identity=before, reset_offsets=True)
+    assert values(all_of(reset)) == numbered(0, 20)
+
+
+def test_a_mistyped_topic_is_refused_and_not_made(
+    opened: Open, make_topic: MakeTopic, admin: Any
+) -> None:
+    topic = make_topic(name="clicks")
+    wrong = topic.replace("clicks", "cliks")
+    with pytest.raises(SourceNotFound, match=rf"no topic '{wrong}'; there is .*{topic}"):
+        opened(wrong)
+    assert wrong not in admin.list_topics()
+
+
+def test_a_deleted_topic_is_not_made_again_by_reading_it(
+    opened: Open,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topics, "DELETED_SECONDS", 1.0)
+    topic = make_topic()
+    write(producer, topic, numbered(0, 3))
+    source = opened(topic)
+    all_of(source)
+    producer.purge()
+    admin.delete_topics([topic])
+    with pytest.raises(SourceNotFound, match="deleted while it was read"):
+        read(source, lambda _: False, seconds=15)
+    assert topic not in admin.list_topics()
+
+
+def test_identity_is_the_same_over_both_libraries(bootstrap: str, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    identities = []
+    for client in ("kafka-python", "confluent"):
+        source = KafkaSource(Connection(bootstrap=bootstrap, client=client), topics=[topic])
+        source.open({}, None)
+        identities.append(source.identity())
+        source.close()
+    assert identities[0] == identities[1]
+    assert len(identities[0][f"topic {topic}"]) == 36
+
+
+def test_commits_are_for_lag_tools(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    topic = make_topic(2)
+    write(producer, topic, numbered(0, 10))
+    source = opened(topic, group_id=f"group-{topic}")
+    got = read(source, lambda some: len(values(some)) == 10)
+    assert source.lag() == {Partition(topic, 0): 0, Partition(topic, 1): 0}
+    source.commit(positions(got))
+    source.close()
+    stored = admin.list_group_offsets(f"group-{topic}")[f"group-{topic}"]
+    assert {where.partition: at.offset for where, at in stored.items()} == {0: 10, 1: 0}
+    assert values(all_of(opened(topic, group_id=f"group-{topic}"))) == numbered(0, 10)
