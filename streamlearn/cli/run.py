@@ -28,7 +28,6 @@ CODES = {
     Exit.WATCHDOG: "the loop was silent for too long; the log has its stack",
     Exit.OWNED: "another instance owns the models, and standby = false",
     Exit.UNSAVED: "stopped as asked, but without a last checkpoint",
-    Exit.DIVERGED: "a learner's scores are no longer finite",
 }
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\

@@ -19,7 +19,6 @@ class Exit(IntEnum):
     WATCHDOG = 8  # the loop was silent for too long; the log has its stack
     OWNED = 9  # another instance owns the models, and this one is not to wait as a standby
     UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learnt again
-    DIVERGED = 11  # a learner's scores are no longer finite
 
 
 class Stop(Exception):

@@ -1,0 +1,142 @@
+"""What is measured of each event: as when one event comes after the other, whatever the batches."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.predictions import predictions
+from streamlearn.stream import Events, Fields, JSONDecoder
+
+FIELDS = Fields(weight="w")
+MODELS: dict[str, tuple[Any, list[Any]]] = {
+    "default": (sl.LinearClassifier(), [True, False, None]),
+    "hinge": (sl.PegasosClassifier(l2=0.01), ["no", "yes"]),
+    "weighed": (sl.LinearClassifier(class_weight={"b": 2.0, "a": 0.0}), ["b", "a", None]),
+    "three": (sl.DualAveragingClassifier(l1=1e-3), ["a", "b", "c", None]),
+    "joint": (sl.LinearClassifier(sl.rules.AdaGrad(0.1), sl.losses.Softmax()), [3, 1, 2]),
+    "regression": (sl.LinearRegressor(), [1.5, -2, 0.25, None]),
+    "counts": (sl.LinearRegressor(sl.rules.AdaGrad(), sl.losses.Poisson()), [1, 4, 0]),
+}
+
+
+def made(n: int, labels: list[Any]) -> list[dict[str, Any]]:
+    draw = np.random.default_rng(5)
+    found = []
+    for i in range(n):
+        event: dict[str, Any] = {"user": f"u{draw.integers(20)}", "x": float(draw.normal())}
+        # a new label comes only after a while
+        event["label"] = labels[int(draw.integers(min(len(labels), 1 + i // 30)))]
+        event["w"] = int(draw.integers(3)) if i % 4 == 0 else 1
+        found.append(event)
+    return found
+
+
+def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
+    model, labels = MODELS[name]
+    reader = sl.Names()
+    learners = Learners({"it": model.clone()}, reader, best=("loss", 10, 0.0))
+    decoder = JSONDecoder(reader, FIELDS, list(learners))
+    values = [json.dumps(event).encode() for event in made(160, labels)]
+    measures: dict[str, list[float]] = {}
+    published: list[Any] = []
+    events = Events()
+    for start in range(0, len(values), size):
+        events.clear()
+        decoder.decode(values[start : start + size], events)
+        outcome = learners.learn(events)["it"]
+        for measure, found in outcome.measures.items():
+            measures.setdefault(measure, []).extend(found.tolist())
+        published += predictions(learners["it"].model, outcome.scores)
+    return learners["it"], {name: np.array(found) for name, found in measures.items()}, published
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_measures_do_not_depend_on_batches(name: str) -> None:
+    outcomes = [by_batches(name, size) for size in (1, 7, 160)]
+    for learner, measures, _ in outcomes[1:]:
+        assert set(measures) == set(outcomes[0][1])
+        for measure, found in measures.items():
+            np.testing.assert_array_equal(found, outcomes[0][1][measure])
+        for measure, progress in learner.progress.items():
+            same = outcomes[0][0].progress[measure]
+            assert progress.sums.tolist() == same.sums.tolist()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
+    model, labels = MODELS[name]
+    model = model.clone()
+    learner, measures, published = by_batches(name, 1)
+    learnt = 0
+    for i, event in enumerate(made(160, labels)):
+        features, roles = FIELDS.split(event)
+        label, weight = roles["label"], float(roles["weight"])
+        predicted, scores = model.predict_one(features), model.score_one(features)
+        prediction, probability = published[i]
+        if label is not None and weight and label != "a":
+            # a label is met before it is learnt, and one that is new changes what scores mean
+            known = isinstance(model, sl.LinearRegressor) or label in model.labels
+            learnt += known
+            if known:
+                assert math.isfinite(measures["loss"][i])
+                assert prediction == predicted or measures["loss"][i] == pytest.approx(math.log(2))
+            if known and isinstance(model, sl.LinearRegressor):
+                assert measures["absolute"][i] == abs(predicted - label)
+                assert measures["squared"][i] == (predicted - label) ** 2
+                assert probability is None
+            elif known and len(model.labels) == 2 and isinstance(scores, float):
+                sign = 1.0 if label == model.labels[1] else -1.0
+                assert measures["loss"][i] == model._loss.value(scores, sign)
+                assert measures["error"][i] == (predicted != label)
+                if model._loss.has_probability:
+                    assert probability == model.predict_proba_one(features)[model.labels[1]]
+        if label is None or weight == 0.0:
+            assert np.isnan(measures["loss"][i])
+        if label is not None and weight:
+            model.learn_one(features, label, weight)
+    assert learnt > 40
+    assert learner.learnt == np.count_nonzero(~np.isnan(measures["loss"]))
+
+
+def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
+    reader = sl.Names()
+    models = {
+        "a": sl.LinearClassifier(),
+        "b": sl.LinearClassifier(loss=sl.losses.Softmax(), rule=sl.rules.AdaGrad(0.1)),
+    }
+    learners = Learners(models, reader, best=("log_loss", 10, 0.0))
+    events = Events()
+    JSONDecoder(reader, FIELDS, list(learners)).decode(
+        [json.dumps(event).encode() for event in made(160, [True, False])], events
+    )
+    outcomes = learners.learn(events)
+    learners.close()
+    learnt = outcomes["a"].learnt
+    np.testing.assert_allclose(
+        outcomes["a"].measures["log_loss"][learnt], outcomes["a"].measures["loss"][learnt]
+    )
+    np.testing.assert_allclose(
+        outcomes["b"].measures["log_loss"][learnt], outcomes["b"].measures["loss"][learnt]
+    )
+
+
+def test_events_that_diverge_are_left_out_and_counted() -> None:
+    reader = sl.Names()
+    model = sl.LinearRegressor(sl.rules.GradientDescent(10.0), sl.losses.Squared())
+    learners = Learners({"wild": model}, reader)
+    events = Events()
+    values = [json.dumps({"x": 1e200, "label": 1.0}).encode()] * 20
+    JSONDecoder(reader, Fields(), list(learners)).decode(values, events)
+    outcome = learners.learn(events)["wild"]
+    wild = learners["wild"]
+    assert wild.diverged > 0
+    assert wild.diverged + wild.learnt == 20
+    assert np.isfinite(outcome.measures["loss"][outcome.learnt]).all()
+    assert any(prediction is None for prediction, _ in predictions(model, outcome.scores))
