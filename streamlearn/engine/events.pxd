@@ -22,6 +22,7 @@ cdef struct Tags:  # what an event says of itself beside its features
 cdef class Events(Rows):
     cdef readonly Py_ssize_t records
     cdef readonly Py_ssize_t tombstones
+    cdef public Py_ssize_t blank
     cdef readonly list bad
     cdef public list classes
     cdef Py_ssize_t row_room, feature_room, id_room

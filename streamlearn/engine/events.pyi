@@ -10,6 +10,7 @@ LABEL_KINDS: dict[type, int]
 
 class Events(Rows):
     classes: list[Hashable]
+    blank: int
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @property
     def records(self) -> int: ...

@@ -27,7 +27,7 @@ cdef class Events(Rows):
     - `index`: which of the records given to the decoder since `clear` the row came from;
       `records` counts those.
     - `bad`: (index, field, reason) of each record that was refused; `tombstones`: how many were
-      null.
+      null; `blank`: how many were lines that hold no event, such as a header or a comment.
 
     Arrays are views of buffers: valid until the next `clear` or the next record.
 
@@ -52,7 +52,7 @@ cdef class Events(Rows):
 
     def clear(self):
         """Forget the rows and what was bad; the buffers stay."""
-        self.n = self.records = self.tombstones = self.longest = self.columns = 0
+        self.n = self.records = self.tombstones = self.blank = self.longest = self.columns = 0
         self.start[0] = 0
         self.bad = []
 

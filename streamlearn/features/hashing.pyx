@@ -40,7 +40,9 @@ cdef class Hashing(Reader):
         cdef Piece* p
         for i in range(self.n):
             p = self.piece + i
-            if p.kind == COLUMN:
+            if p.kind == COLUMN and p.name == NULL:
+                self.slot[i] = <int> (p.hash & mask)
+            elif p.kind == COLUMN:
                 self.slot[i] = <int> (<uint64_t> <long long> <object> p.name & mask)
             else:
                 self.slot[i] = <int> (hash_text(self.bytes_at(&p.text), p.text.length, 0) & mask)

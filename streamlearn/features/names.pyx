@@ -112,10 +112,13 @@ leave the field out or give None
                     self, self.bytes_at(&p.text), p.text.length, p.name, <uint32_t> p.hash)
                 if slot < 0 and grow:
                     slot = self.add_text(self.name_of_piece(i), <uint32_t> p.hash)
+            elif p.name == NULL and p.hash < <uint64_t> self.own:
+                slot = <Py_ssize_t> p.hash
             else:
-                slot = self.seek_other(<object> p.name)
+                name = self.name_of_piece(i)
+                slot = self.seek_other(name)
                 if slot < 0 and grow:
-                    slot = self.add_other(<object> p.name)
+                    slot = self.add_other(name)
             self.slot[i] = <int> slot
         return 0
 

@@ -17,7 +17,7 @@ cdef struct Piece:
     Text text  # of an int it may be empty, unless interactions are asked for
     PyObject* name  # borrowed: the str, int or tuple it came as; NULL: put together
     double value
-    uint64_t hash
+    uint64_t hash  # of an int without a name object the int itself
     Kind kind
 
 cdef struct Span:  # the pieces first .. last-1 came from one field of interactions

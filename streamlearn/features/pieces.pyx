@@ -496,6 +496,8 @@ cdef class Pieces:
     cdef object name_of_piece(self, Py_ssize_t i):
         if self.piece[i].name != NULL:
             return <object> self.piece[i].name
+        if self.piece[i].kind == COLUMN:
+            return <long long> self.piece[i].hash
         return self.decode(self.piece[i].text)
 
 

@@ -2,6 +2,7 @@ from libc.stdint cimport uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
 from streamlearn.features.reader cimport Reader
+from streamlearn.stream.numbers cimport Decimal
 
 cdef struct Spoken:  # a label as text, met before
     const char* text
@@ -38,6 +39,8 @@ cdef class Decoder:
     cdef int take_weight(self, object value) except -1
     cdef int take_id(self, object value) except -1
     cdef int take_time(self, object value) except -1
+    cdef int take_decimal(self, Decimal* d, double x) except -1
+    cdef int read_features(self, object event) except -1
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1
     cdef int meet(self) except -1

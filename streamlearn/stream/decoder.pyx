@@ -16,6 +16,7 @@ from streamlearn.errors import BadEvent
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
 from streamlearn.features.reader cimport Reader
+from streamlearn.stream.numbers cimport Decimal
 
 from streamlearn.features.pieces import shown
 from streamlearn.stream.fields import UNITS, Fields
@@ -154,6 +155,30 @@ cdef class Decoder:
         self.fresh = label
         return 0
 
+    cdef int take_decimal(self, Decimal* d, double x) except -1:
+        """A label of a text file: a number; -1 and 1 are classes as they are."""
+        if not isfinite(x):
+            raise self.refusal("label", "is too large for a float: scale it down")
+        if not self.mapped:
+            return self.take_number(x, INT if d.whole and -EXACT <= x <= EXACT else FLOAT)
+        return self.take_label(int(x) if d.whole and -EXACT <= x <= EXACT else x)
+
+    cdef int read_features(self, object event) except -1:
+        """The features of an event without other fields."""
+        fields = self.fields
+        included = getattr(fields, "include")
+        if included is not None or fields.exclude:
+            event = {
+                name: event[name] for name in event
+                if (included is None or str(name) in included) and str(name) not in fields.exclude
+            }
+        self.reader.read(event, self.grows())
+        return 0
+
+    def speaks_of_features(self):
+        """Whether not all fields are features."""
+        return getattr(self.fields, "include") is not None or len(self.fields.exclude) > 0
+
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
         """A label as UTF-8; those met before are known by their bytes."""
         cdef Py_ssize_t i, n = len(self.spoken_texts)
@@ -250,8 +275,9 @@ cdef class Decoder:
 
     def refusal(self, role, problem):
         """A BadEvent that names the field of this role."""
-        name = getattr(self.fields, role)
-        return BadEvent(f"field {name!r} ({role}) {problem}", name)
+        name = getattr(self.fields, role) or role
+        shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
+        return BadEvent(f"{shown_name} {problem}", name)
 
     # What a checkpoint keeps
 

@@ -132,3 +132,7 @@ cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
     if d.negative and not (d.whole and d.digits == 0):
         x[0] = -x[0]
     return True
+
+
+cdef const char* far_number(
+    const char* p, const char* end, Decimal* d, double* x) except? NULL

@@ -104,6 +104,31 @@ cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil:
     return True
 
 
+cdef const char* far_number(
+        const char* p, const char* end, Decimal* d, double* x) except? NULL:
+    """The number at p as text files write them, `+1`, `.5`, `2.`, too; where it ends, NULL: none.
+
+    One that is out of reach of a double is infinite; `nan` and `inf` are no numbers here.
+    """
+    cdef const char* first = p
+    p = scan_decimal(p, d, True)
+    if p != NULL and p <= end and double_of(d, x):
+        return p
+    p = first
+    while p < end and (48 <= p[0] <= 57 or p[0] == b"+" or p[0] == b"-" or p[0] == b"."
+                       or p[0] == b"e" or p[0] == b"E"):
+        p += 1
+    if p == first or not (48 <= p[-1] <= 57 or p[-1] == b"."):
+        return NULL
+    try:
+        x[0] = float(first[:p - first])
+    except ValueError:
+        return NULL
+    d.whole = False
+    d.digits = 1
+    return p
+
+
 def parse(text):
     """The double that a decimal stands for; None if it cannot be told here.
 

@@ -1,0 +1,31 @@
+from collections.abc import Sequence
+
+from streamlearn.features import Reader
+from streamlearn.stream.decoder import Decoder
+from streamlearn.stream.fields import Fields, Learns
+
+SAMPLE: int
+MISSING: frozenset[str]
+
+class CSVDecoder(Decoder):
+    def __init__(
+        self,
+        reader: Reader,
+        fields: Fields | None = None,
+        learners: Sequence[Learns] = (),
+        grow_always: bool = False,
+        *,
+        delimiter: str = ",",
+        columns: Sequence[str] = (),
+        text: Sequence[str] | None = None,
+    ) -> None: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def types(self) -> dict[str, str]: ...
+    def begin_table(self, names: Sequence[str], header: bytes | None) -> None: ...
+    def guess(self, records: Sequence[bytes | None]) -> None: ...
+    def table(self) -> dict[str, object]: ...
+
+def cells(record: bytes, delimiter: str) -> list[str]: ...
+def number(text: str) -> float | None: ...

@@ -1,0 +1,181 @@
+"""CSV: a line a record, a column a field; the first line names the columns, unless that is said.
+
+A column is of numbers or of text. Which, is guessed from the first lines: text, if a value is no
+number. Empty values and what stands for missing ones (`NA`, `null`, ...) are left out.
+"""
+
+import csv
+import math
+
+from streamlearn.errors import BadEvent
+
+from streamlearn.engine.events cimport Events
+from streamlearn.stream.decoder cimport Decoder
+
+from streamlearn.features.pieces import shown
+
+SAMPLE = 1000  # lines from which types are guessed
+MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
+
+
+cdef class CSVDecoder(Decoder):
+    """Lines of values with a delimiter between them, quoted as spreadsheets do.
+
+    `columns` names the columns of data without a header; `text` those that are text, so that
+    nothing is guessed. A line equal to the header (of the next file) is skipped. Values keep their
+    type: a bool or number as the label is one (`true`, `1`), other labels are text.
+
+    >>> from streamlearn import Names
+    >>> from streamlearn.stream import Events, Fields
+    >>> decoder, events = CSVDecoder(Names(), Fields(label="clicked")), Events()
+    >>> decoder.decode([b"ad,price,clicked", b"shoes,2.5,1", b'"a, b",,0'], events)
+    >>> decoder.types
+    {'ad': 'text', 'price': 'numbers', 'clicked': 'numbers'}
+    >>> decoder.reader.names(), events.labels
+    (['ad=shoes', 'price', 'ad=a, b'], array([1., 0.]))
+    """
+
+    cdef readonly tuple columns
+    cdef readonly dict types
+    cdef str delimiter
+    cdef bytes header
+    cdef object text
+
+    def __init__(self, reader, fields=None, learners=(), grow_always=False, *, delimiter=",",
+                 columns=(), text=None):
+        Decoder.__init__(self, reader, fields, learners, grow_always)
+        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n":
+            raise ValueError(f"delimiter={delimiter!r}: give one sign, such as ',' or '\\t'")
+        self.delimiter = delimiter
+        self.text = None if text is None else frozenset(text)
+        self.columns = ()
+        self.types = {}
+        if columns:
+            self.begin_table(columns, None)
+
+    def begin_table(self, names, header):
+        """These are the columns."""
+        names = tuple(names)
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise BadEvent(f"two columns are called {twice[0]!r}: give `columns` of your own")
+        missing = [
+            name for name in (*self.fields.roles, *(self.fields.exclude),
+                              *(getattr(self.fields, "include") or ())) if name not in names]
+        if missing:
+            raise BadEvent(
+                f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}", missing[0])
+        self.columns = names
+        self.header = header
+        if self.text is not None:
+            self.types = {
+                name: "text" if name in self.text else "numbers" for name in names}
+
+    def decode(self, values, Events events):
+        """Append the events of these records; null is a tombstone."""
+        if not self.types:
+            self.guess(values)
+        Decoder.decode(self, values, events)
+
+    def guess(self, records):
+        """Find the header, and the types of the columns, from the first records."""
+        rows = []
+        for record in records[:SAMPLE + 1]:
+            try:
+                row = cells(record, self.delimiter) if record else None
+            except BadEvent:
+                continue
+            if row is None or not any(row) or record.rstrip(b"\r\n") == self.header:
+                continue
+            if not self.columns:
+                self.begin_table([name.strip() for name in row], record.rstrip(b"\r\n"))
+            elif len(row) == len(self.columns):
+                rows.append(row)
+        if not rows or self.types:
+            return
+        for name, values in zip(self.columns, zip(*rows, strict=True), strict=True):
+            said = [value for value in values if value.strip().lower() not in MISSING]
+            text = not said or any([number(value) is None for value in said])
+            self.types[name] = "text" if text else "numbers"
+
+    cdef int record(self, bytes value, Events events) except -1:
+        cdef bytes line = value.rstrip(b"\r\n")
+        if not line.strip() or line == self.header:
+            events.blank += 1
+            return 0
+        if not self.columns:
+            raise BadEvent("no header: the first line names the columns")
+        row = cells(line, self.delimiter)
+        if len(row) != len(self.columns):
+            raise BadEvent(f"{len(row)} values for {len(self.columns)} columns")
+        event = {}
+        label = self.fields.label
+        for name, cell in zip(self.columns, row, strict=True):
+            if cell.strip().lower() in MISSING:
+                continue
+            if self.types.get(name) == "numbers" and name != self.fields.id:
+                x = number(cell)
+                if x is None:
+                    raise BadEvent(
+                        f"field {name!r} is {shown(cell)} in a column of numbers: name the column"
+                        " among those of text", name)
+                event[name] = x
+            elif name == label and cell.lower() in ("true", "false"):
+                event[name] = cell.lower() == "true"
+            elif name == self.fields.weight or name == self.fields.time:
+                x = number(cell)
+                event[name] = cell if x is None else x
+            else:
+                event[name] = cell
+        return self.take_event(event, events)
+
+    def table(self):
+        """Header and types, ready for JSON."""
+        header = None if self.header is None else self.header.decode("latin-1")
+        return {"columns": list(self.columns), "types": self.types, "header": header}
+
+    def state(self):
+        """The labels met and the table's columns, ready for JSON."""
+        return {**Decoder.state(self), "table": self.table()}
+
+    def restore(self, state):
+        """Take over a state that `state` gave."""
+        Decoder.restore(self, state)
+        table = state["table"]
+        self.columns = tuple(table["columns"])
+        self.types = dict(table["types"])
+        self.header = None if table["header"] is None else table["header"].encode("latin-1")
+
+
+def cells(record, delimiter):
+    """The values of a line.
+
+    >>> cells(b'1,"a, b",', ",")
+    ['1', 'a, b', '']
+    """
+    try:
+        text = record.decode()
+    except UnicodeDecodeError as error:
+        raise BadEvent(f"no valid UTF-8: {error}") from None
+    if '"' not in text:
+        return text.split(delimiter)
+    try:
+        [row] = csv.reader([text], delimiter=delimiter, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise BadEvent(f"no CSV: {error}") from None
+    return row
+
+
+def number(text):
+    """The number that a text is, whole ones as int; None: it is none."""
+    if "_" in text:  # which Python would read over
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        x = float(text)
+    except ValueError:
+        return None
+    return x if math.isfinite(x) else None

@@ -1,0 +1,291 @@
+"""Files as a source: a line a record, read once or followed as they grow.
+
+A file is a partition named by its path; offsets are the bytes at which lines begin (of what is in
+it, where it is packed). A file that is followed may be rotated (another file has its name) or cut:
+what comes then is the path's next partition, number 1, 2, ..., so positions never fall.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from streamlearn.errors import SourceError
+from streamlearn.stream.lines import Lines
+from streamlearn.stream.packed import is_packed, opened
+from streamlearn.stream.source import Partition, Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+BLOCK = 1 << 20
+HEAD = 4096  # bytes at a file's beginning that tell it from others
+PAUSE = 0.05
+
+
+def expanded(paths: Sequence[str]) -> list[str]:
+    """The files that paths and globs name, each once, globs in the order of names."""
+    found: list[str] = []
+    for path in paths:
+        names = [path] if Path(path).exists() or not glob.has_magic(path) else glob_of(path)
+        found += [name for name in names if name not in found]
+    return found
+
+
+def glob_of(pattern: str) -> list[str]:
+    """The files that a glob names."""
+    found = glob.glob(pattern, recursive=True)  # noqa: PTH207 - Path's take no absolute pattern
+    names = sorted(name for name in found if Path(name).is_file())
+    if not names:
+        raise SourceError(f"no file matches {pattern}")
+    return names
+
+
+class Fingerprint:
+    """What tells a file from another of its name: its first bytes, and where it lies."""
+
+    def __init__(self, path: str, length: int = HEAD) -> None:
+        with Path(path).open("rb") as file:
+            head = file.read(length)
+            status = os.fstat(file.fileno())
+        self.text = f"{status.st_ino}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
+
+    @staticmethod
+    def refuted(path: str, kept: str) -> bool:
+        """Whether the file is another than the one whose fingerprint was kept."""
+        inode, length, _ = kept.split(":")
+        now = Fingerprint(path, int(length)).text
+        if length == "0":  # it was empty: only its place is known
+            return now.split(":")[0] != inode
+        return now.split(":")[1:] != kept.split(":")[1:]
+
+
+class Files:
+    r"""Lines of files, one file after the other.
+
+    Parameters
+    ----------
+    paths
+        Files or globs; `.gz` and `.zst` are unpacked.
+    follow
+        Wait at the end of the last file for more.
+    batch
+        Most lines that one poll gives.
+    report
+        Called with a sentence when a file that is followed was rotated or cut.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory) / "clicks.txt"
+    ...     size = path.write_bytes(b"one\ntwo\n")
+    ...     source = Files([str(path)])
+    ...     source.open({}, None)
+    ...     [records] = source.poll(0.0)
+    ...     source.close()
+    >>> records.offsets, records.values, records.end
+    ([0, 4], [b'one', b'two'], 8)
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        follow: bool = False,
+        batch: int = 2000,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self.paths = [os.fspath(path) for path in paths]
+        self.follow, self.batch = follow, batch
+        self._report = report
+        self._files: list[str] = []
+        self._fingerprints: dict[str, str] = {}
+        self._positions: dict[Partition, int] = {}
+        self._current = 0
+        self._file: BinaryIO | None = None
+        self._lines: Lines | None = None
+
+    def identity(self) -> dict[str, str]:
+        """The fingerprint of each file, by its partition."""
+        return dict(self._fingerprints)
+
+    def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
+        """Find the files, and go on in those that were begun."""
+        self.close()
+        self._files = expanded(self.paths)
+        self._positions = dict(positions)
+        self._current = 0
+        if self.follow and is_packed(self._files[-1]):
+            raise SourceError(f"{self._files[-1]} is packed, so it cannot be followed")
+        for path in self._files:
+            where = self._partition(path)
+            try:
+                self._fingerprints[key(where)] = Fingerprint(path).text
+                size = Path(path).stat().st_size
+            except OSError as error:
+                raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+            kept = (identity or {}).get(key(where))
+            at = self._positions.get(where, 0)
+            if kept is not None and Fingerprint.refuted(path, kept):
+                raise SourceError(
+                    f"{path} is another file than the one that was read up to byte {at}: put that "
+                    "one back, or begin afresh without the checkpoint"
+                )
+            if not is_packed(path) and size < at:
+                raise SourceError(
+                    f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
+                    "back, or begin afresh without the checkpoint"
+                )
+
+    def _partition(self, path: str) -> Partition:
+        """The newest partition of a path."""
+        numbers = [where.number for where in self._positions if where.topic == path]
+        return Partition(path, max(numbers, default=0))
+
+    def _begin(self) -> Lines:
+        """The file that is read now, at its position."""
+        path = self._files[self._current]
+        at = self._positions.get(self._partition(path), 0)
+        try:
+            self._file = opened(path)
+            skip(self._file, path, at)
+        except (OSError, EOFError) as error:
+            raise SourceError(f"{path} cannot be read: {error}") from error
+        self._lines = Lines(path, at)
+        return self._lines
+
+    def poll(self, seconds: float) -> list[Records]:
+        """The next lines; of a file that is followed, those that came in this time."""
+        until = time.monotonic() + seconds
+        while self._current < len(self._files):
+            lines = self._lines or self._begin()
+            if not lines.waiting:
+                block = self._block()
+                if block:
+                    lines.push(block)
+                    continue
+                if self._is_followed():
+                    if self._turned():
+                        continue
+                    if time.monotonic() >= until:
+                        return []
+                    time.sleep(min(PAUSE, max(until - time.monotonic(), 0.0)))
+                    continue
+                lines.finish()
+                if not lines.waiting:
+                    self._next()
+                    continue
+            records = self._take(lines)
+            if len(records.offsets):
+                return [records]
+        return []
+
+    def _take(self, lines: Lines) -> Records:
+        where = self._partition(self._files[self._current])
+        offsets, values, end = lines.take(self.batch)
+        self._positions[where] = end
+        return Records(where, offsets, values, end)
+
+    def _block(self) -> bytes:
+        if self._file is None:
+            return b""
+        try:
+            return self._file.read(BLOCK)
+        except (OSError, EOFError, ValueError) as error:
+            raise SourceError(f"{self._files[self._current]} cannot be read on: {error}") from error
+        except Exception as error:  # what unpacks has errors of its own, not derived from those
+            raise SourceError(f"{self._files[self._current]} is damaged: {error}") from error
+
+    def _is_followed(self) -> bool:
+        return self.follow and self._current == len(self._files) - 1
+
+    def _next(self) -> None:
+        """The file is done."""
+        if self._file is not None:
+            self._file.close()
+        self._file = self._lines = None
+        self._current += 1
+
+    def _turned(self) -> bool:
+        """Whether the file that is followed was rotated or cut; then its next part is begun."""
+        path = self._files[self._current]
+        if self._file is None or self._lines is None:
+            return False
+        try:
+            now = Path(path).stat()
+        except FileNotFoundError:
+            return False  # between a rotation's two steps
+        mine = os.fstat(self._file.fileno())
+        rotated = (now.st_ino, now.st_dev) != (mine.st_ino, mine.st_dev)
+        if not rotated and now.st_size >= self._lines.read:
+            return False
+        if rotated and mine.st_size > self._lines.read:
+            return False  # what came meanwhile is read first
+        where = self._partition(path)
+        if self._report is not None:
+            what = "was rotated" if rotated else "was cut"
+            self._report(f"{path} {what} at byte {self._lines.position}: going on at its beginning")
+        self._next()
+        self._current -= 1
+        fresh = Partition(path, where.number + 1)
+        self._positions[fresh] = 0
+        self._fingerprints[key(fresh)] = Fingerprint(path).text
+        return True
+
+    def lag(self) -> dict[Partition, int | None]:
+        """How many bytes are left in each file; None: not to be known of a packed one."""
+        found: dict[Partition, int | None] = {}
+        for path in self._files:
+            where = self._partition(path)
+            try:
+                size = Path(path).stat().st_size
+            except OSError:
+                size = 0
+            left = max(size - self._positions.get(where, 0), 0)
+            found[where] = None if is_packed(path) else left
+        return found
+
+    def line_number(self, partition: Partition, offset: int) -> int:
+        """The number of the line that begins at this offset, from 1; it is counted anew."""
+        number = 1
+        with opened(partition.topic) as file:
+            while offset > 0 and (block := file.read(min(BLOCK, offset))):
+                number += block.count(b"\n")
+                offset -= len(block)
+        return number
+
+    def ended(self) -> bool:
+        """Whether the last line of the last file was given."""
+        return self._current >= len(self._files)
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        """Nothing to do: nobody watches."""
+
+    def close(self) -> None:
+        """Close the file that is read."""
+        if self._file is not None:
+            self._file.close()
+        self._file = self._lines = None
+
+
+def key(where: Partition) -> str:
+    """The name of a partition in an identity."""
+    return where.topic if where.number == 0 else f"{where.topic}#{where.number}"
+
+
+def skip(file: BinaryIO, path: str, position: int) -> None:
+    """Go to a position; what is packed is unpacked up to there."""
+    if not is_packed(path):
+        file.seek(position)
+        return
+    left = position
+    while left > 0:
+        block = file.read(min(BLOCK, left))
+        if not block:
+            raise SourceError(f"{path} holds fewer than the {position} bytes that were read")
+        left -= len(block)

@@ -1,0 +1,6 @@
+from streamlearn.errors import BadEvent
+from streamlearn.stream.decoder import Decoder
+
+class VWDecoder(Decoder):
+    def speaks_for(self, space: bytes, name: bytes) -> bool: ...
+    def bad_value(self, name: bytes, rest: bytes) -> BadEvent: ...

@@ -1,0 +1,216 @@
+"""Vowpal Wabbit's text: `[label [importance]] ['tag]|namespace[:scale] feature[:value] ... |...`"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.math cimport isfinite
+from libc.string cimport memchr
+
+from streamlearn.engine.events cimport Events
+from streamlearn.features.pieces cimport TEXT, Piece, Text
+from streamlearn.features.reader cimport Reader
+from streamlearn.features.text cimport copy_text
+from streamlearn.stream.decoder cimport Decoder
+from streamlearn.stream.numbers cimport Decimal, far_number, utf8_length
+from streamlearn.stream.text cimport past_spaces, shown_text
+
+from streamlearn.errors import BadEvent
+
+
+cdef inline bint ends_word(const char* p, const char* end) noexcept:
+    return p >= end or p[0] == b" " or p[0] == b"\t" or p[0] == b"|" or p[0] == b"\n" \
+        or p[0] == b"\r"
+
+
+cdef class VWDecoder(Decoder):
+    """Lines such as `1 2.0 'tag|user age:30 ann |ad shoes`.
+
+    A namespace is a field that holds its features: `user.age`, `user.ann`, `ad.shoes`; those of
+    the namespace without a name have their names alone. A feature without a value has value 1, and
+    a namespace's scale multiplies its values. The importance is the event's weight, the tag its id.
+    A line without a label is predicted only. Interactions of namespaces are VW's `-q`.
+
+    >>> from streamlearn import Names
+    >>> from streamlearn.stream import Events
+    >>> decoder, events = VWDecoder(Names()), Events()
+    >>> decoder.decode([b"1 2.0 'e7|user:2 age:0.5 ann |ad shoes | x"], events)
+    >>> decoder.reader.names(), events.row_of(0)
+    (['user.age', 'user.ann', 'ad.shoes', 'x'], [(0, 1.0), (1, 2.0), (2, 1.0), (3, 1.0)])
+    >>> events.label_of(0), events.weights, events.ids
+    (1, array([2.]), [b'e7'])
+    """
+
+    def __init__(self, reader, fields=None, learners=(), grow_always=False):
+        Decoder.__init__(self, reader, fields, learners, grow_always)
+        self.simple = not self.speaks_of_features()
+        self.marks = len(self.reader.groups) > 0
+
+    cdef int record(self, bytes value, Events events) except -1:
+        cdef Reader reader = self.reader
+        cdef const char* p = past_spaces(PyBytes_AS_STRING(value))
+        cdef const char* end = PyBytes_AS_STRING(value) + PyBytes_GET_SIZE(value)
+        cdef const char* bar = <const char*>memchr(p, b"|", end - p)
+        if p == end:
+            events.blank += 1
+            return 0
+        if bar == NULL:
+            raise BadEvent("no | in the line: features begin with one, as in '1 | age:30'")
+        reader.enter()
+        try:
+            reader.begin()
+            self.head(p, bar)
+            while bar < end and bar[0] == b"|":
+                self.namespace(&bar, end)
+            if reader.spans:
+                reader.cross()
+            if bar < end:
+                raise BadEvent(f"{shown_text(bar, end)} has a zero byte: text has none")
+            reader.look_up(self.grows())
+        finally:
+            reader.leave()
+        return self.push(events)
+
+    cdef int head(self, const char* p, const char* end) except -1:
+        """Label, importance and tag."""
+        cdef const char* first
+        cdef Decimal d, label
+        cdef double x, y = 0.0
+        cdef int numbers = 0
+        while True:
+            p = past_spaces(p)
+            if p >= end:
+                break
+            first = p
+            if p[0] != b"'":
+                p = far_number(p, end, &d, &x)
+                if p != NULL and p < end and ends_word(p, end):
+                    numbers += 1
+                    if numbers == 1:
+                        y, label = x, d
+                    elif numbers == 2:
+                        if not isfinite(x) or x < 0.0:
+                            raise BadEvent(
+                                f"the importance is {shown_text(first, end)}: finite and >= 0")
+                        self.tags.weight = x
+                    else:
+                        raise BadEvent(
+                            f"a third number, {shown_text(first, end)}, before the features: VW's"
+                            " initial predictions are not known here")
+                    continue
+            # a tag begins with ' or touches the bar
+            p = first + (first[0] == b"'")
+            self.tags.id = p
+            while p < end and not ends_word(p, end):
+                p += 1
+            self.tags.id_length = p - self.tags.id
+            if first[0] != b"'" and p < end:
+                raise BadEvent(
+                    f"{shown_text(first, end)} is no label: give a number (and an importance)")
+            if past_spaces(p) < end:
+                raise BadEvent(f"{shown_text(past_spaces(p), end)} between the tag and the |")
+            break
+        if numbers:
+            self.take_decimal(&label, y)
+        return 0
+
+    cdef int namespace(self, const char** at, const char* end) except -1:
+        cdef Reader reader = self.reader
+        cdef const char* space = at[0] + 1
+        cdef const char* p = space
+        cdef const char* name
+        cdef Py_ssize_t length, first = reader.n, i
+        cdef double scale = 1.0, x
+        cdef Decimal d
+        while p < end and p[0] != b":" and p[0] != 0 and not ends_word(p, end):
+            p += 1
+        length = p - space
+        if p < end and p[0] == b":":
+            name = p + 1
+            p = far_number(name, end, &d, &scale)
+            if p == NULL or not ends_word(p, end):
+                raise BadEvent(
+                    f"namespace {space[:length].decode('utf-8', 'replace')!r} has the scale"
+                    f" {shown_text(name, end)}: a scale is a number")
+        check_utf8(space, length)
+        while True:
+            p = past_spaces(p)
+            if p >= end or p[0] == b"|" or p[0] == 0:
+                break
+            name = p
+            while p < end and p[0] != b":" and p[0] != 0 and not ends_word(p, end):
+                p += 1
+            x = 1.0
+            i = p - name
+            if p < end and p[0] == b":":
+                p = far_number(p + 1, end, &d, &x)
+                if p == NULL or not ends_word(p, end):
+                    raise self.bad_value(name[:i], (name + i + 1)[:end - name - i - 1])
+            x *= scale
+            if not isfinite(x):
+                raise self.bad_value(name[:i], b"infinite")
+            self.feature(space, length, name, i, x)
+        if self.marks and length:
+            reader.mark(Text(space, 0, length), first)
+        at[0] = p
+        return 0
+
+    cdef int feature(
+            self, const char* space, Py_ssize_t space_length, const char* name,
+            Py_ssize_t length, double value) except -1:
+        cdef Reader reader = self.reader
+        cdef Py_ssize_t whole = space_length + 1 + length
+        cdef char* to
+        cdef Piece* piece
+        check_utf8(name, length)
+        if not self.simple and not self.speaks_for(space[:space_length], name[:length]):
+            return 0
+        if reader.n == reader.room:
+            reader.widen()
+        piece = reader.piece + reader.n
+        piece.text.start = 0
+        piece.text.at = name
+        piece.text.length = length
+        if space_length:
+            if whole > reader.arena_room - reader.used:
+                reader.reserve_text(whole)
+            to = reader.arena + reader.used
+            copy_text(to, space, space_length)
+            to[space_length] = b"."
+            copy_text(to + space_length + 1, name, length)
+            piece.text = Text(NULL, reader.used, whole)
+            reader.used += whole
+        piece.name = NULL
+        piece.kind = TEXT
+        piece.value = value
+        reader.n += 1
+        reader.repeats = True
+        if self.marks:
+            reader.mark(piece.text, reader.n - 1)
+        return 0
+
+    def speaks_for(self, space, name):
+        """Whether a feature is wanted."""
+        names = ([space.decode()] if space else []) + [
+            (space + b"." + name if space else name).decode()]
+        included = getattr(self.fields, "include")
+        if included is not None and not set(names) & set(included):
+            return False
+        return not set(names) & set(self.fields.exclude)
+
+    def bad_value(self, name, rest):
+        """The refusal of a feature's value."""
+        name, rest = name.decode("utf-8", "replace"), rest.split(None, 1)[:1]
+        value = rest[0].decode("utf-8", "replace")[:40] if rest else ""
+        return BadEvent(f"field {name!r} is {value!r}: a value is a finite number", name)
+
+
+cdef inline int check_utf8(const char* p, Py_ssize_t n) except -1:
+    cdef const char* end = p + n
+    cdef int more
+    while p < end:
+        if <unsigned char>p[0] < 0x80:
+            p += 1
+            continue
+        more = utf8_length(p, end)
+        if more == 0:
+            raise BadEvent("a name is no valid UTF-8: convert the file to UTF-8")
+        p += more
+    return 0

@@ -1,0 +1,194 @@
+"""Files and standard input as sources: every line once, from any position, whatever happens."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamlearn.errors import SourceError
+from streamlearn.stream import Files, Partition, StandardInput
+from streamlearn.stream import file as file_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EXAMPLES = settings(derandomize=True, max_examples=50, deadline=None, database=None)
+
+
+def drained(source: Any, most: int = 10**9) -> list[tuple[Partition, int, bytes | None]]:
+    """All records of a source, or so many polls of it."""
+    found: list[tuple[Partition, int, bytes | None]] = []
+    while not source.ended() and most:
+        most -= 1
+        for records in source.poll(0.0):
+            assert len(records.offsets) == len(records.values) > 0
+            assert list(records.offsets) == sorted(set(records.offsets))
+            assert records.offsets[-1] < records.end
+            found += [
+                (records.partition, at, value)
+                for at, value in zip(records.offsets, records.values, strict=True)
+            ]
+    return found
+
+
+OPENED: list[Any] = []
+
+
+def opened(source: Any, positions: Any = None, identity: Any = None) -> Any:
+    OPENED.append(source)
+    source.open(positions or {}, identity)
+    return source
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+@EXAMPLES
+@given(st.lists(st.binary(max_size=5), max_size=20), st.integers(1, 7), st.integers(1, 9))
+def test_every_line_once_from_any_position(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], batch: int, block: int
+) -> None:
+    text = b"\n".join(pieces)
+    path = tmp_path_factory.mktemp("files") / "x.txt"
+    path.write_bytes(text)
+    packed = path.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(text))
+    kept, file_module.BLOCK = file_module.BLOCK, block
+    try:
+        for one in (path, packed):
+            found = drained(opened(Files([one], batch=batch)))
+            lines = [line for line in text.split(b"\n") if line.strip()]
+            assert [value for _, _, value in found if value and value.strip()] == lines
+            for k, (where, at, value) in enumerate(found):
+                assert text[at : at + len(value or b"")] == value
+                assert drained(opened(Files([one], batch=batch), {where: at})) == found[k:]
+    finally:
+        file_module.BLOCK = kept
+        while OPENED:
+            OPENED.pop().close()
+
+
+def test_several_files_and_globs_in_order(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "c.log"):
+        (tmp_path / name).write_bytes(f"{name} 1\n\n{name} 2".encode())
+    source = opened(Files([tmp_path / "c.log", f"{tmp_path}/*.txt"]))
+    found = drained(source)
+    assert [value for _, _, value in found] == [
+        f"{name} {k}".encode() for name in ("c.log", "a.txt", "b.txt") for k in (1, 2)
+    ]
+    where, at, _ = found[3]
+    assert source.line_number(where, at) == 3
+    done = {Partition(str(tmp_path / "c.log")): 16, Partition(str(tmp_path / "a.txt")): 9}
+    assert drained(opened(Files([tmp_path / "c.log", f"{tmp_path}/*.txt"]), done)) == found[3:]
+    assert opened(Files([tmp_path / "a.txt"])).lag() == {Partition(str(tmp_path / "a.txt")): 16}
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    with pytest.raises(SourceError, match="cannot be read"):
+        opened(Files([path]))
+    with pytest.raises(SourceError, match="no file matches"):
+        opened(Files([f"{tmp_path}/*.txt"]))
+    path.with_suffix(".gz").write_bytes(gzip.compress(b"1"))
+    with pytest.raises(SourceError, match="cannot be followed"):
+        opened(Files([path.with_suffix(".gz")], follow=True))
+    broken = tmp_path / "broken.gz"
+    broken.write_bytes(gzip.compress(bytes(100_000))[:50])
+    with pytest.raises(SourceError, match="broken"):
+        drained(opened(Files([broken])))
+    broken.write_bytes(b"no gzip")
+    with pytest.raises(SourceError, match="broken"):
+        drained(opened(Files([broken])))
+
+
+def test_another_file_of_the_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    source = opened(Files([path], batch=2))
+    [records] = source.poll(0.0)
+    positions, identity = {records.partition: records.end}, source.identity()
+    path.write_bytes(b"one\ntwo\nthree\nfour\n")  # it grew
+    more = drained(opened(Files([path]), positions, identity))
+    assert [value for _, _, value in more] == [b"three", b"four"]
+    path.write_bytes(b"one\n")
+    with pytest.raises(SourceError, match="x"):
+        opened(Files([path]), positions, identity)
+    path.write_bytes(b"eins\nzwei\ndrei\nvier\n")
+    with pytest.raises(SourceError, match="another file"):
+        opened(Files([path]), positions, identity)
+    path.write_bytes(b"one\n")
+    with pytest.raises(SourceError, match="was cut"):
+        opened(Files([path]), positions, None)
+
+
+def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> None:
+    path, said = tmp_path / "x.log", list[str]()
+    path.write_bytes(b"one\ntw")
+    source = opened(Files([path], follow=True, report=said.append))
+
+    def more() -> list[bytes | None]:
+        return [value for _, _, value in drained(source, 1)]
+
+    assert more() == [b"one"]
+    assert more() == []
+    with path.open("ab") as file:
+        file.write(b"o\nthree\n")
+    assert more() == [b"two", b"three"]
+    with path.open("ab") as file:
+        file.write(b"last\n")
+    path.rename(tmp_path / "x.log.1")
+    assert more() == [b"last"]
+    assert more() == []
+    path.write_bytes(b"new\n")
+    [records] = source.poll(0.0)
+    assert (records.partition, records.values) == (Partition(str(path), 1), [b"new"])
+    assert len(said) == 1
+    assert "rotated" in said[0]
+    os.truncate(path, 0)
+    assert more() == []
+    with path.open("ab") as file:
+        file.write(b"x\n")
+    assert more() == [b"x"]
+    assert "cut" in said[1]
+    where = Partition(str(path), 2)
+    again = opened(Files([path], follow=True), {where: 2}, source.identity())
+    assert drained(again, 1) == []
+    assert not source.ended()
+    source.close()
+    source.close()
+
+
+def test_standard_input_is_read_once() -> None:
+    ours, theirs = os.pipe()
+    source = opened(StandardInput(batch=2, descriptor=ours))
+    assert source.poll(0.0) == []
+    os.write(theirs, b"one\ntwo\nthr")
+    [records] = source.poll(1.0)
+    assert (records.offsets, records.values, records.end) == ([0, 4], [b"one", b"two"], 8)
+    assert source.poll(0.0) == []
+    os.write(theirs, b"ee\nfour")
+    assert [value for _, _, value in drained(source, 1)] == [b"three"]
+    os.close(theirs)
+    assert [value for _, _, value in drained(source)] == [b"four"]
+    assert source.ended()
+    os.close(ours)
+    with pytest.raises(SourceError, match="cannot be read again"):
+        opened(StandardInput(), {records.partition: 8}, source.identity())
+
+
+def test_zstandard(tmp_path: Path) -> None:
+    module = pytest.importorskip("zstandard")
+    path = tmp_path / "x.zst"
+    path.write_bytes(module.compress(b"one\ntwo\n"))
+    assert [value for _, _, value in drained(opened(Files([path])))] == [b"one", b"two"]
+    assert drained(opened(Files([path]), {Partition(str(path)): 4}))[0][1:] == (4, b"two")

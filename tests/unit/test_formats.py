@@ -1,0 +1,307 @@
+"""svmlight, Vowpal Wabbit's text, CSV: the rows of the same events, or refused with the reason."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+import streamlearn as sl
+from streamlearn.stream import (
+    FORMATS,
+    CSVDecoder,
+    CustomDecoder,
+    Events,
+    Fields,
+    SVMLightDecoder,
+    VWDecoder,
+    decoder_of,
+)
+
+EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
+values = st.one_of(
+    st.integers(-9, 9).map(float),
+    st.floats(-1e9, 1e9, allow_nan=False),
+    st.sampled_from([0.1, 1e300, 5e-324, 0.0]),
+)
+names = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\n|:\0"), min_size=1)
+
+
+def named(reader: Any, row: list[tuple[int, float]]) -> dict[Any, bytes]:
+    return {reader.name_of(slot): struct.pack("d", value) for slot, value in row}
+
+
+def decode(decoder: Any, *records: bytes | None) -> Events:
+    events = Events()
+    decoder.decode(records, events)
+    return events
+
+
+@EXAMPLES
+@given(
+    st.lists(
+        st.tuples(st.integers(-2, 2), st.dictionaries(st.integers(0, 99), values, max_size=6)),
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_svmlight_is_its_matrix(lines: list[tuple[int, dict[int, float]]], hashed: bool) -> None:
+    reader: Any = sl.Hashing(5) if hashed else sl.Names()
+    decoder = SVMLightDecoder(reader)
+    records = [
+        " ".join([f"{y:+d}", *(f"{j}:{x!r}" for j, x in row.items())]).encode() for y, row in lines
+    ]
+    events = decode(decoder, *records)
+    assert not events.bad
+    assert [events.label_of(i) for i in range(len(events))] == [y for y, _ in lines]
+    for i, (_, row) in enumerate(lines):
+        again: Any = reader.fresh()
+        assert named(reader, events.row_of(i)) == named(again, again.read_event(row))
+
+
+def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.4)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    dump_svmlight_file(X, y, str(tmp_path / "x"), zero_based=True, comment="made up", query_id=y)
+    events = Events()
+    one, other = sl.LinearClassifier(), sl.LinearClassifier()
+    lines = (tmp_path / "x").read_bytes().splitlines()
+    SVMLightDecoder(one._model.reader, Fields(), [one]).decode(lines, events)
+    assert events.blank > 0
+    one.progressive_events(events)
+    X, y = load_svmlight_file(str(tmp_path / "x"))
+    other.learn_rows(X, y.astype(int))
+    assert one.weights == other.weights
+    assert events.ids[0] == str(int(y[0])).encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "words"),
+    [
+        (b"x 1:2", "label", "label is a number"),
+        (b"1,2 1:2", "label", "label is a number"),
+        (b"1e999 1:2", "label", "too large"),
+        (b"1 a:2", None, "column"),
+        (b"1 -1:2", None, "column"),
+        (b"1 1:", "1", "number"),
+        (b"1 1:nan", "1", "number"),
+        (b"1 1:1e999", "1", "finite"),
+        (b"1 1:2:3", "1", "number"),
+        (b"1 1.5:2", None, "column"),
+        (b"1 99999999999999999999:2", None, "column"),
+        (b"1 1", None, "column"),
+        (b"1 1:2\0", None, "column"),
+        (b"\xff", "label", "label is a number"),
+    ],
+)
+def test_bad_lines_of_svmlight(line: bytes, field: str | None, words: str) -> None:
+    reader = sl.Names()
+    events = decode(SVMLightDecoder(reader), line, b"1 0:1")
+    [(index, at, reason)] = events.bad
+    assert (index, at) == (0, field)
+    assert words in reason
+    assert reader.names() == [0]
+
+
+def test_svmlight_of_odd_shape() -> None:
+    reader = sl.Names()
+    events = decode(
+        SVMLightDecoder(reader), b"", b"  # nothing", b"-1.50 3:1 1:2 3:+.5e1 5:0 #x", b"1\r",
+        b"1 5000000:1 2147483648:2 9000000:3", b"\t2\t7:1 ",
+    )  # fmt: skip
+    assert (events.bad, events.blank, len(events)) == ([], 2, 4)
+    assert events.row_of(0) == [(3, 6.0), (1, 2.0)]
+    assert events.row_of(1) == []
+    assert events.label_of(0) == -1.5
+    assert [reader.name_of(slot) for slot, _ in events.row_of(2)] == [5000000, 2147483648, 9000000]
+    assert reader.size == 6 + 3 + 1
+    crossed = sl.Names([("1", "2")])
+    events = decode(SVMLightDecoder(crossed), b"1 1:2 2:3 4:0.5")
+    assert named(crossed, events.row_of(0))["1^2"] == struct.pack("d", 6.0)
+    picked = sl.Names()
+    events = decode(SVMLightDecoder(picked, Fields(exclude=("2",))), b"1 1:2 2:3")
+    assert picked.names() == [1]
+
+
+@EXAMPLES
+@given(
+    st.lists(
+        st.dictionaries(
+            st.one_of(st.just(""), names),
+            st.dictionaries(names, values, min_size=1, max_size=4),
+            max_size=3,
+        ),
+        max_size=4,
+    )
+)
+def test_vw_is_its_event(batch: list[dict[str, dict[str, float]]]) -> None:
+    reader = sl.Names([("a", "b"), ("a.x", "b")])
+    again = sl.Names([("a", "b"), ("a.x", "b")])
+    decoder = VWDecoder(reader)
+    for event in batch:
+        text = " ".join(
+            f"|{space} " + " ".join(f"{name}:{x!r}" for name, x in row.items())
+            for space, row in event.items()
+        )
+        if not event:
+            text = "|"
+        events = decode(decoder, f"1 {text}".encode())
+        flat: list[tuple[str, Any]] = []
+        for space, row in event.items():
+            flat += list(row.items()) if space == "" else [(space, row)]
+        if len({name for name, _ in flat}) < len(flat) or "'" in event:
+            continue
+        try:
+            want = named(again, again.read_event(dict(flat)))
+        except sl.BadEvent:
+            assert events.bad
+            continue
+        assert named(reader, events.row_of(0)) == want
+
+
+def test_vw_line_by_line() -> None:
+    reader = sl.Names()
+    events = decode(
+        VWDecoder(reader),
+        b"1 |a x y:2 |b z", b"-1 0.5 'id1| w", b"| w:0", b"tag|a x", b"1 2 tag|a x",
+        b"'t |a:2 x:1.5 y", b"", b"0 |a x x:3", b"1|a x", "1 |ü ö".encode(), b"1 |a x|b z\r\n",
+    )  # fmt: skip
+    assert events.bad == []
+    assert events.blank == 1
+    labels = [events.label_of(i) for i in range(len(events))]
+    assert labels == [1, -1, None, None, 1, None, 0, None, 1, 1]
+    assert events.weights.tolist() == [1.0, 0.5, 1, 1, 2.0, 1, 1, 1, 1, 1]
+    assert events.ids == [None, b"id1", None, b"tag", b"tag", b"t", None, b"1", None, None]
+    rows = [{reader.name_of(j): x for j, x in events.row_of(i)} for i in range(len(events))]
+    assert rows[0] == {"a.x": 1.0, "a.y": 2.0, "b.z": 1.0}
+    assert rows[1] == {"w": 1.0}
+    assert rows[2] == {}
+    assert rows[5] == {"a.x": 3.0, "a.y": 2.0}
+    assert rows[6] == {"a.x": 4.0}
+    assert rows[8] == {"ü.ö": 1.0}
+    assert rows[9] == {"a.x": 1.0, "b.z": 1.0}
+    picked = sl.Names()
+    decode(VWDecoder(picked, Fields(include=("a", "b.z"), exclude=("a.y",))), b"1 |a x y|b z w|c q")
+    assert picked.names() == ["a.x", "b.z"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"1 a b", "no |"),
+        (b"x |a b", "no label"),
+        (b"1:2:0.5 |a b", "no label"),
+        (b"1 2 3 |a b", "initial predictions"),
+        (b"1 -1 |a b", "importance"),
+        (b"1 'x y |a b", "between"),
+        (b"1 |a b:x", "value"),
+        (b"1 |a b:", "value"),
+        (b"1 |a b:1e999", "finite"),
+        (b"1 |a:x b", "scale"),
+        (b"1 |a b\xff", "UTF-8"),
+        (b"1 |a\xff b", "UTF-8"),
+        (b"1 |a b\0c", "zero byte"),
+        (b"1 |a b:1:2", "value"),
+    ],
+)
+def test_bad_lines_of_vw(line: bytes, words: str) -> None:
+    reader = sl.Names()
+    [(index, _, reason)] = decode(VWDecoder(reader), line).bad
+    assert index == 0
+    assert words in reason
+    assert reader.size == 0
+
+
+def test_csv_types_labels_and_missing_values() -> None:
+    reader = sl.Names()
+    decoder = CSVDecoder(reader, Fields(label="y", weight="w", id="k"))
+    events = decode(
+        decoder, b"k,a,b,y,w", b'1,"x, ""y""",1.5,spam,2', b"2,NA,,ham,1\r", b"", b"k,a,b,y,w",
+        b"3,z,2,,1", b"4,z,x,spam,1", b"5,z", b"6,z,2,spam,-1", b'7,"z,1,spam,1',
+    )  # fmt: skip
+    assert decoder.types == {"k": "numbers", "a": "text", "b": "text", "y": "text", "w": "numbers"}
+    assert events.blank == 3
+    assert [i for i, _, _ in events.bad] == [7, 8, 9]
+    assert [events.label_of(i) for i in range(4)] == ["spam", "ham", None, "spam"]
+    assert events.ids == [b"1", b"2", b"3", b"4"]
+    assert events.weights.tolist() == [2.0, 1.0, 1.0, 1.0]
+    assert reader.names()[:2] == ['a=x, "y"', "b=1.5"]
+    again = CSVDecoder(reader, Fields(label="y", weight="w", id="k"))
+    again.restore(decoder.state())
+    assert decode(again, b"k,a,b,y,w", b"8,z,2,spam,1").ids == [b"8"]
+
+
+def test_csv_said_by_hand() -> None:
+    reader = sl.Names()
+    decoder = CSVDecoder(
+        reader, Fields(label=None), grow_always=True, delimiter=";", columns=["a", "b"], text=["b"]
+    )
+    events = decode(decoder, b"1;2", b"x;y")
+    assert reader.names() == ["a", "b=2"]
+    [(index, field, reason)] = events.bad
+    assert (index, field) == (1, "a")
+    assert "numbers" in reason
+    with pytest.raises(ValueError, match="'y'"):
+        decode(CSVDecoder(reader, Fields(label="y")), b"a,b")
+    with pytest.raises(ValueError, match="'a'"):
+        decode(CSVDecoder(reader, Fields(label=None)), b"a,a")
+    with pytest.raises(ValueError, match="delimiter"):
+        CSVDecoder(reader, delimiter=";;")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@EXAMPLES
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=30),
+            st.text("01.5e-+:| \t'\"#qid,ab\n\0é", max_size=40).map(str.encode),
+        ),
+        max_size=6,
+    )
+)
+def test_any_bytes(kind: str, records: list[bytes]) -> None:
+    reader = sl.Names()
+    decoder = decoder_of(kind, reader, Fields(label=None), columns=["a", "b"])
+    events = decode(decoder, *records, None)
+    assert len(events) + len(events.bad) + events.blank + events.tombstones == len(records) + 1
+    assert np.isfinite(events.values).all()
+    for i in range(len(events)):
+        row = events.row_of(i)
+        assert len(dict(row)) == len(row)
+    for _, _, reason in events.bad:
+        assert reason
+
+
+def test_formats_by_name() -> None:
+    with pytest.raises(ValueError, match="svmlight"):
+        decoder_of("xml", sl.Names())
+    with pytest.raises(ValueError, match="cannot be imported"):
+        decoder_of("nowhere:f", sl.Names())
+    with pytest.raises(ValueError, match="no function"):
+        decoder_of("math:pi", sl.Names())
+    made = decoder_of("streamlearn.stream.json:JSONDecoder", sl.Names())
+    assert type(made) is FORMATS["json"]
+
+
+def test_what_a_users_function_does_wrong_is_bad() -> None:
+    outcomes: list[Any] = [{"a": 1.0}, None, [1], {"a": math.nan}, {"b": object()}, KeyError("x")]
+
+    def function(record: bytes) -> Any:
+        outcome = outcomes[int(record)]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    reader = sl.Names()
+    events = decode(CustomDecoder(function, reader), *(b"%d" % i for i in range(6)))
+    assert [i for i, _, _ in events.bad] == [2, 3, 4, 5]
+    assert (len(events), events.blank) == (1, 1)
+    assert events.bad[-1][2] == "KeyError: 'x'"
