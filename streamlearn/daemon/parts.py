@@ -17,7 +17,7 @@ from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.predictions import Predictions
 from streamlearn.daemon.until import parsed
 from streamlearn.daemon.watchdog import Watchdog
-from streamlearn.stream import Clicks, Decoder, JSONDecoder, Synthetic
+from streamlearn.stream import Clicks, Files, StandardInput, Synthetic, decoder_of
 from streamlearn.stream.sink import FileSink
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.observer import Observer
     from streamlearn.features import Reader
-    from streamlearn.stream import Partition, Source
+    from streamlearn.stream import Decoder, Partition, Source
     from streamlearn.stream.sink import Sink
-
-DECODERS: dict[str, type[Decoder]] = {"json": JSONDecoder}
 
 
 def loop(
@@ -114,27 +112,15 @@ def reading(settings: config.Config) -> dict[str, str]:
 
 def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = ()) -> Decoder:
     """What makes events of the source's records."""
-    kind, fields = settings.format.kind, config.fields(settings.format)
-    if ":" in kind:
-        made = named(kind)(shared, fields, learners)
-        if not isinstance(made, Decoder):
-            raise ValueError(f"format.kind: {kind} gives {made!r}, which is no streamlearn Decoder")
-        return made
-    if kind not in DECODERS:
-        raise ValueError(f"format.kind: {kind} is not there yet; use {', '.join(DECODERS)}")
-    return DECODERS[kind](shared, fields, learners)
-
-
-def named(path: str) -> Any:
-    """What module:callable stands for."""
-    module, _, name = path.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"format.kind: {path} cannot be imported: {error}") from error
-    return found
+    table = settings.format
+    return decoder_of(
+        table.kind,
+        shared,
+        config.fields(table),
+        learners,
+        delimiter=table.delimiter,
+        columns=table.columns,
+    )
 
 
 def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
@@ -158,7 +144,9 @@ def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
         half = None if settings.events is None or not settings.drift else settings.events // 2
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
-    raise ValueError(f"no source of kind {type(settings).__name__} is there yet")
+    if isinstance(settings, config.FileSource):
+        return Files(settings.paths, follow=settings.follow, batch=settings.batch)
+    return StandardInput(batch=settings.batch)
 
 
 def kafka() -> Any:
