@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import streamlearn
-from streamlearn.cli import check, completion, demo, inspect, models, predict, run, train
+from streamlearn.cli import check, completion, demo, evaluate, inspect, models, predict, run, train
 from streamlearn.cli.parsing import Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
 
@@ -22,6 +22,7 @@ COMMANDS: dict[str, Command] = {
     "check": check,
     "train": train,
     "predict": predict,
+    "evaluate": evaluate,
     "inspect": inspect,
     "models": models,
     "completion": completion,

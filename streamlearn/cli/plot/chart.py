@@ -15,6 +15,7 @@ COLOURS = (
     *("#1f5fa8", "#d4622a", "#2b8a4b", "#a8324a", "#6b4fa0"),
     *("#8a6d1b", "#c2519b", "#4a4a4a", "#1c8c9c", "#7fa02b"),
 )
+WIDE = 50.0  # where the highest is so many times the lowest, the axis is logarithmic
 INK, FAINT = "#333333", "#dddddd"
 
 
@@ -103,16 +104,18 @@ def panel_shapes(panel: Panel, top: float, colours: dict[str, str]) -> Iterator[
         yield Text(left, (upper + lower) / 2, "nothing to show")
         return
     first, last = math.log10(max(min(xs), 1.0)), math.log10(max(*xs, 10.0))
-    bottom, height = limits(min(ys), max(ys))
+    logarithmic = min(ys) > 0.0 and max(ys) > WIDE * min(ys)
+    bottom, height = limits(*((math.log10(y) if logarithmic else y) for y in (min(ys), max(ys))))
 
     def across(x: float) -> float:
         place = (math.log10(max(x, 1.0)) - first) / max(last - first, 1e-9)
         return left + place * (right - left)
 
     def up(y: float) -> float:
-        return lower - (y - bottom) / (height - bottom) * (lower - upper)
+        place = math.log10(y) if logarithmic else y
+        return lower - (place - bottom) / (height - bottom) * (lower - upper)
 
-    for y in ticks(bottom, height):
+    for y in powers(bottom, height) if logarithmic else ticks(bottom, height):
         yield Line([(left, up(y)), (right, up(y))], FAINT)
         yield Text(left - 8, up(y) + 4, short(y), "end", 11)
     for power in range(math.ceil(first), math.floor(last) + 1):
@@ -148,7 +151,7 @@ def finite(curve: Curve) -> Curve:
 
 def limits(low: float, high: float) -> tuple[float, float]:
     """The ends of an axis: a little more than what it shows, 0 where that is near."""
-    if low > 0.0 and low < 0.35 * high:
+    if 0.0 < low < 0.35 * high:
         low = 0.0
     space = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     return (low if low == 0.0 else low - space), high + space
@@ -166,6 +169,22 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     first = math.ceil(low / step)
     count = math.floor(high / step) - first + 1
     return [round((first + i) * step, 12) for i in range(count)]
+
+
+def powers(low: float, high: float) -> list[float]:
+    """Round numbers between two powers of 10: those and, where there are few, 2 and 5 times them.
+
+    >>> powers(-1.1, 1.2)
+    [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+    """
+    factors = (1.0, 2.0, 5.0) if high - low < 3.0 else (1.0,)
+    step = max(1, math.ceil((high - low) / 8.0))
+    found = [
+        factor * 10.0**power
+        for power in range(math.floor(low), math.ceil(high) + 1, step)
+        for factor in factors
+    ]
+    return [y for y in found if low <= math.log10(y) <= high]
 
 
 def short(value: float) -> str:

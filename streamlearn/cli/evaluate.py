@@ -1,0 +1,239 @@
+"""`streamlearn evaluate`: learners on the same files, beside the best model in hindsight."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn import regret
+from streamlearn.calls import known, nearest, parse, split
+from streamlearn.cli import inputs, plot
+from streamlearn.cli.curve import Curve
+from streamlearn.cli.learning import Pass
+from streamlearn.cli.lines import Lines
+from streamlearn.cli.parsing import json_option, whole
+from streamlearn.cli.progress import Bar
+from streamlearn.cli.tables import show, show_json
+from streamlearn.daemon import config, parts
+from streamlearn.losses.loss import AnyLoss
+from streamlearn.penalties import Penalty
+from streamlearn.rules import Rule
+
+if TYPE_CHECKING:
+    import argparse
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.cli.saved import Model
+    from streamlearn.engine.events import Events
+    from streamlearn.features import Reader
+
+HELP = "compare learners on files: curves of loss, regret and non-zeros against the hindsight"
+EXAMPLES = """\
+  streamlearn evaluate clicks.jsonl --label clicked --learners "default,PegasosClassifier(l2=1e-3)"
+  streamlearn evaluate a9a.svm --learners "DualAveraging(gamma=5.0),AdaGrad" --penalty "L1(1e-4)"
+  streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --html a9a.html
+"""
+FIRST = 1000  # events before the first point of a curve
+SHARE = 0.2  # of the time for the last hindsight, for each before it
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare files, format, learners and outputs."""
+    inputs.format_arguments(parser)
+    inputs.feature_arguments(parser)
+    parser.add_argument(
+        "--learners",
+        metavar="A,B,C",
+        default="default",
+        help="presets or rules, as calls; default is the default mixture",
+    )
+    parser.add_argument("--loss", metavar="CALL", help="of the learners that are rules")
+    parser.add_argument("--penalty", metavar="CALL", help="of the learners that are rules")
+    parser.add_argument("--regression", action="store_true", help="labels are numbers, no classes")
+    parser.add_argument(
+        "--memory",
+        metavar="N",
+        type=whole,
+        default=1_000_000,
+        help="events kept for the hindsight; with more of them the regret is an estimate (1000000)",
+    )
+    parser.add_argument(
+        "--seconds",
+        metavar="S",
+        type=float,
+        default=5.0,
+        help="for the last hindsight of each learner (5)",
+    )
+    parser.add_argument("--png", metavar="FILE", help="draw the curves to this file")
+    parser.add_argument("--html", metavar="FILE", help="write a page with curves and table")
+    json_option(parser)
+
+
+@dataclass
+class Entry:
+    """A learner that takes part, and its curve."""
+
+    name: str
+    model: Model
+    tracker: regret.Tracker
+    loss: Curve = field(default_factory=Curve)
+    measures: dict[str, Curve] = field(default_factory=dict)
+    points: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def learn(self, events: Events) -> None:
+        """Learn a batch, and remember how well it was predicted."""
+        begun = time.perf_counter()
+        values = {name: np.empty(len(events)) for name in ("loss", *self.measures)}
+        self.model.progressive_events(events, values)
+        self.seconds += time.perf_counter() - begun
+        for name, curve in (("loss", self.loss), *self.measures.items()):
+            for _ in curve.add(values[name], events.weights):
+                pass
+
+    def mark(self, seconds: float) -> None:
+        """A point of the curve, here."""
+        report = self.tracker.report(seconds)
+        self.points.append(
+            {
+                "events": report.events,
+                "loss": self.loss.end().loss,
+                **{name.replace("_", " "): c.end().loss for name, c in self.measures.items()},
+                "regret": report.regret,
+                "regret low": report.regret_low,
+                "regret high": report.regret_high,
+                "certified": report.certified,
+                "bound": report.bound,
+                "non-zeros": self.model.nonzero,
+                "hindsight's non-zeros": report.comparator_nonzero,
+                "why no regret": report.why_no_comparator,
+            }
+        )
+
+
+def run(options: Options) -> int:
+    """Compare, and show the curves."""
+    settings = inputs.settings(options, [])
+    shared = config.reader(settings.features, settings.format)
+    entries = [entry(name, model, shared, options) for name, model in named(options).items()]
+    decoder = parts.decoder(settings, shared, [one.model for one in entries])
+    source = Lines(options.files)
+    with Bar("evaluating", quiet=options.json) as bar:
+        batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
+        try:
+            for events in batches:
+                for one in entries:
+                    one.learn(events)
+                    if batches.at_point:
+                        one.mark(SHARE * options.seconds)
+        finally:
+            source.close()
+        for one in entries:
+            if not one.points or one.points[-1]["events"] < one.loss.events:
+                one.mark(options.seconds)
+            one.tracker.close()
+    present(entries, options)
+    for line in batches.named:
+        sys.stderr.write(f"bad: {line}\n")
+    return 0
+
+
+def named(options: Options) -> dict[str, Model]:
+    """The learners by what they were called."""
+    kind = config.KINDS["regression" if options.regression else "classification"]
+    given: dict[str, Any] = {
+        name: parse(text, family)
+        for name, text, family in (
+            ("loss", options.loss, AnyLoss),
+            ("penalty", options.penalty, Penalty),
+        )
+        if text is not None
+    }
+    found: dict[str, Model] = {}
+    for text in split(options.learners):
+        name = text.partition("(")[0].strip()
+        if text in found:
+            raise ValueError(f"--learners: {text} is there twice")
+        if text == "default":
+            found[text] = kind()
+        elif name in known(Rule):
+            found[text] = kind(parse(text, Rule), **given)
+        elif name not in known():
+            hint = nearest(name, ["default", *known(Rule), *known(kind)])
+            raise ValueError(f"--learners: {name} is not known; {hint}")
+        else:
+            found[text] = parse(text, kind)
+    if not found:
+        raise ValueError("--learners: name at least one")
+    return found
+
+
+def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
+    """A learner, ready to take part."""
+    model.share_features(shared)
+    tracker = regret.Tracker(model, memory=options.memory, seed=0)
+    others = {measure: Curve() for measure in model.measured if measure != "loss"}
+    return Entry(name, model, tracker, measures=others)
+
+
+def present(entries: list[Entry], options: Options) -> None:
+    """Show the table, and write the files that were asked for."""
+    rows = [row(one) for one in entries]
+    curves = {one.name: one.points for one in entries}
+    events = max(one.loss.events for one in entries)
+    title = f"{', '.join(options.files)}: {events:,} events"
+    drawing = plot.draw(title, panels(entries))
+    if options.png is not None:
+        Path(options.png).write_bytes(plot.png(drawing))
+    if options.html is not None:
+        text = (
+            "Losses are progressive: of each event before it was learnt. Regret is the progressive "
+            "objective minus that of the best fixed model in hindsight."
+        )
+        Path(options.html).write_text(plot.page(title, drawing, rows, text), encoding="utf-8")
+    if options.json:
+        show_json({"events": events, "learners": rows, "curves": curves})
+        return
+    show(rows)
+    for one in entries:
+        reason = one.points[-1]["why no regret"] if one.points else None
+        if reason is not None:
+            sys.stdout.write(f"{one.name} has no regret: {reason}\n")
+    for path in (options.png, options.html):
+        if path is not None:
+            sys.stdout.write(f"written: {path}\n")
+
+
+def row(one: Entry) -> dict[str, Any]:
+    """Where a learner is at the end."""
+    hidden = {"events", "certified", "why no regret", "regret", "hindsight's non-zeros"}
+    last = one.points[-1] if one.points else {}
+    found = {"learner": one.name, **{k: v for k, v in last.items() if k not in hidden}}
+    return {**found, "us/event": 1e6 * one.seconds / max(one.loss.events, 1)}
+
+
+def panels(entries: list[Entry]) -> list[plot.Panel]:
+    """The curves of loss, regret and non-zeros."""
+
+    def curves(key: str, low: str | None = None, high: str | None = None) -> list[plot.Curve]:
+        found = []
+        for one in entries:
+            x = [point["events"] for point in one.points]
+            columns = [
+                [float("nan") if point[name] is None else point[name] for point in one.points]
+                for name in (key, low, high)
+                if name is not None
+            ]
+            found.append(plot.Curve(one.name, x, *columns))
+        return found
+
+    return [
+        plot.Panel("progressive loss", curves("loss")),
+        plot.Panel("regret, with its bracket", curves("regret", "regret low", "regret high")),
+        plot.Panel("weights that are not 0", curves("non-zeros")),
+    ]

@@ -1,0 +1,117 @@
+"""evaluate: losses are the library's, the regret is the tracker's, and the files can be opened."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.cli import main
+from streamlearn.stream import Clicks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+N = 1500
+LEARNERS = "default,PegasosClassifier(l2=0.1),AdaGradDualAveraging(0.3)"
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> str:
+    path = tmp_path / "clicks.jsonl"
+    path.write_bytes(b"\n".join(Clicks("clicks", 2).values(0, N)))
+    return str(path)
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["evaluate", *arguments, "--seconds", "1", "--json"]) == 0
+    facts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return facts
+
+
+def test_learners_are_compared(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--label", "clicked", "--learners", LEARNERS, "--penalty", "L1(1e-3)"]
+    facts = evaluated(capsys, clicks, *given)
+    assert facts["events"] == N
+    assert [row["learner"] for row in facts["learners"]] == LEARNERS.split(",")
+    models = [
+        sl.LinearClassifier(),
+        sl.PegasosClassifier(l2=0.1),
+        sl.LinearClassifier(sl.rules.AdaGradDualAveraging(0.3), penalty=sl.penalties.L1(1e-3)),
+    ]
+    for row, model in zip(facts["learners"], models, strict=True):
+        losses = []
+        for line in Clicks("clicks", 2).values(0, N):
+            event = msgspec.json.decode(line)
+            y = event.pop("clicked")
+            losses.append(model._loss.value(model.score_one(event), 1.0 if y else -1.0))
+            model.learn_one(event, y)
+        assert row["loss"] == pytest.approx(np.mean(losses))
+        assert row["non-zeros"] == model.nonzero
+        assert row["regret low"] <= row["regret high"]
+        points = facts["curves"][row["learner"]]
+        assert [point["events"] for point in points] == [1000, N]
+        assert points[0]["loss"] == pytest.approx(np.mean(losses[:1000]))
+        assert all(point["certified"] for point in points)
+    # strongly convex, so it is solved: the bracket is tight, and the bound is above it
+    pegasos = facts["learners"][1]
+    assert pegasos["regret high"] - pegasos["regret low"] < 0.01 * N
+    assert pegasos["regret low"] <= pegasos["bound"]
+
+
+def test_pictures_and_pages(
+    clicks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    png, html = tmp_path / "a.png", tmp_path / "a.html"
+    files = ["--png", str(png), "--html", str(html)]
+    assert main(["evaluate", clicks, "--label", "clicked", "--seconds", "0.1", *files]) == 0
+    out = capsys.readouterr().out
+    assert "default" in out
+    assert f"written: {png}" in out
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in html.read_text()
+    assert "default" in html.read_text()
+
+
+def test_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n".join(Clicks("spending", 2).values(0, 300)))
+    given = ["--label", "spent", "--regression", "--learners", "default,Pegasos"]
+    facts = evaluated(capsys, str(path), *given, "--penalty", "L2(0.1)")
+    assert len(facts["learners"]) == 2
+    assert facts["learners"][0]["squared"] == pytest.approx(2.0 * facts["learners"][0]["loss"])
+
+
+@pytest.mark.parametrize(
+    ("learners", "said"),
+    [
+        ("Pegaso", "did you mean Pegasos?"),
+        ("Pegasos", "use L2(strength > 0)"),
+        ("default,default", "there twice"),
+        (" , ", "at least one"),
+        ("LinearRegressor()", "LinearRegressor"),
+        ("L1(1)", "a penalty"),
+    ],
+)
+def test_learners_that_are_none(
+    learners: str, said: str, clicks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", clicks, "--label", "clicked", "--learners", learners]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n", b'{"clicked":true}\n'])
+def test_files_with_little_in_them(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data)
+    png = str(tmp_path / "a.png")
+    assert main(["evaluate", str(path), "--label", "clicked", "--png", png]) == 0
+    assert "default" in capsys.readouterr().out
