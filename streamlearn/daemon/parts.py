@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.daemon import audit, config
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.kafka import Connection, KafkaSource, Security
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.ownership import Ownership
@@ -126,7 +127,7 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
 def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
     """Where records come from."""
     if isinstance(settings, config.KafkaSource):
-        given: Source = kafka().KafkaSource(
+        return KafkaSource(
             connection(settings),
             topics=settings.topics,
             pattern=settings.pattern,
@@ -139,7 +140,6 @@ def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
             reset_offsets=reset_offsets,
             batch=settings.batch,
         )
-        return given
     if isinstance(settings, config.SyntheticSource):
         half = None if settings.events is None or not settings.drift else settings.events // 2
         stream = Clicks(settings.stream, settings.seed, half)
@@ -149,18 +149,13 @@ def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
     return StandardInput(batch=settings.batch)
 
 
-def kafka() -> Any:
-    """Kafka's part of the daemon, loaded by who needs it."""
-    return importlib.import_module("streamlearn.daemon.kafka")
-
-
-def connection(settings: config.KafkaSource) -> Any:
+def connection(settings: config.KafkaSource) -> Connection:
     """How to reach the brokers."""
     given = settings.security
-    return kafka().Connection(
+    return Connection(
         bootstrap=settings.bootstrap,
         client=settings.client,
-        security=kafka().Security(
+        security=Security(
             protocol=given.protocol or "",
             mechanism=given.mechanism,
             username=given.username,
