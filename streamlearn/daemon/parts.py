@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon import audit, config
+from streamlearn.daemon import audit, config, watching
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.kafka import Connection, KafkaSource, Security
@@ -59,7 +59,7 @@ def loop(
         log,
         predictions=None if published is None else Predictions(published),
         predictor=settings.predictions.learner or settings.learners[0].name,
-        observers=[*audit.wanted(), *observers],
+        observers=[*audit.wanted(), *watching.wanted(settings, log), *observers],
     )
     kept = settings.checkpoint
     return Loop(

@@ -265,6 +265,10 @@ class Telemetry(Table, frozen=True):
     port: Annotated[int, about("the port; 0 takes a free one", ge=0, le=65_535)] = 9464
     page: Annotated[bool, about("whether to serve the live page")] = True
     token: Annotated[Secret | None, about("what readers must show, if given")] = None
+    protect_metrics: Annotated[bool, about("whether /metrics asks for the token too")] = False
+    show_events: Annotated[
+        bool, about("whether the page shows what bad events hold, which may be private")
+    ] = False
 
 
 class Log(Table, frozen=True):

@@ -1,0 +1,398 @@
+"""Tells the telemetry what happens: the only place where the daemon and its metrics meet.
+
+What is counted is counted once a batch. What costs a look at all weights is looked at between two
+batches, so that it is consistent, at most once a second, and less often where it takes long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.daemon.config import plan
+from streamlearn.daemon.observer import Observer
+from streamlearn.daemon.weights import Look
+from streamlearn.rules import Mixture
+from streamlearn.telemetry import Access, Bad, Board, Health, History, LastMinutes, Routes, Server
+from streamlearn.telemetry.quality import Recent, calibration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from streamlearn.daemon import config
+    from streamlearn.daemon.checkpoint import Failed, Written
+    from streamlearn.daemon.learners import Learner, Learners, Outcome
+    from streamlearn.daemon.log import Log
+    from streamlearn.daemon.observer import Batch, Status
+    from streamlearn.stream import Partition
+
+WINDOW = 10_000  # events, for the area under the ROC curve and calibration
+LOOK_SECONDS = 1.0
+MOST_PLACES = 50  # partitions with series of their own; the others are added up
+OTHERS = ("other", "other")
+PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
+# what a learner is measured by, and what the metrics over its life and of late are called
+MEASURES = {
+    "loss": ("progressive_loss", "window_loss"),
+    "error": ("error_ratio", "window_error_ratio"),
+    "absolute": ("absolute_error", "window_absolute_error"),
+}
+QUICK = {"loss": "progressive_loss", "recent": "window_loss"}
+# curves of what is looked at once a second: a point between two looks has none
+SLOW = {
+    "nonzero": "nonzero_weights",
+    "regret": "regret",
+    "low": "regret_low",
+    "high": "regret_high",
+    "bound": "regret_bound",
+}
+
+
+def wanted(settings: config.Config, log: Log) -> list[Observer]:
+    """What watches the daemon, if the configuration wants it."""
+    return [Watching(settings, log)] if settings.telemetry.enabled else []
+
+
+class Watching(Observer):
+    """Keeps the board, the curves and the health, and serves them."""
+
+    name = "telemetry"
+
+    def __init__(
+        self, settings: config.Config, log: Log, clock: Callable[[], float] = time.time
+    ) -> None:
+        given = settings.telemetry
+        self.log = log
+        self.clock = clock
+        self.shows_events = given.show_events
+        self.board = Board()
+        self.history = History()
+        self.recent = LastMinutes()
+        self.health = Health(settings.run.watchdog_seconds / 2.0)
+        access = Access(
+            None if given.token is None else given.token.reveal(),
+            metrics=given.protect_metrics,
+            page=given.page,
+            local=loopback(given.host),
+        )
+        routes = Routes(self.board, self.history, self.recent, self.health, access)
+        self.server = Server(given.host, given.port, routes.answer)
+        self.serving: bool | None = None  # None: not yet tried
+        self.learners: Learners | None = None
+        self.quality: dict[str, Recent] = {}
+        self.places: dict[Partition, tuple[str, str]] = {}
+        self.seen = 0  # events over the model's life
+        self._before = (0, clock())  # events and time of the look before
+        self._looked = 0.0
+        self._fresh = False  # whether there was a look since the last point of the curves
+        self._look = Look(self.board, clock)
+        self._describe(settings)
+
+    def _describe(self, settings: config.Config) -> None:
+        """What does not change any more."""
+        board, text = self.board, plan.text(settings)
+        about = board.about
+        about.config, about.started, about.window = text, self.clock(), WINDOW
+        about.source = str(type(settings.source).__struct_config__.tag)
+        about.learners = [learner.name for learner in settings.learners]
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        kinds = (about.source, settings.format.kind, settings.features.kind, digest)
+        board.set("config_info", 1, *kinds)
+        board.set("build_info", 1, release(), platform.python_version())
+        board.set("start_timestamp_seconds", about.started)
+        self.described = {learner.name: described(learner) for learner in settings.learners}
+
+    # -- told by the loop -------------------------------------------------------------------------
+
+    def on_state(self, status: Status) -> None:
+        """Serve from the first state on: a standby has its metrics too."""
+        board = self.board
+        self.health.beat()
+        board.about.state, board.about.reason = status.state, status.reason
+        board.set("active", float(status.state == "active"))
+        board.set("standby", float(status.state == "standby"))
+        board.set("epoch", status.epoch)
+        board.set("restarts", status.restarts)
+        if self.serving is None:
+            self._serve()
+
+    def _serve(self) -> None:
+        server = self.server
+        try:
+            server.start()
+        except (OSError, OverflowError) as error:
+            self.serving = False
+            self.log.error(  # noqa: TRY400 - our own log
+                "no metrics and no live page: their address cannot be had; the learning goes on",
+                host=server.host, port=server.port, error=str(error),
+                remedy="set telemetry.host and telemetry.port",
+            )  # fmt: skip
+            return
+        self.serving = True
+        host = f"[{server.host}]" if ":" in server.host else server.host
+        self.log.info("telemetry", page=f"http://{host}:{server.port}/")
+
+    def on_start(self, learners: Learners, status: Status) -> None:
+        """From now on there are learners to look at."""
+        self.learners = learners
+        for learner in learners:
+            for name in ("events_predicted_total", "events_learnt_total"):
+                self.board.add(name, 0, learner.name)
+            self.board.set("learnt_events", learner.learnt, learner.name)
+            loss = repr(learner.model._loss)  # noqa: SLF001 - one of us
+            self.board.set("learner_info", 1, learner.name, self.described[learner.name], loss, "")
+            if "error" in learner.progress:
+                self.quality[learner.name] = Recent(WINDOW)
+        self.on_state(status)
+        self._before = (self.seen, self.clock())
+        self.look(status)
+
+    def on_poll(self, seconds: float, records: int) -> None:  # noqa: ARG002 - counted by batch
+        """The source has answered."""
+        self.health.polled = True
+        self.health.beat()
+        self.board.observe("poll", seconds)
+
+    def on_batch(self, batch: Batch) -> None:
+        """Count it."""
+        board, events, records = self.board, batch.events, batch.records
+        where = records.partition
+        self.health.beat()
+        self.seen += len(events)
+        board.add("events_polled_total", len(records.offsets), *self.place(where))
+        board.add("polled_bytes_total", size(records.values), where.topic)
+        for name, outcome in batch.outcomes.items():
+            n = int(np.count_nonzero(outcome.learnt))
+            board.add("events_predicted_total", len(events), name)
+            board.add("events_learnt_total", n, name)
+            board.set("learnt_events", outcome.before + n, name)
+            if name in self.quality:
+                self._judge(self.quality[name], outcome)
+        unlabelled = len(events) - int(np.count_nonzero(events.learnt_weights()))
+        if unlabelled:
+            board.add("events_unlabelled_total", unlabelled)
+        if events.tombstones:
+            board.add("events_deleted_total", events.tombstones)
+        if events.bad:
+            self._refused(batch)
+        for stage, seconds in batch.seconds.items():
+            board.observe(stage, seconds)
+        board.set("last_batch_timestamp_seconds", self.clock())
+        if self.history.due(self.seen):
+            self._measure()
+            fresh, self._fresh = self._fresh, False
+            self.history.add(self.seen, self.clock(), self._curves(slow=fresh))
+
+    def on_tick(self, status: Status) -> None:
+        """Look around, once a second."""
+        self.health.beat()
+        now = self.clock()
+        if not 0.0 <= now - self._looked < LOOK_SECONDS:  # a clock may be set back
+            self._looked = now
+            self.look(status)
+
+    def on_checkpoint(self, result: Written | Failed) -> None:
+        """How the last one went."""
+        if hasattr(result, "error"):
+            self.board.add("checkpoint_failures_total", 1)
+            return
+        self.board.set("checkpoint_timestamp_seconds", self.clock())
+        self.board.set("checkpoint_bytes", result.bytes)
+        self.board.set("checkpoint_duration_seconds", result.seconds)
+
+    def on_end(self) -> None:
+        """Serve no more."""
+        self.server.stop()
+
+    def state(self) -> Any:
+        """The curves, and how many events they span."""
+        return {"history": self.history.state(), "seen": self.seen}
+
+    def restore(self, state: Any) -> None:
+        """Go on from there."""
+        self.history.restore(state["history"])
+        self.seen = int(state["seen"])
+
+    # -- a batch ----------------------------------------------------------------------------------
+
+    def place(self, where: Partition) -> tuple[str, str]:
+        """The labels of a partition: its own, or those of all that are too many."""
+        if where not in self.places:
+            own = len(self.places) < MOST_PLACES
+            self.places[where] = (where.topic, str(where.number)) if own else OTHERS
+        return self.places[where]
+
+    @staticmethod
+    def _judge(quality: Recent, outcome: Outcome) -> None:
+        """Remember scores and labels, of learners that tell two classes apart."""
+        scores = outcome.scores
+        if scores.ndim > 1 and scores.shape[1] > 1:
+            return
+        # the label is the one predicted, by the score's sign, unless that was an error
+        flat, wrong = scores.reshape(-1), outcome.measures["error"]
+        if not outcome.learnt.all():
+            flat, wrong = flat[outcome.learnt], wrong[outcome.learnt]
+        quality.add(flat, (flat > 0.0) != (wrong > 0.0))
+
+    def _refused(self, batch: Batch) -> None:
+        """Count and remember records that could not be read."""
+        records, now = batch.records, self.clock()
+        where = records.partition
+        for i, field, reason in batch.events.bad:
+            kind = kind_of(field, reason)
+            self.board.add("events_bad_total", 1, kind)
+            value = records.values[i] if self.shows_events else None
+            self.board.bad.append(
+                Bad(
+                    now,
+                    where.topic,
+                    where.number,
+                    records.offsets[i],
+                    kind,
+                    None if field is None else str(field)[:PAYLOAD],
+                    reason[:1000] if self.shows_events else None,
+                    None if value is None else value[:PAYLOAD].decode(errors="replace"),
+                )
+            )
+
+    # -- looking around ---------------------------------------------------------------------------
+
+    def look(self, status: Status) -> None:
+        """All that is not counted by batch."""
+        self._flow(status)
+        if self.learners is None:
+            return
+        self._measure()
+        for learner in self.learners:
+            self._inspect(learner)
+            if learner.name in self.quality:
+                self._rate(learner, self.quality[learner.name])
+        self._look.due(self.learners)
+        choice = self.learners.choice
+        if choice is not None:
+            for name in choice.names:
+                self.board.set("best", float(name == choice.name), name)
+        lag = [waiting for waiting in status.lag.values() if waiting is not None]
+        curves = {"rate": self.board.about.rate, "lag": float(sum(lag)) if lag else None}
+        self.recent.add(self.clock(), {**curves, **self._curves(slow=True)})
+        self._fresh = True
+
+    def _flow(self, status: Status) -> None:
+        """Lag and positions of the partitions that are held, and how fast events come."""
+        held = status.lag.keys() or status.positions.keys()
+        for gone in self.places.keys() - held if held else ():
+            del self.places[gone]
+        lag: dict[tuple[str, ...], float] = {}
+        offsets: dict[tuple[str, ...], float] = {}
+        for where in held:
+            labels, waiting = self.place(where), status.lag.get(where)
+            if waiting is not None:
+                lag[labels] = lag.get(labels, 0) + waiting
+            if where in status.positions and labels != OTHERS:
+                offsets[labels] = status.positions[where]
+        board, living = self.board, set(self.places.values())
+        board.replace("lag_events", lag)
+        board.replace("position_offset", offsets)
+        board.unknown = sum(
+            waiting is None and where not in status.positions
+            for where, waiting in status.lag.items()
+        )
+        board.keep("events_polled_total", living)
+        board.keep("polled_bytes_total", {(where.topic,) for where in self.places})
+        now = self.clock()
+        events, before = self._before
+        if now > before:
+            board.about.rate = (self.seen - events) / (now - before)
+        self._before = (self.seen, now)
+
+    def _measure(self) -> None:
+        """Progressive losses, and others."""
+        for learner in self.learners or ():
+            for measure, names in MEASURES.items():
+                if measure in learner.progress:
+                    progress = learner.progress[measure]
+                    self.board.set(names[0], progress.mean, learner.name)
+                    self.board.set(names[1], progress.recent, learner.name)
+
+    def _inspect(self, learner: Learner) -> None:
+        """What costs little to know of a model."""
+        board, model, name = self.board, learner.model, learner.name
+        board.set("diverged_events", learner.diverged, name)
+        board.set("steps", model.steps, name)
+        rules = model.rules
+        board.set("step_size", rules[0].step_size if len(rules) == 1 else None, name)
+        if len(rules) == 1 and isinstance(rules[0], Mixture):
+            for member, share in zip(rules[0].members, rules[0].shares, strict=True):
+                board.set("mixture_weight_ratio", share, name, repr(member))
+
+    def _rate(self, learner: Learner, quality: Recent) -> None:
+        """How well its scores separate, and whether probabilities are right."""
+        board, name = self.board, learner.name
+        board.set("window_roc_area_ratio", quality.roc_area(), name)
+        loss = learner.model._loss  # noqa: SLF001 - one of us
+        shares = loss.probability(quality.scores) if loss.has_probability else None
+        ratio, distance = (None, None) if shares is None else calibration(shares, quality.positive)
+        board.set("window_calibration_ratio", ratio, name)
+        board.set("window_calibration_error_ratio", distance, name)
+
+    def _curves(self, *, slow: bool) -> dict[str, float | None]:
+        """A point of every curve, or of those that are quick to look at."""
+        board = self.board
+        points: dict[str, float | None] = {}
+        for name in board.about.learners:
+            for curve, metric in {**QUICK, **(SLOW if slow else {})}.items():
+                value = board.value(metric, name)
+                if value is not None:
+                    points[f"{curve}/{name}"] = value
+        mixtures = board.values("mixture_weight_ratio") if slow else {}
+        for (name, member), share in mixtures.items():
+            points[f"mixture/{name}/{member}"] = share
+        return points
+
+
+def kind_of(field: str | None, reason: str) -> str:
+    """What was wrong with a record, of catalogue.REASONS."""
+    if field is None:
+        return "label" if reason.startswith("label ") else "syntax"
+    roles = ("label", "weight", "id", "time")
+    return next((role for role in roles if reason.startswith(f"field {field!r} ({role})")), "value")
+
+
+def described(learner: config.Learner) -> str:
+    """A learner's model as the configuration has it."""
+    if learner.start is not None:
+        return f"saved: {learner.start}"
+    if learner.model is not None:
+        return learner.model
+    parts = [part for part in (learner.rule, learner.loss, learner.penalty) if part is not None]
+    return " · ".join(parts) or "a mixture that needs no tuning"
+
+
+def size(values: Iterable[bytes | None]) -> int:
+    """Bytes of all values."""
+    try:
+        return sum(map(len, values))  # type: ignore[arg-type] # as there is hardly ever a None
+    except TypeError:
+        return sum(len(value) for value in values if value is not None)
+
+
+def loopback(host: str) -> bool:
+    """Whether an address is heard by this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def release() -> str:
+    """The installed version, if it is installed."""
+    try:
+        return version("streamlearn")
+    except PackageNotFoundError:
+        return "source"

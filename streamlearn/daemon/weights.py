@@ -1,0 +1,96 @@
+"""A look at all weights: how many are not 0, their norm, and the largest by name."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.features import Hashing
+from streamlearn.telemetry import Weight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from streamlearn.daemon.learners import Learners
+    from streamlearn.features import Reader
+    from streamlearn.frames import Array
+    from streamlearn.telemetry import Board
+
+    Marks = NDArray[np.bool_]
+
+TOP = 1000
+LONGEST = 200  # characters of a name
+SECONDS = 1.0
+SHARE = 0.01  # most of the time that may go into looking
+
+
+class Look:
+    """Takes it when it is due; it costs time in the number of weights."""
+
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
+        self.board = board
+        self.clock = clock
+        self._next = 0.0
+
+    def due(self, learners: Learners) -> None:
+        """Look, unless the last time is too near."""
+        now, begun = time.monotonic(), time.thread_time()
+        if now < self._next:
+            return
+        reader = learners.reader
+        used: Marks = np.zeros(0, bool)
+        for learner in learners:
+            weights = learner.model._model.learner.coefficients()  # noqa: SLF001 - one of us
+            self._tell(learner.name, weights, labels(learner.model), reader)
+            if isinstance(reader, Hashing):
+                there = np.any(weights, axis=0).reshape(-1)
+                if len(used) < len(there):
+                    used, there = there, used
+                used[: len(there)] |= there
+        self.board.set("slots", reader.size)
+        if isinstance(reader, Hashing):
+            self.board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
+        took = time.thread_time() - begun
+        self._next = now + max(0.95 * SECONDS, took / SHARE)  # asked for once a second, or so
+
+    def _tell(self, name: str, weights: Array, outputs: list[Any], reader: Reader) -> None:
+        board = self.board
+        board.set("nonzero_weights", int(np.count_nonzero(weights)), name)
+        board.set("weights_norm", float(np.linalg.norm(weights)), name)
+        board.set("weights_timestamp_seconds", self.clock(), name)
+        board.weights[name] = largest(weights, outputs, reader)
+
+
+def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
+    """The largest weights that are not 0, by name; of several outputs each with its label."""
+    flat, n = np.abs(weights.reshape(-1)), weights.shape[1]
+    few = min(TOP, len(flat))
+    if not few:
+        return []
+    places = np.argpartition(flat, len(flat) - few)[-few:]
+    places = places[np.argsort(-flat[places], kind="stable")]
+    found = []
+    for place in places[flat[places] > 0.0].tolist():
+        output, slot = divmod(place, n)
+        if slot >= reader.size:
+            continue
+        name = shown(reader.name_of(slot))
+        if len(weights) > 1:
+            name = f"{name} → {outputs[output] if output < len(outputs) else output}"
+        found.append(Weight(name, float(weights[output, slot])))
+    return found
+
+
+def shown(name: Any) -> str:
+    """A feature's name as text; of an interaction its parts."""
+    whole = " & ".join(map(shown, name)) if isinstance(name, tuple) else str(name)
+    return whole if len(whole) <= LONGEST else whole[:LONGEST] + "…"
+
+
+def labels(model: Any) -> list[Any]:
+    """The labels of a model's outputs."""
+    return list(getattr(model, "_labels", ()))

@@ -1,0 +1,113 @@
+"""Curves of a model's whole life in bounded memory.
+
+A point is taken every `stride` events. When there are too many, every second one is given up, and
+the stride is twice as long from then on: the curve always spans the whole life, evenly.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST = 600  # points; half of them are left after thinning out
+COLUMNS = 400  # series; those of more learners are not drawn
+EVENTS, TIME = "events", "time"
+
+
+def short(value: float | None) -> float | None:
+    """Six digits are enough for a curve; None for what does not exist."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def halved(column: list[Any]) -> list[Any]:
+    """Every second point; the one after it where it has none.
+
+    >>> halved([1, 2, None, 4, 5])
+    [1, 4, 5]
+    """
+    nexts = [*column[1::2], None]
+    pairs = zip(column[::2], nexts, strict=False)
+    return [after if value is None else value for value, after in pairs]
+
+
+class History:
+    """Points of many series, taken at the same events.
+
+    >>> history = History(most=4)
+    >>> for events in range(1, 10):
+    ...     _ = history.due(events) and history.add(events, 0.0, {"loss": 1.0 / events})
+    >>> history.stride, history.columns["events"]
+    (4, [1, 5, 9])
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self.stride = 1
+        self.columns: dict[str, list[Any]] = {EVENTS: [], TIME: []}
+        self._lock = threading.Lock()  # readers are on another thread
+
+    def __len__(self) -> int:
+        return len(self.columns[EVENTS])
+
+    def due(self, events: int) -> bool:
+        """Whether a point should be taken now."""
+        past = self.columns[EVENTS]
+        return not past or events >= past[-1] + self.stride
+
+    def add(self, events: int, time: float, values: Mapping[str, float | None]) -> None:
+        """Take a point."""
+        with self._lock:
+            self._add({EVENTS: events, TIME: round(time, 1)}, values)
+
+    def _add(self, known: Mapping[str, Any], values: Mapping[str, float | None]) -> None:
+        for name in values:
+            if name not in self.columns and len(self.columns) < COLUMNS:
+                self.columns[name] = [None] * len(self)
+        for name, column in self.columns.items():
+            column.append(known[name] if name in known else short(values.get(name)))
+        while len(self) >= self.most:
+            self._thin()
+
+    def _thin(self) -> None:
+        for name in list(self.columns):
+            self.columns[name] = halved(self.columns[name])
+            if all(value is None for value in self.columns[name]):
+                del self.columns[name]  # of a learner that is gone
+        past = self.columns[EVENTS]
+        self.stride = max(2 * self.stride, 2 * (past[-1] - past[0]) // self.most)
+
+    def snapshot(self, after: int = -1, stride: int = 0) -> dict[str, Any]:
+        """The points after so many events for a reader who has those before at this stride."""
+        with self._lock:
+            start = bisect_right(self.columns[EVENTS], after) if stride == self.stride else 0
+            columns = {name: column[start:] for name, column in self.columns.items()}
+            return {"stride": self.stride, "whole": start == 0, "life": columns}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {
+            "stride": self.stride,
+            "columns": {
+                name: np.array(column, dtype=float) for name, column in self.columns.items()
+            },
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        columns = {name: column.tolist() for name, column in state["columns"].items()}
+        if not {EVENTS, TIME} <= columns.keys() or len({len(c) for c in columns.values()}) != 1:
+            raise ValueError("the kept curves are not all of one length")
+        with self._lock:
+            self.stride = max(int(state["stride"]), 1)
+            self.columns = {
+                name: [None if math.isnan(value) else value for value in column]
+                for name, column in columns.items()
+            }
+            self.columns[EVENTS] = [int(value) for value in columns[EVENTS]]

@@ -1,0 +1,68 @@
+"""The board as Prometheus sees it, read when it is scraped: learning pays nothing for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from streamlearn.telemetry.catalogue import BUCKETS, METRICS, PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streamlearn.telemetry.board import Board
+    from streamlearn.telemetry.catalogue import Metric as Entry
+
+
+class BoardCollector(Collector):
+    """Gives the board's numbers to a registry."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics that have a value."""
+        for entry in METRICS.values():
+            family = self.histogram(entry) if entry.kind == "histogram" else self.plain(entry)
+            if family.samples:
+                yield family
+
+    def plain(self, entry: Entry) -> Metric:
+        """A counter or a gauge; an `_info` is a gauge of 1."""
+        kind = CounterMetricFamily if entry.kind == "counter" else GaugeMetricFamily
+        family = kind(PREFIX + entry.name, entry.help, labels=entry.labels)
+        for labels, value in self.board.values(entry.name).items():
+            family.add_metric(labels, value)
+        return family
+
+    def histogram(self, entry: Entry) -> Metric:
+        """Times of batches."""
+        family = HistogramMetricFamily(PREFIX + entry.name, entry.help, labels=entry.labels)
+        edges = [*(str(edge) for edge in BUCKETS), "+Inf"]
+        for labels, (counts, total) in self.board.stages().items():
+            sums = [sum(counts[: i + 1]) for i in range(len(counts))]
+            family.add_metric(labels, list(zip(edges, sums, strict=True)), total)
+        return family
+
+
+class Exposition:
+    """The text that Prometheus scrapes, from a registry of our own."""
+
+    def __init__(self, board: Board) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(BoardCollector(board))
+        ProcessCollector(registry=self.registry)
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        """The exposition and its content type, in the format that is asked for."""
+        encode, kind = choose_encoder(accept)
+        return encode(self.registry), kind

@@ -1,0 +1,123 @@
+// Asks for what is new once a second, and draws it.
+
+const charts = {
+  loss: new Chart($("c-loss"), { label: "Progressive loss", settles: true, log: true, empty: "The curve begins with the first labelled event." }),
+  nonzero: new Chart($("c-nonzero"), { label: "Weights that are not zero", from0: true, empty: "No weights yet." }),
+  regret: new Chart($("c-regret"), { label: "Regret", empty: "Regret is not followed in this run." }),
+  mixture: new Chart($("c-mixture"), { label: "Shares in the mixture", from0: true, empty: "No learner here is a mixture of rules." }),
+  rate: new Chart($("c-rate"), { label: "Events per second", from0: true, empty: "Waiting for events." }),
+  lag: new Chart($("c-lag"), { label: "Events that wait", from0: true, empty: "The source does not know how much is waiting." }),
+};
+let life = {}, stride = 0, recent = [], now = null, recentSpan = false, recentLoss = false, lost = 0;
+const hidden = new Set();
+
+async function ask(path) {
+  const answer = await fetch(path, { signal: AbortSignal.timeout(8000) });
+  if (!answer.ok) throw new Error(answer.status === 401 ? "a token is needed" : `${path}: ${answer.status}`);
+  return answer.json();
+}
+
+async function series() {
+  const past = life.events || [], last = recent.length ? recent[recent.length - 1].time : 0;
+  const found = await ask(`api/series?after=${past.length ? past[past.length - 1] : -1}&stride=${stride}&recent=${Math.floor(last)}`);
+  if (found.whole || !past.length) {
+    life = found.life;
+  } else {
+    const before = past.length, more = found.life.events.length;
+    for (const [name, values] of Object.entries(found.life)) {
+      life[name] = (life[name] || new Array(before).fill(null)).concat(values);
+    }
+    for (const name of Object.keys(life)) if (life[name].length < before + more) life[name] = life[name].concat(new Array(more).fill(null));
+  }
+  stride = found.stride;
+  recent = recent.concat(found.recent.filter((point) => point.time > last)).slice(-300);
+}
+
+const recentColumn = (name) => recent.map((point) => point[name] ?? null);
+
+function draw() {
+  const xs = recentSpan ? recent.map((point) => point.time) : life.events || [];
+  const over = recentSpan ? "time" : "events";
+  const column = (name) => (recentSpan ? recentColumn(name) : life[name]);
+  const of = (kind, more) => now.learners.map((one, index) => ({
+    name: one.name, index, values: column(`${kind}/${one.name}`), ...(more ? more(one.name) : {}),
+  })).filter((one) => !hidden.has(one.name));
+  charts.loss.show(xs, of(recentLoss ? "recent" : "loss"), over);
+  charts.nonzero.show(xs, of("nonzero"), over);
+  charts.regret.show(xs, of("regret", (name) => ({ low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) })), over,
+    now.regret_followed ? "The curve begins when the first comparator is solved." : "");
+  const mixtures = now.learners.filter((one) => Object.keys(one.mixture).length).map((one) => one.name);
+  $("mixture-choice").hidden = mixtures.length < 2;
+  choices($("mixture-of"), mixtures);
+  const mixed = now.learners.find((one) => one.name === $("mixture-of").value);
+  charts.mixture.show(xs, mixed ? Object.keys(mixed.mixture).map((member, index) => ({ name: member, index, values: column(`mixture/${mixed.name}/${member}`) })) : [], over);
+  keyed($("l-mixture"), mixed ? Object.keys(mixed.mixture).map((name, i) => ({ name, i })) : [], (one) => one.name,
+    (one) => element("li", {}, swatch(one.i), one.name), () => {});
+  const times = recent.map((point) => point.time);
+  charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time");
+  charts.lag.show(times, [{ name: "waiting", index: 1, values: recentColumn("lag") }], "time");
+}
+
+async function largest() {
+  const of = $("weights-of").value, text = $("search").value;
+  if (of) weights(await ask(`api/weights?top=100&learner=${encodeURIComponent(of)}&q=${encodeURIComponent(text)}`), text !== "");
+}
+
+function choose(name) {
+  if (!hidden.delete(name)) hidden.add(name);
+  table(now, hidden, choose);
+  draw();
+}
+
+async function round() {
+  try {
+    const config = $("config").textContent === "" ? "?config=1" : "";
+    now = await ask(`api/status${config}`);
+    if (now.config) $("config").textContent = now.config;
+    await series();
+    head(now);
+    tiles(now);
+    table(now, hidden, choose);
+    choices($("weights-of"), now.learners.map((one) => one.name));
+    badEvents(now);
+    partitions(now);
+    draw();
+    await largest();
+    lost = 0;
+    $("notice").hidden = true;
+  } catch (error) {
+    lost += 1;
+    if (lost >= 2) {
+      $("state").className = "state bad";
+      say($("state-text"), "out of reach");
+      say($("notice"), error.message === "a token is needed" ? "A token is needed: load the page again." : "The daemon does not answer. What you see is how it last was; this page goes on asking.");
+      $("notice").hidden = false;
+    }
+  }
+  setTimeout(round, document.hidden ? 5000 : Math.min(1000 * 2 ** Math.max(0, lost - 3), 10000));
+}
+
+function pressed(on, off) {
+  $(on).setAttribute("aria-pressed", "true");
+  $(off).setAttribute("aria-pressed", "false");
+  if (now) draw();
+}
+
+$("span-life").addEventListener("click", () => { recentSpan = false; pressed("span-life", "span-recent"); });
+$("span-recent").addEventListener("click", () => { recentSpan = true; pressed("span-recent", "span-life"); });
+$("loss-mean").addEventListener("click", () => { recentLoss = false; pressed("loss-mean", "loss-recent"); });
+$("loss-recent").addEventListener("click", () => { recentLoss = true; pressed("loss-recent", "loss-mean"); });
+$("mixture-of").addEventListener("change", draw);
+for (const [id, kind] of [["search", "input"], ["weights-of", "change"]]) $(id).addEventListener(kind, () => largest().catch(() => {}));
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const remembered = () => { try { return localStorage.getItem("streamlearn-theme"); } catch { return null; } };
+const paint = () => document.documentElement.classList.toggle("dark", remembered() ? remembered() === "dark" : dark.matches);
+$("theme").addEventListener("click", () => {
+  const to = document.documentElement.classList.contains("dark") ? "light" : "dark";
+  try { localStorage.setItem("streamlearn-theme", to); } catch { /* private windows keep nothing */ }
+  document.documentElement.classList.toggle("dark", to === "dark");
+});
+dark.addEventListener("change", paint);
+paint();
+round();

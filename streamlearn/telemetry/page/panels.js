@@ -1,0 +1,155 @@
+// What is not a curve: tiles, the learners' table, weights, bad events, partitions.
+
+function tile(label, value, note = "", mood = "") {
+  return { label, value, note, mood };
+}
+
+function tiles(now) {
+  const bad = Object.values(now.events_bad_total || {}).reduce((a, b) => a + b, 0);
+  const polled = now.events_polled_total || 0;
+  const lags = now.partitions.map((p) => p.lag).filter(known);
+  const lag = lags.length ? lags.reduce((a, b) => a + b, 0) : null;
+  const life = Math.max(0, ...now.learners.map((one) => one.learnt_events || 0));
+  const saved = now.checkpoint_timestamp_seconds;
+  const failing = now.checkpoint_failures_total > 0;
+  const found = [
+    tile("Events learnt", count(life), "over the model's life"),
+    tile("Events per second", count(now.rate), "now"),
+    tile("Waiting", count(lag), lag === null ? "the end is not known" : known(now.rate) && now.rate > 0 && lag > now.rate ? `${span(lag / now.rate)} at this rate` : "keeps up"),
+    tile("Could not be read", count(bad), bad ? `${share(bad / polled)} since the start` : "none since the start", bad > 0.05 * polled && bad ? "warn" : ""),
+    tile("Last checkpoint", known(saved) ? span(now.time - saved) : "none", known(saved) ? "ago" : failing ? "" : "nothing is kept yet", failing ? "bad" : ""),
+    tile("Features", count(now.slots), now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : "known by name"),
+  ];
+  if (failing) found[4].note += ` ${count(now.checkpoint_failures_total)} failed`;
+  keyed($("tiles"), found, (one) => one.label,
+    (one) => element("div", {}, element("dt", {}, one.label), element("dd"), element("dd", { class: "note" })),
+    (child, one) => {
+      say(child.children[1], one.value);
+      child.children[1].className = one.mood;
+      say(child.children[2], one.note);
+    });
+}
+
+// [heading, what is shown, how, which is best: -1 the lowest, 1 the highest, 0 none]
+const COLUMNS = [
+  ["Loss", (one) => one.progressive_loss, figure, -1],
+  ["Loss of late", (one) => one.window_loss, figure, -1],
+  ["Errors", (one) => one.error_ratio, share, -1],
+  ["Errors of late", (one) => one.window_error_ratio, share, -1],
+  ["Abs. error", (one) => one.absolute_error, figure, -1],
+  ["of late", (one) => one.window_absolute_error, figure, -1],
+  ["ROC area", (one) => one.window_roc_area_ratio, (v) => figure(v, 3), 1],
+  ["Calibration", (one) => one.window_calibration_ratio, (v) => figure(v, 3), 0],
+  ["Regret / event", (one) => one.average_regret, (v) => figure(v, 3), -1],
+  ["Not zero", (one) => one.nonzero_weights, count, 0],
+];
+
+function table(now, hidden, choose) {
+  const learners = now.learners;
+  const columns = COLUMNS.filter(([, value]) => learners.some((one) => known(value(one))));
+  const host = $("table"), shape_ = columns.map((c) => c[0]).join("|");
+  if (host.dataset.shape !== shape_) {
+    host.dataset.shape = shape_;
+    const heads = columns.map(([title]) => element("th", { scope: "col" }, title));
+    host.replaceChildren(element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Learner"), ...heads)), element("tbody"));
+  }
+  keyed(host.tBodies[0], learners.map((one, i) => ({ ...one, i })), (one) => one.name,
+    (one) => {
+      const button = element("button", { type: "button", class: "name" }, swatch(one.i), element("span", {}, one.name));
+      button.addEventListener("click", () => choose(one.name));
+      return element("tr", {}, element("th", { scope: "row" }, button, element("span", { class: "model" }, one.model)),
+        ...columns.map(() => element("td")));
+    },
+    (row, one) => {
+      const button = row.querySelector("button");
+      button.setAttribute("aria-pressed", String(!hidden.has(one.name)));
+      const best = button.querySelector(".best");
+      if (one.best === 1 && !best) button.append(element("span", { class: "best" }, "best"));
+      if (one.best !== 1 && best) best.remove();
+      columns.forEach(([title, value, format, sense], k) => {
+        const cell = row.children[k + 1];
+        say(cell, format(value(one)));
+        // losses are comparable only where they are the same loss, regrets of one comparator
+        const alike = learners.filter((other) => !title.startsWith("Loss") || other.loss_is === one.loss_is)
+          .filter((other) => title !== "Regret / event" || other.comparator === one.comparator);
+        const all = alike.map(value).filter(known);
+        const lead = sense && all.length > 1 && value(one) === (sense < 0 ? Math.min(...all) : Math.max(...all));
+        cell.className = lead ? "lead" : "";
+      });
+    });
+}
+
+function weights(found, searching) {
+  const list = $("weights"), shown = found.weights;
+  const top = Math.max(...shown.map((one) => Math.abs(one.value)), 1e-300);
+  say($("weights-hint"), !found.kept
+    ? "All weights are zero so far."
+    : searching
+      ? `${count(found.matching)} of the ${count(found.kept)} largest match`
+      : `The ${count(shown.length)} largest of ${count(found.kept)}${found.kept === 1000 ? " or more" : ""} that are not zero`);
+  keyed(list, shown, (one) => one.name,
+    (one) => element("li", {}, element("span", { class: "label", title: one.name }, one.name), element("span", { class: "bar", "aria-hidden": "true" }, element("i")), element("span", { class: "value" })),
+    (row, one) => {
+      const bar = row.children[1].firstChild;
+      bar.className = one.value > 0 ? "up" : "down";
+      bar.style.width = `${(50 * Math.abs(one.value)) / top}%`;
+      say(row.children[2], (one.value > 0 ? "+" : "") + figure(one.value, 3));
+    });
+}
+
+function badEvents(now) {
+  const list = $("bad"), events = now.bad_events;
+  const all = Object.entries(now.events_bad_total).filter(([, n]) => n > 0);
+  say($("bad-hint"), all.map(([kind, n]) => `${kind} ${count(n)}`).join(" · "));
+  if (!events.length) {
+    if (!list.querySelector(".fine")) {
+      const tick = shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, shape("circle", { cx: 12, cy: 12, r: 9.5 }), shape("path", { d: "M7.5 12.5l3 3 6-6.5" }));
+      list.replaceChildren(element("li", { class: "fine" }, tick, element("p", {}, "All that came could be read.")));
+    }
+    return;
+  }
+  keyed(list, events, (one) => `${one.topic}:${one.partition}:${one.offset}`,
+    (one) => {
+      const said = one.reason || (one.field === null ? "" : `Field “${one.field}”: `) + now.reasons[one.kind];
+      const row = element("li", {}, element("div", {}, said),
+        element("div", { class: "where" }, `${new Date(one.time * 1000).toLocaleTimeString()} · ${one.topic} · partition ${one.partition} · offset ${one.offset}`));
+      if (one.payload !== null) row.append(element("code", {}, one.payload));
+      return row;
+    }, () => {});
+}
+
+function partitions(now) {
+  const all = now.partitions;
+  $("partitions-card").hidden = all.length < 2;
+  const host = $("partitions");
+  if (!host.tBodies.length) {
+    const heads = ["Topic", "Partition", "Position", "Waiting"].map((text) => element("th", { scope: "col" }, text));
+    host.append(element("thead", {}, element("tr", {}, ...heads)), element("tbody"));
+  }
+  keyed(host.tBodies[0], all, (one) => `${one.topic}:${one.partition}`,
+    (one) => element("tr", {}, element("td", {}, one.topic), element("td", {}, one.partition), element("td"), element("td")),
+    (row, one) => { say(row.children[2], known(one.offset) ? grouped.format(one.offset) : "–"); say(row.children[3], count(one.lag)); });
+}
+
+const STATES = {
+  active: ["good", "learning"], standby: ["warn", "standby"], loading: ["warn", "loading"], starting: ["warn", "starting"],
+  stopping: ["warn", "stopping"], stopped: ["bad", "stopped"],
+};
+
+function head(now) {
+  const [mood, text] = STATES[now.state] || ["warn", now.state];
+  $("state").className = `state ${now.ready || mood !== "good" ? mood : "warn"}`;
+  say($("state-text"), now.ready || now.state !== "active" ? text : now.why);
+  const up = `${now.source} source, up ${span(now.time - now.start_timestamp_seconds)}`;
+  const again = now.restarts > 0 ? `, ${count(now.restarts)} ${now.restarts === 1 ? "restart" : "restarts"}` : "";
+  say($("about"), up + again + (now.epoch > 0 ? `, epoch ${count(now.epoch)}` : ""));
+  say($("version"), `streamlearn ${now.version}`);
+}
+
+function choices(select, names) {
+  if (select.dataset.names === names.join("\n")) return;
+  const chosen = select.value;
+  select.dataset.names = names.join("\n");
+  select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+  if (names.includes(chosen)) select.value = chosen;
+}

@@ -1,0 +1,119 @@
+"""A daemon that is watched, and readers of what it serves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+from streamlearn.daemon import config
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.watching import Watching
+from tests.daemon.streams import MadeUp, made
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from streamlearn.daemon.loop import Loop
+    from streamlearn.stream import Records
+
+HOSTILE = "<script>document.title='hostile'</script><img src=x onerror=alert(1)>"
+
+
+class Endless(MadeUp):
+    """A stream that never ends, with records that mean harm."""
+
+    def ended(self) -> bool:
+        return False
+
+    def poll(self, seconds: float) -> list[Records]:
+        found = super().poll(seconds)
+        for records in found:
+            records.values = [
+                value if i % 50 else self.hostile(i)
+                for i, value in zip(records.offsets, records.values, strict=True)
+            ]
+        threading.Event().wait(0.01)
+        return found
+
+    @staticmethod
+    def hostile(i: int) -> bytes:
+        if i % 100:
+            return json.dumps({HOSTILE: [1], "click": True}).encode()
+        return json.dumps({HOSTILE: 9.0, "click": True}).encode()
+
+
+def settings(text: str = "", telemetry: str = "") -> config.Config:
+    """A configuration for the daemon of `made`."""
+    learners = "".join(f'[[learner]]\nname = "{name}"\n' for name in ("default", "sparse"))
+    source = '[source]\nkind = "synthetic"\n'
+    return config.parse(f"{source}{learners}[telemetry]\nport = 0\n{telemetry}\n{text}")
+
+
+def watched(
+    directory: Path | None, source: Any, given: config.Config | None = None, **policy: Any
+) -> tuple[Loop, Watching]:
+    """A daemon and what watches it, not yet running."""
+    log = Log("json", "error")
+    loop = made(directory, source, log=log, **policy)
+    watching = Watching(settings() if given is None else given, log)
+    loop.pipeline.observers.append(watching)
+    return loop, watching
+
+
+@contextlib.contextmanager
+def running(
+    directory: Path | None = None, source: Any = None, given: config.Config | None = None
+) -> Iterator[tuple[Loop, Watching, str]]:
+    """The same, learning on a thread; and its address."""
+    source = Endless(3, 1_000_000) if source is None else source
+    # without a checkpoint there is nothing to save at the end
+    loop, watching = watched(directory, source, given, until=None)
+    up = threading.Event()
+    start = watching.on_start
+
+    def started(*facts: Any) -> None:
+        start(*facts)
+        up.set()
+
+    setattr(watching, "on_start", started)  # noqa: B010 - a method of this one object
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    try:
+        assert up.wait(20.0)
+        yield loop, watching, f"http://127.0.0.1:{watching.server.port}"
+    finally:
+        loop.stop_wanted.set()
+        thread.join(20.0)
+        assert not thread.is_alive()
+
+
+def ask(address: str, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
+    """Status and body."""
+    try:
+        asked = urllib.request.Request(address, headers=dict(headers or {}))  # noqa: S310 - ours
+        with urllib.request.urlopen(asked, timeout=20) as answer:  # noqa: S310 - ours
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def told(address: str) -> Any:
+    """What is said in JSON, whatever the status."""
+    return json.loads(ask(address)[1])
+
+
+def until(condition: Any, seconds: float = 20.0) -> Any:
+    """Wait until something is so."""
+    waiting = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        found = condition()
+        if found:
+            return found
+        waiting.wait(0.02)
+    raise AssertionError("it did not come to pass")

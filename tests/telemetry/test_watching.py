@@ -1,0 +1,239 @@
+"""What is told of a daemon is what it does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from streamlearn.daemon.observer import Status
+from streamlearn.daemon.watching import MOST_PLACES
+from streamlearn.stream import Partition, Records
+from streamlearn.telemetry import Health
+from streamlearn.telemetry.board import About
+from streamlearn.telemetry.history import History
+from streamlearn.telemetry.metrics import Exposition
+from streamlearn.telemetry.quality import Recent
+from tests.daemon.streams import TOPIC, MadeUp
+from tests.telemetry.running import HOSTILE, ask, running, settings, told, until, watched
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROMTOOL = shutil.which("promtool")
+
+
+def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
+    source = MadeUp(3, 400, garbage=0.1)
+    loop, watching = watched(tmp_path, source)
+    assert loop.run() == 0
+    board, counts = watching.board, loop.pipeline.counts
+    assert sum(board.values("events_polled_total").values()) == counts.records == 1200
+    assert board.value("events_learnt_total", "default") == counts.learnt
+    assert board.value("events_predicted_total", "sparse") == counts.events
+    assert board.value("events_unlabelled_total") == counts.unlabelled > 0
+    assert sum(board.values("events_bad_total").values()) == counts.bad > 0
+    assert board.value("events_deleted_total") == counts.tombstones > 0
+    (learner, _) = loop.pipeline.learners
+    assert board.value("progressive_loss", "default") == learner.progress["loss"].mean
+    looked = board.value("nonzero_weights", "default")
+    assert looked is not None
+    assert looked <= learner.model.nonzero
+    assert board.value("checkpoint_bytes") is not None
+    assert watching.history.columns["events"][-1] <= counts.events
+
+
+def test_the_area_under_the_curve_is_that_of_others() -> None:
+    draw = np.random.default_rng(0)
+    recent = Recent(500)
+    scores, labels = np.zeros(0), np.zeros(0, bool)
+    for n in (3, 700, 0, 130, 499):
+        more = draw.normal(size=n).round(1)  # with ties
+        positive = more + draw.normal(size=n) > 0.5
+        recent.add(more, positive)
+        scores, labels = np.append(scores, more)[-500:], np.append(labels, positive)[-500:]
+        assert recent.roc_area() == pytest.approx(roc_auc_score(labels, scores))
+
+
+def test_what_does_not_exist_is_absent() -> None:
+    loop, watching = watched(None, MadeUp(1, 0))
+    assert loop.run() == 0
+    text = Exposition(watching.board).text("")[0].decode()
+    for name in ("progressive_loss", "regret", "window_roc_area_ratio", "checkpoint_bytes"):
+        assert f"streamlearn_{name}" not in text
+    assert 'streamlearn_events_learnt_total{learner="default"} 0.0' in text
+    assert 'streamlearn_events_bad_total{reason="syntax"} 0.0' in text
+    assert "nan" not in text.lower().replace("nance", "")
+
+
+def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> None:
+    loop, before = watched(tmp_path, MadeUp(3, 200))
+    assert loop.run() == 0
+    loop, after = watched(tmp_path, MadeUp(3, 400, seed=1))
+    assert loop.run() == 0
+    past = before.history.columns
+    assert after.history.columns["events"][: len(past["events"])] == past["events"]
+    assert after.seen == 1200
+    assert after.board.value("learnt_events", "default") == loop.pipeline.counts.learnt
+    now = after.board.value("events_learnt_total", "default")
+    assert now is not None
+    assert now < loop.pipeline.counts.learnt
+    assert after.board.value("restarts") == 1
+
+
+def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
+    history = History()
+    for events in range(0, 3_000_000, 700):
+        if history.due(events):
+            history.add(events, float(events), {"loss/a": 1.0 / (1 + events)})
+        if events == 1_400_000:
+            kept = History()
+            kept.restore(history.state())
+            assert kept.columns == history.columns
+            history = kept
+    past = history.columns["events"]
+    assert past[0] == 0
+    assert past[-1] > 2_900_000
+    assert 200 <= len(past) < history.most
+    steps = np.diff(past)
+    assert steps.max() <= 2.5 * steps.min()
+    part = history.snapshot(past[-3], history.stride)
+    assert part["life"]["events"] == past[-2:]
+    assert not part["whole"]
+    assert history.snapshot(past[-3], history.stride - 1)["whole"]
+
+
+def test_series_of_what_is_gone_are_dropped_and_too_many_added_up() -> None:
+    _, watching = watched(None, MadeUp(1, 0))
+    many = [Partition("t", n) for n in range(MOST_PLACES + 10)]
+    status = Status(positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2))
+    for where in many:
+        watching.board.add("events_polled_total", 1, *watching.place(where))
+    watching.look(status)
+    lag = watching.board.values("lag_events")
+    assert len(lag) == MOST_PLACES + 1
+    assert lag["other", "other"] == 20
+    assert len(watching.board.values("events_polled_total")) == MOST_PLACES + 1
+    watching.look(Status(positions=status.positions, lag={many[3]: 7}))
+    assert watching.board.values("lag_events") == {("t", "3"): 7}
+    assert watching.board.values("position_offset") == {("t", "3"): 5}
+    assert watching.board.values("events_polled_total") == {("t", "3"): 1}
+
+
+def test_health_says_why() -> None:
+    now = [0.0]
+    health = Health(10.0, clock=lambda: now[0])
+    about = About(state="active")
+    assert health.ready(about, 0) == (False, "the source has not answered the first poll")
+    health.beat()
+    health.polled = True
+    assert health.ready(about, 1) == (False, "1 partitions have no position yet")
+    assert health.ready(about, 0) == (True, "learning")
+    now[0] = 11.0
+    assert health.alive() == (False, "the loop is silent for 11 s")
+    assert not health.ready(about, 0)[0]
+    assert health.alive("loading")[0]
+    health.beat()
+    assert health.ready(About(state="standby"), 0)[0]
+    assert health.ready(About(state="stopping", reason="asked"), 0) == (False, "asked")
+
+
+def test_a_live_daemon_answers(tmp_path: Path) -> None:
+    with running(tmp_path) as (_, watching, address):
+        until(lambda: watching.board.weights.get("default"))
+        until(lambda: watching.board.value("checkpoint_bytes"))
+        assert told(f"{address}/healthz")["status"] == "ok"
+        assert until(lambda: ask(f"{address}/readyz")[0] == 200)
+        status = told(f"{address}/api/status?config=1")
+        assert status["state"] == "active"
+        assert status["learners"][0]["learnt_events"] > 0
+        assert abs(sum(status["learners"][0]["mixture"].values()) - 1.0) < 1e-6
+        assert "[telemetry]" in status["config"]
+        assert {p["partition"] for p in status["partitions"]} == {"0", "1", "2"}
+        series = told(f"{address}/api/series")
+        lengths = {len(column) for column in series["life"].values()}
+        assert len(lengths) == 1
+        found = told(f"{address}/api/weights?learner=default&top=3&q=USER%3D")
+        assert len(found["weights"]) == 3
+        assert all("user=" in one["name"] for one in found["weights"])
+        sizes = [abs(one["value"]) for one in found["weights"]]
+        assert sizes == sorted(sizes, reverse=True)
+        for odd in ("top=-1", "top=x", "learner=nobody", "top=" + "9" * 30, "q=%ff%00"):
+            assert ask(f"{address}/api/weights?{odd}")[0] in {200, 404}
+        assert ask(f"{address}/nothing")[0] == 404
+        if PROMTOOL is None:
+            pytest.skip("promtool is not installed: Debian's package prometheus has it")
+        text = ask(f"{address}/metrics")[1]
+        checked = subprocess.run(
+            [PROMTOOL, "check", "metrics"], input=text, capture_output=True, check=False
+        )
+        assert checked.returncode == 0, checked.stderr.decode() + checked.stdout.decode()
+
+
+def test_bad_events_are_shown_masked_unless_the_configuration_shows_them() -> None:
+    for shows in (False, True):
+        given = settings(telemetry=f"show_events = {str(shows).lower()}")
+        with running(given=given) as (_, watching, address):
+            until(lambda seen=watching: seen.board.bad)
+            bad = told(f"{address}/api/status")["bad_events"][0]
+        assert bad["topic"] == TOPIC
+        assert bad["kind"] == "value"
+        assert (bad["payload"] is not None) == shows
+        assert (bad["reason"] is not None) == shows
+
+
+def test_no_secret_is_told() -> None:
+    given = settings(telemetry='token = "s3cret"')
+    with running(given=given) as (_, _, address):
+        assert ask(f"{address}/")[0] == 401
+        assert ask(f"{address}/api/status")[0] == 401
+        assert ask(f"{address}/healthz")[0] == 200
+        for path in ("/api/status?config=1", "/metrics", "/", "/api/series"):
+            status, body = ask(f"{address}{path}", {"Authorization": "Bearer s3cret"})
+            assert status == 200
+            assert b"s3cret" not in body
+
+
+def test_a_taken_address_does_not_stop_the_learning(capsys: pytest.CaptureFixture[str]) -> None:
+    with running() as (_, first, _):
+        loop, watching = watched(None, MadeUp(2, 100))
+        watching.server.port = first.server.port
+        assert loop.run() == 0
+        assert loop.pipeline.counts.records == 200
+        assert watching.serving is False
+    assert "set telemetry.host and telemetry.port" in capsys.readouterr().err
+
+
+def test_several_outputs_have_no_area_and_weights_for_each() -> None:
+    class Three(MadeUp):
+        def poll(self, seconds: float) -> list[Records]:
+            found = super().poll(seconds)
+            for records in found:
+                records.values = [
+                    json.dumps({"x": i % 7, "click": "abc"[i % 3]}).encode()
+                    for i in records.offsets
+                ]
+            return found
+
+    loop, watching = watched(None, Three(1, 300), names="default")
+    assert loop.run() == 0
+    assert watching.board.value("error_ratio", "default") is not None
+    watching._look._next = 0.0
+    watching.look(Status())
+    assert watching.board.value("window_roc_area_ratio", "default") is None
+    named: Any = [one.name for one in watching.board.weights["default"]]
+    assert any("→" in name for name in named)
+
+
+def test_hostile_names_are_json_strings() -> None:
+    with running() as (_, watching, address):
+        until(lambda: any(w.name == HOSTILE for w in watching.board.weights.get("default", ())))
+        found = told(f"{address}/api/weights?learner=default&q=%3Cscript")
+        assert found["weights"][0]["name"] == HOSTILE
+        page = ask(f"{address}/")[1]
+        assert b"hostile" not in page
