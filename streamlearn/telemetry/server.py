@@ -164,23 +164,29 @@ class Server:
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass  # gone, or too slow
         finally:
-            del self._open[writer]
-            writer.transport.abort()
+            self._cut(writer)
 
     def _make_room(self) -> None:
         """Close the oldest connection, an idle one if there is one, when there are too many."""
-        living = [writer for writer in self._open if not writer.transport.is_closing()]
-        if len(living) >= self.most:
-            idle = (writer for writer in living if self._open[writer])
-            next(idle, living[0]).transport.abort()
+        if len(self._open) >= self.most:
+            idle = (writer for writer, waits in self._open.items() if waits)
+            self._cut(next(idle, next(iter(self._open))))
+
+    def _cut(self, writer: asyncio.StreamWriter) -> None:
+        self._open.pop(writer, None)
+        writer.transport.abort()
+
+    def _mark(self, writer: asyncio.StreamWriter, *, idle: bool) -> None:
+        if writer in self._open:
+            self._open[writer] = idle
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; whether another may follow."""
-        self._open[writer] = True
+        self._mark(writer, idle=True)
         try:
             async with asyncio.timeout(self.seconds):
                 head = await reader.readuntil(b"\r\n\r\n")
-            self._open[writer] = False
+            self._mark(writer, idle=False)
             method, request, keep = parse(head)
         except asyncio.LimitOverrunError:
             given = refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too long a request")
