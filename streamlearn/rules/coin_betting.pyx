@@ -80,10 +80,14 @@ cdef class CoinBetting(Guarded):
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         cdef double p = 0.0, lost = 0.0, x, m, g, gx
         cdef double* cell
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            cell = self.cells + WIDTH * row.slot[i]
-            x = row.value[i]
+        # by names of their own, or they would be read anew after every store
+        cdef double* cells = self.cells
+        cdef const double* value = row.value
+        cdef const int* slot = row.slot
+        cdef Py_ssize_t i, n = row.n
+        for i in range(n):
+            cell = cells + WIDTH * slot[i]
+            x = value[i]
             m = fabs(x)
             if m > cell[LARGEST]:
                 cell[LARGEST] = m
@@ -95,10 +99,10 @@ cdef class CoinBetting(Guarded):
         self.watch_label(loss, y)
         if g == 0.0:
             return p
-        for i in range(row.n):
-            gx = g * row.value[i]
+        for i in range(n):
+            gx = g * value[i]
             if gx != 0.0 and fabs(gx) < HUGE:
-                cell = self.cells + WIDTH * row.slot[i]
+                cell = cells + WIDTH * slot[i]
                 m = cell[REWARD] - gx * cell[WEIGHT]
                 cell[REWARD] = m if m > 0.0 else 0.0
                 m = fabs(gx)

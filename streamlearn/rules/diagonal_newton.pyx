@@ -39,10 +39,14 @@ cdef class DiagonalNewton(Sized):
         cdef double p = 0.0, reach = 0.0, x, m, g, h, bend
         cdef double* cell
         cdef double* u = self.scratch_for(row.n)
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            cell = self.cells + 3 * row.slot[i]
-            x = row.value[i]
+        # by names of their own, or they would be read anew after every store
+        cdef double* cells = self.cells
+        cdef const double* value = row.value
+        cdef const int* slot = row.slot
+        cdef Py_ssize_t i, n = row.n
+        for i in range(n):
+            cell = cells + 3 * slot[i]
+            x = value[i]
             m = fabs(x)
             if m > cell[SIZE]:
                 cell[WEIGHT] *= cell[SIZE] / m
@@ -63,9 +67,9 @@ cdef class DiagonalNewton(Sized):
             # at a kink such a step stands still; the slope that the papers choose leaves it
             h = weight * g
         self.watch_label(loss, y)
-        for i in range(row.n):
+        for i in range(n):
             if u[i] != 0.0:
-                cell = self.cells + 3 * row.slot[i]
+                cell = cells + 3 * slot[i]
                 cell[WEIGHT] -= h * u[i] / (cell[CURVATURE] * cell[SIZE])
                 cell[CURVATURE] += u[i] * u[i] * bend
         return p

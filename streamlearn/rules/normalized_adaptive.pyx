@@ -48,38 +48,43 @@ cdef class NormalizedAdaptive(Sized):
         return {"rate": self.rate, "update": self.kind}
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, x, m, g, c, reach = 0.0
+        cdef double p = 0.0, x, m, g, c, reach = 0.0, norm = self.norm
         cdef double* cell
         cdef double* u = self.scratch_for(row.n)
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            cell = self.cells + 3 * row.slot[i]
-            x = row.value[i]
+        # by names of their own, or they would be read anew after every store
+        cdef double* cells = self.cells
+        cdef const double* value = row.value
+        cdef const int* slot = row.slot
+        cdef Py_ssize_t i, n = row.n
+        for i in range(n):
+            cell = cells + 3 * slot[i]
+            x = value[i]
             m = fabs(x)
             if m > cell[SIZE]:
                 cell[WEIGHT] *= cell[SIZE] / m
                 cell[SIZE] = m
             # 1 / size of a smaller one would overflow
             u[i] = x / cell[SIZE] if cell[SIZE] > TINY else 0.0
-            self.norm += u[i] * u[i]
+            norm += u[i] * u[i]
             p += cell[WEIGHT] * x
+        self.norm = norm
         self.t += 1.0
         p = self.clip(p)
         g = weight * loss.slope_at(p, y)
         self.watch_label(loss, y)
-        if g == 0.0 or self.norm == 0.0:
+        if g == 0.0 or norm == 0.0:
             return p
-        c = self.rate * sqrt(self.t / self.norm)
-        for i in range(row.n):
+        c = self.rate * sqrt(self.t / norm)
+        for i in range(n):
             if u[i] != 0.0:
-                cell = self.cells + 3 * row.slot[i]
-                x = g * row.value[i]
+                cell = cells + 3 * slot[i]
+                x = g * value[i]
                 cell[SQUARES] += x * x
                 u[i] *= c / sqrt(cell[SQUARES]) if cell[SQUARES] > 0.0 else 0.0
-                reach += u[i] * row.value[i]
+                reach += u[i] * value[i]
         g = self.slope_of_step(loss, p, y, g, weight, reach)
-        for i in range(row.n):
-            self.cells[3 * row.slot[i] + WEIGHT] -= g * u[i]
+        for i in range(n):
+            cells[3 * slot[i] + WEIGHT] -= g * u[i]
         return p
 
     cdef double slope_of_step(
