@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.kafka.security import Tokens
 
 # Short first: a wrong password is known at once, and is not to be tried for long.
-ATTEMPTS = (2.5, 8.0)  # seconds
+ATTEMPTS = (2.5, 5.0)  # seconds
 LIBRARY = logging.getLogger("kafka")
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.kafka.reasons import Reasons
 
 SECONDS = 10.0  # for an answer of the broker's
+FIRST_SECONDS = 7.5  # for the first one
 DENIED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 # The library logs every attempt to connect; the reason of a failure is told once, in its error.
 SILENT = logging.getLogger("streamlearn.daemon.kafka.rdkafka.library")
@@ -57,7 +58,7 @@ def common(connection: Connection, reasons: Reasons) -> dict[str, Any]:
 
 def wait_for_cluster(admin: AdminClient, connection: Connection, reasons: Reasons) -> None:
     """Wait until a broker answers; else raise the reason why none does."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + FIRST_SECONDS
     while True:
         admin.poll(0)  # serves the callbacks: errors, and tokens that are wanted
         with suppress(KafkaException):  # says only that time is up

@@ -1,0 +1,161 @@
+"""Daemons as processes of their own, on a topic of the test's, and what must be true of their work.
+
+`STREAMLEARN_EVENTS` sets how many events the larger tests use (CI: 30,000; the promise is of
+300,000).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamlearn import checkpoints, modelfile
+from streamlearn.daemon.audit import VARIABLE as AUDIT
+from streamlearn.daemon.faults import VARIABLE as FAULT
+from tests.daemon.streams import event, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from confluent_kafka import Producer
+
+EVENTS = int(os.environ.get("STREAMLEARN_EVENTS", "30000"))
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120.0  # after which a test has hung
+KILLED = {-signal.SIGKILL, -signal.SIGTERM, 0}  # SIGTERM kills who has not yet begun
+
+CONFIG = """\
+[source]
+kind = "kafka"
+bootstrap = "{bootstrap}"
+topics = ["{topic}"]
+client = "{client}"
+group_id = "{topic}"
+batch = {batch}
+
+[format]
+label = "click"
+weight = "w"
+id = "id"
+
+[[learner]]
+name = "default"
+
+[[learner]]
+name = "sparse"
+rule = "DualAveraging(gamma=5.0)"
+penalty = "L1(1e-3)"
+{outputs}
+[checkpoint]
+path = "{path}"
+every_events = {every}
+every_seconds = 0.5
+lease_seconds = {lease}
+max_age_seconds = {max_age}
+
+[regret]
+enabled = false
+
+[telemetry]
+port = 0
+
+[log]
+format = "json"
+"""
+
+
+class Daemons:
+    """Daemons over one topic and one directory of checkpoints."""
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        self.models = Path(settings.pop("path", directory / "models"))
+        self.config = directory / "config.toml"
+        self.log = directory / "log"
+        rest = {"batch": 500, "every": 2000, "lease": 1.0, "max_age": 300.0, "outputs": ""}
+        text = CONFIG.format(**{**rest, **settings}, path=self.models)
+        self.config.write_text(text, encoding="utf-8")
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str, fault: str = "") -> subprocess.Popen[bytes]:
+        """Start one."""
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "streamlearn", "run", str(self.config), *arguments],
+                stderr=log,
+                cwd=ROOT,
+                env={**os.environ, AUDIT: "1", FAULT: fault, "PYTHONPATH": str(ROOT)},
+            )
+        self.running.append(process)
+        return process
+
+    def run(self, *arguments: str, fault: str = "") -> int:
+        """Start one and wait for its end."""
+        return self.start(*arguments, fault=fault).wait(SECONDS)
+
+    def stop_all(self) -> None:
+        """Kill those that are left."""
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def said(self) -> str:
+        """What all of them have logged."""
+        return self.log.read_text(encoding="utf-8")
+
+    def newest(self) -> tuple[checkpoints.Place, dict[str, Any]] | None:
+        """The newest checkpoint that is whole."""
+        return checkpoints.newest(self.models)
+
+    def records(self) -> int:
+        """How many records the newest checkpoint has learnt."""
+        found = self.newest()
+        return 0 if found is None else int(found[1]["counts"]["records"])
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float = SECONDS) -> None:
+        """Wait until something is so, and no longer than this."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, self.said()[-3000:]
+            time.sleep(0.01)
+
+    def assert_learnt_once(self, partitions: int, length: int, garbage: float = 0.0) -> Any:
+        """Every record once; and each model is what the library makes of them in that order."""
+        found = self.newest()
+        assert found is not None, self.said()
+        learnt = found[1]["observers"]["audit"]
+        places = Counter((n, i) for _, n, start, end in learnt for i in range(start, end))
+        assert set(places.values()) == {1}
+        assert len(places) == partitions * length == found[1]["counts"]["records"]
+        for name, model in replayed(learnt, garbage=garbage).items():
+            state = checkpoints.model(self.models, name)["state"]
+            assert modelfile.pack(state) == modelfile.pack(model._state()), name
+        return found[1]
+
+
+def fill(
+    producer: Producer, topic: str, partitions: int, length: int, garbage: float = 0.0
+) -> None:
+    """Write the made-up events; the offset of each is the number it is made of."""
+    for partition in range(partitions):
+        for offset in range(length):
+            value = event(partition, offset, garbage=garbage)
+            while True:
+                try:
+                    producer.produce(topic, value, partition=partition)
+                    break
+                except BufferError:
+                    producer.poll(0.05)
+    assert producer.flush(60) == 0
+
+
+def lines(log: str) -> list[dict[str, Any]]:
+    """The log's lines."""
+    return [json.loads(line) for line in log.splitlines() if line.startswith("{")]

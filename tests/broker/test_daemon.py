@@ -1,0 +1,313 @@
+"""The daemon on a real broker: killed, frozen, poisoned, cut off; over both client libraries."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import TopicPartition
+
+from streamlearn import checkpoints, modelfile
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.faults import STEPS
+from streamlearn.daemon.kafka import KafkaSource
+from tests.broker.apache_kafka import free_port
+from tests.broker.conftest import all_of, create, values, write
+from tests.broker.daemons import EVENTS, KILLED, Daemons, fill
+from tests.daemon.streams import event
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+
+    from streamlearn.daemon.kafka import Connection
+    from tests.broker.apache_kafka import ApacheKafka
+    from tests.broker.conftest import MakeTopic
+
+Over = Callable[..., Daemons]
+
+
+@pytest.fixture
+def over(connection: Connection, tmp_path: Path) -> Iterator[Over]:
+    """Return a function that sets daemons up over a topic; they are ended in the end."""
+    made: list[Daemons] = []
+
+    def set_up(topic: str, name: str = "one", **settings: Any) -> Daemons:
+        (tmp_path / name).mkdir()
+        known = {"bootstrap": connection.bootstrap, "client": connection.client, "topic": topic}
+        made.append(Daemons(tmp_path / name, **{**known, **settings}))
+        return made[-1]
+
+    yield set_up
+    for daemons in made:
+        daemons.stop_all()
+
+
+def killed_often(daemons: Daemons, draw: random.Random, kills: int) -> None:
+    """Kill daemons at random moments, each some checkpoints after its start."""
+    for kill in range(kills):
+        before = daemons.records()
+        process = daemons.start()
+        wanted = draw.random() < 0.8  # else it may die before its first checkpoint
+        daemons.wait_for(lambda: not wanted or daemons.records() > before)  # noqa: B023
+        time.sleep(draw.random() * 0.1)
+        process.send_signal(signal.SIGTERM if kill % 2 else signal.SIGKILL)
+        assert process.wait(20) in KILLED, daemons.said()
+
+
+def test_killed_at_any_moment_each_record_is_learnt_once(
+    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+) -> None:
+    partitions, length = 3, EVENTS // 3
+    topic = make_topic(partitions)
+    fill(producer, topic, partitions, length)
+    daemons = over(topic, every=max(EVENTS // 100, 300), batch=max(EVENTS // 200, 100))
+    seed = random.SystemRandom().randrange(1 << 30)
+    print("seed", seed)  # noqa: T201 -- shown if it fails
+    full = EVENTS >= 300_000
+    killed_often(daemons, random.Random(seed), 12 if full else 4)
+    # Each step has its test in tests/daemon too; a short run halves them between the libraries.
+    for step in STEPS if full else STEPS[connection.client == "confluent" :: 2]:
+        code = daemons.run("--until", "end", fault=f"{step}:1")
+        assert code in KILLED, (step, daemons.said()[-2000:])
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()
+    daemons.assert_learnt_once(partitions, length)
+
+
+def test_with_one_partition_kills_leave_no_trace(
+    over: Over, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic, length = make_topic(1), 4000
+    fill(producer, topic, 1, length)
+    whole, torn = over(topic, "whole"), over(topic, "torn", every=500, batch=100)
+    assert whole.run("--until", "end") == Exit.OK, whole.said()
+    for n, step in enumerate(("write", "rename", "commit"), 1):
+        assert torn.run("--until", "end", fault=f"{step}:{n}") in KILLED
+    assert torn.run("--until", "end") == Exit.OK, torn.said()
+    torn.assert_learnt_once(1, length)
+    for name in ("default", "sparse"):
+        states = [checkpoints.model(d.models, name)["state"] for d in (whole, torn)]
+        assert modelfile.pack(states[0]) == modelfile.pack(states[1])
+
+
+def test_a_frozen_owner_is_overtaken_and_a_dead_one_at_once(
+    over: Over, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic, length = make_topic(1), 20_000
+    fill(producer, topic, 1, length)
+    daemons = over(topic, batch=50, every=200)
+    owner = daemons.start()
+    daemons.wait_for(lambda: daemons.records() > 0)
+    owner.send_signal(signal.SIGSTOP)
+    frozen = daemons.records()
+    second = daemons.start()
+    daemons.wait_for(lambda: _epoch(daemons) == 2)
+    assert daemons.records() >= frozen
+    owner.send_signal(signal.SIGCONT)
+    assert owner.wait(5) == Exit.FENCED, daemons.said()[-3000:]
+    # A standby that has been waiting takes over from a dead owner within two seconds.
+    third = daemons.start()
+    daemons.wait_for(lambda: "standby" in daemons.said().rpartition("epoch")[2] or _waits(daemons))
+    second.kill()
+    second.wait()
+    daemons.wait_for(lambda: _epoch(daemons) == 3, 2.0)
+    daemons.wait_for(lambda: daemons.records() == length)
+    third.terminate()
+    assert third.wait(15) == Exit.OK
+    daemons.assert_learnt_once(1, length)
+
+
+def _epoch(daemons: Daemons) -> int:
+    return max(checkpoints.epochs(daemons.models), default=0)
+
+
+def _waits(daemons: Daemons) -> bool:
+    return daemons.said().count("standby") >= 2
+
+
+def test_garbage_is_told_from_events(
+    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+) -> None:
+    topic, dead, length = make_topic(2), make_topic(), 5000
+    fill(producer, topic, 2, length, garbage=0.01)
+    worst = [
+        b'{"click":true,"x":"' + b"y" * 900_000 + b'"}',
+        b"z" * 999_900,
+        b"[" * 50_000,
+        b'{"click":true,"x":' * 20_000,
+        b'{"click":true,"x":NaN}',
+        b'{"click":true,"x":{"y":[1,"a",null]}}',
+        b"",
+        b"\x00\x00\x00\x00\x07avro",
+    ]
+    write(producer, topic, worst, 0)
+    daemons = over(topic, outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_bad_ratio = 0.5\n')
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    found = daemons.newest()
+    assert found is not None
+    counts = found[1]["counts"]
+    source = KafkaSource(connection, topics=[dead])
+    source.open({}, None)
+    letters = [records for records in all_of(source) if records.values]
+    source.close()
+    told = {}
+    for records in letters:
+        for value, headers in zip(records.values, records.headers or (), strict=True):
+            where = dict(headers)
+            place = (
+                int(where["streamlearn.partition"] or b""),
+                int(where["streamlearn.offset"] or b""),
+            )
+            told[place] = (value, where)
+            assert where["streamlearn.reason"]
+    bad = {
+        (n, i)
+        for n in range(2)
+        for i in range(length)
+        if event(n, i, garbage=0.01) != event(n, i) and event(n, i, garbage=0.01) is not None
+    }
+    assert bad <= set(told)
+    assert len(told) == counts["bad"]
+    assert counts["records"] == 2 * length + len(worst)
+    assert counts["events"] + counts["bad"] + counts["tombstones"] == counts["records"]
+    assert told[0, length + 2][0] == worst[2], "raw bytes"
+    cut = told[0, length + 1]
+    assert worst[1].startswith(cut[0] or b"")
+
+
+def test_the_exit_code_and_one_line_say_why_it_cannot_start(
+    over: Over, make_topic: MakeTopic
+) -> None:
+    cases = {
+        "absent": over("any", "absent", bootstrap=f"127.0.0.1:{free_port()}"),
+        "unknown": over(f"{make_topic()}-mistyped", "unknown"),
+    }
+    processes = [daemons.start() for daemons in cases.values()]
+    for daemons in cases.values():
+        daemons.wait_for(lambda: "learner begins" in daemons.said())  # noqa: B023
+    start = time.monotonic()
+    for process in processes:
+        assert process.wait(15 - (time.monotonic() - start)) == Exit.SOURCE
+    assert "is the broker started?" in cases["absent"].said()
+    assert "no topic" in cases["unknown"].said()
+
+
+def test_the_broker_goes_away_and_comes_back(
+    own_broker: ApacheKafka, over: Over, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic, half = make_topic(2), 2000
+    fill(producer, topic, 2, half)
+    daemons = over(topic, every=500)
+    process = daemons.start()
+    daemons.wait_for(lambda: daemons.records() == 2 * half)
+    own_broker.stop()
+    time.sleep(float(os.environ.get("STREAMLEARN_OUTAGE", "4")))
+    own_broker.start()
+    for partition in range(2):
+        write(producer, topic, [event(partition, i) for i in range(half, 2 * half)], partition)
+    daemons.wait_for(lambda: daemons.records() == 4 * half, 8.0)  # 5, and a checkpoint
+    process.terminate()
+    assert process.wait(15) == Exit.OK
+    daemons.assert_learnt_once(2, 2 * half)
+
+
+def test_gaps_and_other_topics_stop_it(
+    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    topic, length = make_topic(1), 1000
+    fill(producer, topic, 1, length)
+    daemons = over(topic)
+    assert daemons.run("--until", "500") == Exit.OK, daemons.said()
+    learnt = daemons.records()
+    admin.delete_records({TopicPartition(topic, 0): 900})
+    assert daemons.run("--until", "end") == Exit.STREAM
+    assert "--on-gap=continue" in daemons.said()
+    assert daemons.records() == learnt
+    assert daemons.run("--until", "end", "--on-gap=continue") == Exit.OK, daemons.said()
+    assert daemons.records() == learnt + 100
+    admin.delete_topics([topic])
+    while topic in admin.list_topics():
+        time.sleep(0.05)
+    create(admin, topic)
+    assert daemons.run("--until", "end") == Exit.STREAM
+    assert "made again" in daemons.said()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of four megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"may not mount a small disk here: {done.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)  # noqa: S607
+
+
+def test_full_disk(over: Over, make_topic: MakeTopic, producer: Producer, small_disk: Path) -> None:
+    topic, length = make_topic(1), 2000
+    fill(producer, topic, 1, length)
+    daemons = over(topic, path=small_disk / "models", max_age=2.0, every=100)
+    assert daemons.run("--until", "1000") == Exit.OK, daemons.said()
+    before = daemons.records()
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(b"x" * 4096)
+    assert daemons.run() == Exit.CHECKPOINT, daemons.said()[-3000:]
+    assert daemons.records() == before, "the old checkpoint is as it was"
+    (small_disk / "filler").unlink()
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    daemons.assert_learnt_once(1, length)
+
+
+@pytest.mark.nightly
+def test_memory_stays_flat_over_millions_of_events(
+    over: Over, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic, length = make_topic(1), 5_000_000
+    some = [event(0, i) or b"" for i in range(10_000)]
+    daemons = over(topic, batch=5000, every=500_000)
+    process = daemons.start()
+    sizes: list[tuple[int, int]] = []
+    for start in range(0, length, len(some)):
+        write(producer, topic, list(some))
+        if start % 250_000 == 0:
+            status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+            resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+            sizes.append((start, int(resident.split()[1])))
+    daemons.wait_for(lambda: daemons.records() == length, 600)
+    process.terminate()
+    assert process.wait(20) == Exit.OK
+    warm = [size for start, size in sizes if start >= 1_000_000]
+    assert max(warm) <= 1.05 * min(warm), sizes
+
+
+def test_predictions_are_published_before_the_checkpoint_that_passes_them(
+    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+) -> None:
+    topic, output, length = make_topic(2), make_topic(2), 2000
+    fill(producer, topic, 2, length)
+    daemons = over(topic, outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n')
+    for step in ("flush:2", "rename:3"):
+        assert daemons.run("--until", "end", fault=step) in KILLED
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    daemons.assert_learnt_once(2, length)
+    source = KafkaSource(connection, topics=[output])
+    source.open({}, None)
+    got = all_of(source)
+    source.close()
+    places = {
+        (headers["partition"], headers["offset"])
+        for records in got
+        for headers in map(dict, records.headers or ())
+    }
+    assert len(places) == 2 * length <= len(values(got))
