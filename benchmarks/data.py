@@ -59,13 +59,13 @@ class Examples:
     labels: "Labels"
 
 
-def load(source: Source, directory: Path) -> Examples:
+def load(source: Source, directory: Path, first: int = ROWS) -> Examples:
     """Read a set, shuffle it if it is told to, keep its first rows."""
     rows, labels = _read(directory / source.file)
     if source.shuffled:
         order = np.random.default_rng(0).permutation(len(labels))
         rows, labels = rows[order], labels[order]
-    return Examples(source.name, rows[:ROWS], labels[:ROWS])
+    return Examples(source.name, rows[:first], labels[:first])
 
 
 def _read(path: Path) -> tuple["Rows", "Labels"]:

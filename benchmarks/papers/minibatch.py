@@ -213,7 +213,8 @@ def picture(tasks: Sequence[tuple[Task, Iterations]]) -> Callable[["Figure"], No
             gains.legend()
             b = task.batches[-1]
             for update in UPDATES:
-                points = list(sdca(task, b, update, 20 * max(len(task.signs) // b, 1)))
+                total = max(20 * len(task.signs) // b, 1_000)
+                points = list(sdca(task, b, update, total))
                 gaps.loglog([p[0] for p in points], [p[2] for p in points], label=update)
             gaps.set(title=f"{task.name}, b = {b}", xlabel="iterations", ylabel="duality gap")
             gaps.legend()

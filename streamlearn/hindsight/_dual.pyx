@@ -9,7 +9,7 @@ and never exceeds the primal value P(w). Their difference is a sum of one term >
 c_i (l(p_i) + l*(a_i) - a_i p_i).
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, fabs
 
 from streamlearn.hindsight._risk cimport Matrix
 from streamlearn.losses.loss cimport Loss
@@ -146,13 +146,17 @@ cdef class Dual:
                     slope += x.weight * x.dual
                     total += x.weight * self.conjugate_at(share * x.dual, x.label)
         w = soft_threshold(share * self.point, self.threshold)
-        return self.offset * share * slope - total - 0.5 * self.l2 * float(w @ w)
+        return self.offset * share * slope - total - 0.5 * self.l2 * float((w * w).sum())
 
     def values(self):
         """P(w) and D(a), after `measure` over all rows."""
-        with np.errstate(over="ignore"):
-            square = float(self.w @ self.w)
-            primal = self.losses + self.l1 * float(np.abs(self.w).sum()) + 0.5 * self.l2 * square
+        cdef Py_ssize_t j
+        cdef double square = 0.0, size = 0.0
+        with nogil:  # not by BLAS, whose threads wait for each other on a busy machine
+            for j in range(self.columns):
+                square += self.weight[j] * self.weight[j]
+                size += fabs(self.weight[j])
+        primal = self.losses + self.l1 * size + 0.5 * self.l2 * square
         return primal, self.offset * self.slope - self.conjugates - 0.5 * self.l2 * square
 
     cdef double answer(self, Py_ssize_t i, double p, double bend) noexcept nogil:

@@ -79,7 +79,7 @@ class Epochs:
     def climb(self, gap: float, note: Callable[[Measured], bool]) -> None:
         """Epochs until P - D <= gap, or `note` says so, or the limit is reached."""
         best, bound = math.inf, -math.inf
-        began, unasked = self.done, self.done + 1
+        began, unasked = self.done, self.done + 2
         self._count, self._points = 0, []
         while self.done < self.limit:
             self.done += 1

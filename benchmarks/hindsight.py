@@ -1,0 +1,211 @@
+"""The hindsight solvers beside scikit-learn's, to the same gap, in one process and in turn.
+
+python -m benchmarks.hindsight [--data DIR] [--only NAME] [--rounds N]
+
+Ours stop at a certified gap. The tolerance of each peer is the loosest at which its objective is
+within that gap of the optimum, which it cannot know: the search for it is not timed.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+import streamlearn as sl
+from benchmarks.data import HOME, Source, load
+from benchmarks.report import Run, alternate, table
+from streamlearn.hindsight import METHODS, Problem, solve
+
+if TYPE_CHECKING:
+    from benchmarks.data import Labels, Rows
+    from streamlearn.losses import Loss
+    from streamlearn.penalties import Penalty
+
+Fit: TypeAlias = Callable[[float], Any]  # a model fitted to a tolerance
+
+GAP = 1e-3
+COVTYPE = Source("covtype", "covtype.binary.scale01.svm.gz", shuffled=True)
+RCV1 = Source("rcv1v2_ccat", "rcv1v2_ccat.svm.gz")
+TOLERANCES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
+SHARDS = 2
+EVERY = 10**9  # rows: all of them
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem on one data set."""
+
+    name: str
+    rows: "Rows"
+    signs: "Labels"
+    loss: "Loss"
+    penalty: "Penalty"
+
+    def solve(self, method: str, gap: float = GAP) -> Any:
+        """Ours."""
+        return solve(self.rows, self.signs, self.loss, self.penalty, method=method, gap=gap)
+
+    def objective(self, w: Any) -> float:
+        """J(w)."""
+        losses = self.loss.value(self.rows @ w, self.signs)
+        return float(losses.mean() + self.penalty.value(w))
+
+    def inverse(self, strength: float) -> float:
+        """scikit-learn's C."""
+        return 1.0 / (strength * len(self.signs))
+
+
+def tasks(
+    data: Path, source: Source, loss: "Loss", penalties: Sequence["Penalty"]
+) -> Iterator[Task]:
+    """One set with several penalties."""
+    examples = load(source, data, EVERY)
+    signs = np.where(examples.labels > 0, 1.0, -1.0)
+    rows = examples.rows  # liblinear takes indices of 32 bits alone
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    for penalty in penalties:
+        yield Task(source.name, rows, signs, loss, penalty)
+
+
+def linear_svc(task: Task, tolerance: float) -> Any:
+    """The dual coordinate descent of liblinear."""
+    C = task.inverse(task.penalty.l2)
+    model = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=tolerance, max_iter=10_000)
+    return model.fit(task.rows, task.signs)
+
+
+def lightning(task: Task, tolerance: float) -> Any:
+    """The one of lightning, where it is installed."""
+    module = importlib.import_module("lightning.classification")
+    C = task.inverse(task.penalty.l2)
+    return module.LinearSVC(C=C, loss="hinge", tol=tolerance).fit(task.rows, task.signs)
+
+
+def logistic(solver: str, task: Task, tolerance: float) -> Any:
+    """scikit-learn's l1-logistic regression."""
+    C = task.inverse(task.penalty.l1)
+    model = LogisticRegression(
+        C=C, l1_ratio=1.0, solver=solver, fit_intercept=False, tol=tolerance, max_iter=10_000
+    )
+    return model.fit(task.rows, task.signs)
+
+
+def loosest(task: Task, fit: Fit, optimum: float) -> float | None:
+    """The first tolerance with which a peer comes as near as the gap."""
+    for tolerance in TOLERANCES:
+        if task.objective(np.ravel(fit(tolerance).coef_)) - optimum <= GAP:
+            return tolerance
+    return None
+
+
+def compare(task: Task, method: str, peers: Mapping[str, Fit], rounds: int) -> Iterator[list[str]]:
+    """A line for each peer: how many times longer it takes."""
+    optimum = task.solve(method, GAP / 100).lower_bound
+    found = {name: loosest(task, fit, optimum) for name, fit in peers.items()}
+    reached = {name: tolerance for name, tolerance in found.items() if tolerance is not None}
+    sides: dict[str, Callable[[], Run]] = {method: partial(partial, task.solve, method)}
+    sides |= {name: partial(partial, peers[name], tol) for name, tol in reached.items()}
+    timings = alternate(sides, rounds)
+    for name in peers:
+        line = [task.name, repr(task.penalty), f"{timings[method].median:.3f}", name]
+        if name in reached:
+            middle, low, high = timings[method].ratio(timings[name])
+            ratio = f"{middle:.2f}x ({low:.2f} to {high:.2f})"
+            yield [*line, f"{reached[name]:g}", f"{timings[name].median:.3f}", ratio]
+        else:
+            yield [*line, "none", "", ""]
+
+
+HEAD = ["data", "penalty", "ours, s", "beside", "its tol", "its s", "ratio"]
+
+
+def hinge(data: Path, rounds: int) -> str:
+    """SDCA beside liblinear."""
+    l2 = sl.penalties.L2
+    sets = ((RCV1, [l2(1e-4), l2(1e-5), l2(1e-6)]), (COVTYPE, [l2(1e-4), l2(1e-5)]))
+    lines: list[list[str]] = []
+    for source, penalties in sets:
+        for task in tasks(data, source, sl.losses.Hinge(), penalties):
+            peers: dict[str, Fit] = {"LinearSVC": partial(linear_svc, task)}
+            if importlib.util.find_spec("lightning") is not None:
+                peers["lightning"] = partial(lightning, task)
+            lines += compare(task, "sdca", peers, rounds)
+    return f"Hinge and l2, SDCA to a gap of {GAP:g}; at least 1x\n\n{table(HEAD, lines)}"
+
+
+def l1_logistic(data: Path, rounds: int) -> str:
+    """OWL-QN beside liblinear and SAGA."""
+    l1 = sl.penalties.L1
+    lines: list[list[str]] = []
+    for source, penalties in ((RCV1, [l1(1e-4), l1(1e-5)]), (COVTYPE, [l1(1e-4)])):
+        for task in tasks(data, source, sl.losses.Logistic(), penalties):
+            names = ("liblinear", "saga")
+            peers: dict[str, Fit] = {name: partial(logistic, name, task) for name in names}
+            lines += compare(task, "owlqn", peers, rounds)
+    return f"Logistic and l1, OWL-QN to a gap of {GAP:g}\n\n{table(HEAD, lines)}"
+
+
+def shards(data: Path, rounds: int) -> str:
+    """The risk in two threads beside one."""
+    lines: list[list[str]] = []
+    for source in (RCV1, COVTYPE):
+        for task in tasks(data, source, sl.losses.Logistic(), [sl.penalties.L2(1e-4)]):
+            parts = (task.rows, task.signs, task.loss, task.penalty)
+            risks = {n: Problem(*parts, threads=n).risk for n in (1, SHARDS)}
+            w = np.full(task.rows.shape[1], 1e-3)
+            timings = alternate(
+                {str(n): partial(partial, risk.value_and_gradient, w) for n, risk in risks.items()},
+                4 * rounds,
+            )
+            middle, low, high = timings[str(SHARDS)].ratio(timings["1"])
+            millis = [f"{1e3 * timing.median:.1f}" for timing in timings.values()]
+            lines.append([task.name, *millis, f"{middle:.2f}x ({low:.2f} to {high:.2f})"])
+    head = ["data", "1 shard, ms", f"{SHARDS} shards, ms", "ratio"]
+    return f"A pass over the data, value and gradient; at least 1.6x\n\n{table(head, lines)}"
+
+
+def bundle(data: Path, rounds: int) -> str:
+    """The bundle method over more and more rows: 004 section 5, linear in m."""
+    if "bundle" not in METHODS:
+        return "There is no bundle method yet."
+    (whole,) = tasks(data, COVTYPE, sl.losses.Hinge(), [sl.penalties.L2(1e-4)])
+    lines: list[list[str]] = []
+    for m in (len(whole.signs) // 2**k for k in range(5, -1, -1)):
+        part = (whole.rows[:m], whole.signs[:m], whole.loss, whole.penalty)
+        task = Task(whole.name, *part)
+        prepare = partial(partial, task.solve, "bundle")
+        timing = alternate({"bundle": prepare}, rounds)["bundle"]
+        steps = task.solve("bundle").iterations
+        each = 1e9 * timing.median / steps / m
+        lines.append([f"{m:,}", f"{timing.median:.3f}", str(steps), f"{each:.1f}"])
+    head = ["rows m", "s", "iterations", "ns a row and iteration"]
+    return f"The bundle method, hinge and l2 on covtype to a gap of {GAP:g}\n\n{table(head, lines)}"
+
+
+SECTIONS = {"hinge": hinge, "l1-logistic": l1_logistic, "shards": shards, "bundle": bundle}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hindsight", description=__doc__)
+    parser.add_argument("--data", type=Path, default=HOME)
+    parser.add_argument("--only", choices=sorted(SECTIONS), action="append")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    for name in args.only or SECTIONS:
+        print(SECTIONS[name](args.data, args.rounds), "\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
