@@ -56,6 +56,11 @@ class Curve:
         rows = np.flatnonzero(~np.isnan(losses))
         if not len(rows):
             return
+        if self.events + len(rows) < self._next:  # no point among them: the sums are enough
+            self.events += len(rows)
+            self.weight += float(weights[rows].sum())
+            self.total += float(losses[rows] @ weights[rows])
+            return
         all_weights = np.cumsum(np.append(self.weight, weights[rows]))
         totals = np.cumsum(np.append(self.total, losses[rows] * weights[rows]))
         before = self.events

@@ -15,7 +15,6 @@ from streamlearn.calls import known, nearest, parse, split
 from streamlearn.cli import inputs, plot
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass
-from streamlearn.cli.lines import Lines
 from streamlearn.cli.parsing import json_option, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_json
@@ -122,7 +121,7 @@ def run(options: Options) -> int:
     shared = config.reader(settings.features, settings.format)
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
     decoder = parts.decoder(settings, shared, [one.model for one in entries])
-    source = Lines(options.files)
+    source = parts.source(settings.source)
     with Bar("evaluating", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
         try:

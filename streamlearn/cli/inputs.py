@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.calls import known, split
@@ -147,10 +148,16 @@ def settings(
     if given["format.delimiter"] is None and all(".tsv" in name for name in options.files):
         given["format.delimiter"] = "\t"
     said = {key: value for key, value in given.items() if value is not None}
+    for name in options.files:
+        path = Path(name)
+        if path.exists() and not path.is_file():
+            # of a pipe that has a name the first bytes would be read twice
+            raise ValueError(f"{name} is no regular file; for a pipe give - and redirect it")
+    source: dict[str, Any] = {"kind": "file", "paths": options.files}
+    if options.files == ["-"]:
+        source = {"kind": "stdin"}
     try:
-        return config.parse(
-            "", "", {**(kept or {}), **said, "source": {"kind": "stdin"}}, environ={}
-        )
+        return config.parse("", "", {**(kept or {}), **said, "source": source}, environ={})
     except ConfigError as error:
         raise ValueError(renamed(error)) from None
 

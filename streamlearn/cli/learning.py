@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlearn.engine.events import Events
+from streamlearn.stream import Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,5 +96,8 @@ class Pass:
         self.bad += len(events.bad)
 
     def _place(self, records: Records, index: int) -> str:
-        """What a record is called in a message."""
-        return f"{records.partition.topic}:{records.offsets[index]}"
+        """What a record is called in a message: its file and the number of its line."""
+        name, offset = records.partition.topic, records.offsets[index]
+        if isinstance(self.source, Files):
+            return f"{name}:{self.source.line_number(records.partition, offset)}"
+        return f"{name}: line {self.records + index + 1}"

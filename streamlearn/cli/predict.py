@@ -10,7 +10,6 @@ import numpy as np
 
 from streamlearn.cli import inputs, saved
 from streamlearn.cli.learning import Pass
-from streamlearn.cli.lines import Lines
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon import parts
 
@@ -51,7 +50,7 @@ def run(options: Options) -> int:
     known = {"format.label": "label", **notes.get("format", {})}
     settings = unlabelled(inputs.settings(options, [], known))
     decoder = parts.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
-    source = Lines(options.files)
+    source = parts.source(settings.source)
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
@@ -79,6 +78,7 @@ def unlabelled(settings: Config) -> Config:
 
 def lines(model: Model, events: Events, options: Options) -> Iterator[str]:
     """A line for each record: of those that are bad it is empty."""
+    events.weights[:] = 0.0  # so that none is learnt: some formats have labels of their own
     scores = model.progressive_events(events)
     found = dict(zip(events.index.tolist(), outcomes(model, events, scores), strict=True))
     bad = {index for index, _, _ in events.bad}

@@ -18,7 +18,6 @@ import streamlearn
 from streamlearn.cli import inputs, saved
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass
-from streamlearn.cli.lines import Lines
 from streamlearn.cli.parsing import json_option, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show_facts, show_json
@@ -88,7 +87,7 @@ def run(options: Options) -> int:
     with Bar("pass 1", quiet=options.json) as bar:
         try:
             for number in range(options.passes):
-                source = Lines(options.files)
+                source = parts.source(settings.source)
                 teacher.begin(number, bar)
                 batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
                 try:

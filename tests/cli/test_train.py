@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import signal
@@ -17,9 +16,8 @@ import zstandard
 
 import streamlearn as sl
 from streamlearn import modelfile
-from streamlearn.cli import lines, main
-from streamlearn.cli.lines import Lines
-from streamlearn.stream import Clicks
+from streamlearn.cli import main
+from streamlearn.stream import Clicks, file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,7 +131,7 @@ def packed(path: Path, data: bytes, kind: str) -> Path:
 def test_however_a_file_is_packed(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 1000)
+    monkeypatch.setattr(file, "BLOCK", 1000)
     name = "a.jsonl" if kind in {"plain", "crlf"} else f"a.jsonl.{kind}"
     path = packed(tmp_path / name, b"\n".join(values(300)), kind)
     facts = trained(capsys, str(path), "--label", "clicked")
@@ -141,12 +139,11 @@ def test_however_a_file_is_packed(
     assert facts["loss"] == pytest.approx(np.mean(by_hand(sl.LinearClassifier(), values(300))))
 
 
-def test_standard_input(
-    clicks: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(clicks.read_bytes())))
-    facts = trained(capsys, "-", "--format", "json", "--label", "clicked")
-    assert facts["events"] == N
+def test_standard_input(clicks: Path) -> None:
+    options = ["--format", "json", "--label", "clicked", "--json"]
+    command = [sys.executable, "-m", "streamlearn", "train", "-", *options]
+    run = subprocess.run(command, input=clicks.read_bytes(), capture_output=True, check=True)
+    assert json.loads(run.stdout)["events"] == N
 
 
 def test_bad_lines_are_named_and_refused_or_skipped(
@@ -173,9 +170,9 @@ def test_bad_lines_are_named_and_refused_or_skipped(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["none.jsonl", "--label", "y"], "there is no such file"),
+        (["none.jsonl", "--label", "y"], "none.jsonl cannot be read: No such file"),
         (["."], "does not follow from its name"),
-        (["*.nothing", "--format", "json", "--label", "y"], "there is no such file"),
+        (["*.nothing", "--format", "json", "--label", "y"], "no file matches"),
         (["a.jsonl"], "--label: missing"),
         (["a.jsonl", "b.csv", "--label", "y"], "say --format csv|json|svmlight|vw"),
         (["-", "--format", "json", "--label", "y", "--passes", "2"], "read once"),
@@ -283,29 +280,35 @@ def test_a_line_for_each_line(
     assert "1 bad" in err
 
 
-def test_lines_know_how_much_is_left(clicks: Path) -> None:
-    other = clicks.with_name("other.jsonl")
-    other.write_bytes(clicks.read_bytes())
-    source = Lines([str(clicks), str(other)])
-    source.open({}, None)
-    before = sum(n or 0 for n in source.lag().values())
-    assert before == 2 * clicks.stat().st_size
-    while not source.ended():
-        source.poll(0.0)
-        left = sum(n or 0 for n in source.lag().values())
-        assert left <= before
-        before = left
-    assert before == 0
-
-
-def test_a_line_without_an_end_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(lines, "LONGEST", 1 << 20)
+def test_a_damaged_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress(b" " * (1 << 22)))
-    assert main(["train", str(path), "--label", "y"]) == 2
-    assert "a line of more than" in capsys.readouterr().err
     path.write_bytes(gzip.compress(b"{}\n" * 9999)[:60])
     assert main(["train", str(path), "--label", "y"]) == 2
-    assert "cannot be unpacked" in capsys.readouterr().err
+    assert "a.jsonl.gz cannot be read on" in capsys.readouterr().err
+
+
+FORMATS = {
+    "a.svm": [b"1 1:1.0 3:0.5", b"-1 2:1.0", b"1 1:0.3"],
+    "a.vw": [b"1 2.0 tag|u ann:0.5 |a shoes", b"-1 |u bob |a books", b"1 |u ann"],
+    "a.csv": [b"user,price,y", b"ann,1.5,yes", b"bob,2.5,no", b"ann,1.0,yes"],
+    "a.tsv": [b"user\tprice\ty", b"ann\t1.5\tyes", b"bob\t2.5\tno", b"ann\t1.0\tyes"],
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_known_by_the_files_name(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = tmp_path / name, str(tmp_path / "m")
+    path.write_bytes(b"\n".join(FORMATS[name]) + b"\n")
+    label = ["--label", "y"] if name.endswith("sv") else []
+    facts = trained(capsys, str(path), *label, "--save", saved)
+    assert facts["learnt"] == 3
+    header = FORMATS[name][:1] if name.endswith("sv") else []
+    path.write_bytes(b"\n".join([*header, *FORMATS[name][-3:] * 10]) + b"\n")
+    assert main(["predict", saved, str(path), "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(found) == 30
+    # nothing was learnt on the way, whatever labels the file has
+    assert [one["score"] for one in found] == [one["score"] for one in found[:3]] * 10
+    assert found[0]["prediction"] == found[2]["prediction"] != found[1]["prediction"]
