@@ -248,8 +248,8 @@ class Linear(base.Estimator):
         """The paper's bound on the regret against `u` for what has been seen.
 
         `u` is weights (by name, or an array by column), a number for their norm, or None for the
-        rule's own radius. None where nothing is proved: `why_no_bound` says why. With batches a step
-        is one batch, so the bound is on the sum of their mean losses: times `batch` for the events.
+        rule's own radius. None where nothing is proved: `why_no_bound` says why. With batches the
+        bound is on the sum of their mean losses: times `batch` for the events.
         """
         return self._against(u, intercept)[0]
 
