@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.frames import Array
     from streamlearn.regressor import LinearRegressor
+    from streamlearn.regret import Tracker
 
     Model = LinearClassifier | LinearRegressor
 
@@ -51,6 +52,7 @@ class Learner:
         self.learnt = 0
         self.diverged = 0  # events whose score was not finite, and which were left out
         self.born: dict[str, Any] = {}  # where its life began
+        self.tracker: Tracker | None = None  # of its regret, if that is followed
 
     @property
     def settings(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon import audit, config, watching
+from streamlearn.daemon import audit, config, regret, watching
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.kafka import Connection, KafkaSource, Security
@@ -58,7 +58,12 @@ def loop(
         log,
         predictions=None if published is None else Predictions(published),
         predictor=settings.predictions.learner or settings.learners[0].name,
-        observers=[*audit.wanted(), *watching.wanted(settings, log), *observers],
+        observers=[
+            *audit.wanted(),
+            *regret.wanted(settings.regret, log),
+            *watching.wanted(settings, log),
+            *observers,
+        ],
     )
     kept = settings.checkpoint
     return Loop(

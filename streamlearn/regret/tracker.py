@@ -32,6 +32,8 @@ class Tracker:
     ----------
     estimator
         A LinearClassifier or LinearRegressor, or a preset, that has learnt nothing yet.
+    kept
+        The state of the ledger of an estimator that has learnt already, to go on from.
     memory
         How many events are kept for the comparator. Up to so many the regret is certified; beyond,
         it is estimated from two disjoint uniform samples of half that size.
@@ -56,11 +58,12 @@ class Tracker:
         estimator: LinearClassifier | LinearRegressor,
         memory: int = 100_000,
         seed: int | None = None,
+        kept: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(estimator, LinearClassifier | LinearRegressor):
             raise ValueError(f"{estimator!r} is not one of streamlearn's estimators")
-        if estimator.steps:
+        if estimator.steps and kept is None:
             raise ValueError(
                 f"the model has learnt {estimator.steps} steps already, and regret counts from the "
                 "first event on; give a fresh one (estimator.clone())"
@@ -84,7 +87,10 @@ class Tracker:
             **options,
         )
         self.ledger.account.look = self._look
-        learner.watcher = self.ledger.account
+        if kept is not None:
+            self.ledger.restore(kept)
+        if not isinstance(learner, OneVersusRest):
+            learner.watcher = self.ledger.account
         self.learn_one = estimator.learn_one
         self.learn_many = estimator.learn_many
         self.learn_rows = estimator.learn_rows

@@ -21,6 +21,7 @@ from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.ownership import Ownership
 from streamlearn.daemon.patience import Patient
+from streamlearn.daemon.regret import Regret
 from streamlearn.errors import SinkError, SinkFull, SourceChanged, SourceError
 from streamlearn.stream import Partition, Records
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
@@ -490,6 +491,27 @@ def test_learners_come_go_and_change(tmp_path: Path) -> None:
     archived = sl.LinearClassifier.load(path)
     assert archived.steps > 0
     assert sum(end - start for *_, start, end in audit) == 200
+
+
+def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
+    for part, restarts in (("parts", 2), ("whole", 0), ("without", 0)):
+        for i in range(restarts + 1):
+            until = str(150 * (i + 1)) if i < restarts else "end"
+            log = Said()
+            loop = made(tmp_path / part, MadeUp(1, 900, seed=i), until=until, log=log)
+            regret = Regret(log, 200, 0, 1.0)
+            if part != "without":
+                loop.pipeline.observers.append(regret)
+            assert loop.run() == Exit.OK
+            assert not log.lines("observer") + log.lines("not followed")
+        if part != "without":
+            report = regret.trackers["sparse"].report(0.0)
+            assert report.events == loop.pipeline.counts.learnt
+    parts, whole, without = (newest(tmp_path / part) for part in ("parts", "whole", "without"))
+    assert learnt(parts) == learnt(whole) == learnt(without)
+    for name in ("default", "sparse"):
+        kept = [data["observers"]["regret"][name] for data in (parts, whole)]
+        assert modelfile.pack(kept[0]["account"]) == modelfile.pack(kept[1]["account"])
 
 
 def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
