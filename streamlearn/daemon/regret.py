@@ -56,9 +56,9 @@ class Regret(Observer):
                 self.trackers[learner.name] = learner.tracker
 
     def on_end(self) -> None:
-        """Solve no more."""
+        """Solve no more; a solve that sleeps for its share of the processor is not waited for."""
         for tracker in self.trackers.values():
-            tracker.close()
+            tracker.ledger.close(wait=False)
 
     def state(self) -> Any:
         """The ledgers."""

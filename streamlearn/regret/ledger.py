@@ -166,10 +166,11 @@ class Ledger:
         if self._thread is not None:
             self._thread.join()
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """Let a solve in the background end at its next step, and start no other."""
         self._closed = True
-        self.wait()
+        if wait:
+            self.wait()
 
     def report(self, seconds: float = 10.0) -> Report:
         """All that is known now, after up to so many seconds spent on a better comparator."""
