@@ -222,7 +222,7 @@ cdef class JSONDecoder(Decoder):
         elif p[0] == b"n":
             return self.literal(b"null", 4)
         else:
-            p = scan_decimal(p, &d, False)
+            p = scan_decimal(p, self.end, &d, False)
             if p == NULL or not double_of(&d, &x):
                 return False
             self.p = p
@@ -363,7 +363,7 @@ cdef class JSONDecoder(Decoder):
         cdef Decimal d
         cdef double x
         cdef const char* first = self.p
-        cdef const char* p = scan_decimal(first, &d, False)
+        cdef const char* p = scan_decimal(first, self.end, &d, False)
         if p == NULL or not double_of(&d, &x):
             return False
         self.p = p
@@ -443,7 +443,7 @@ cdef class JSONDecoder(Decoder):
         if c == b"n":
             return self.literal(b"null", 4)
         if c != b"{" and c != b"[":
-            p = scan_decimal(self.p, &d, False)
+            p = scan_decimal(self.p, self.end, &d, False)
             if p == NULL or not double_of(&d, &x):
                 return False
             self.p = p

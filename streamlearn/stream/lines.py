@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 from streamlearn.errors import SourceError
+from streamlearn.stream.cut import cut
 
 LONGEST = 1 << 26  # bytes of one line
 
@@ -27,46 +26,41 @@ class Lines:
     def __init__(self, name: str, position: int = 0) -> None:
         self.name = name
         self.position = position  # of the line that is taken next
-        self._rest = b""
-        self._ready: list[bytes] = []
-        self._at = 0
+        self._block = b""
+        self._at = 0  # where in the block that line begins
+        self._ended = False
 
     @property
     def waiting(self) -> bool:
         """Whether a whole line can be taken."""
-        return self._at < len(self._ready)
+        return self._block.find(b"\n", self._at) >= 0
 
     @property
     def read(self) -> int:
-        """The position up to which bytes were pushed, if no line is waiting."""
-        return self.position + len(self._rest)
+        """The position up to which bytes were pushed."""
+        return self.position + len(self._block) - self._at
 
     def push(self, block: bytes) -> None:
         """The next bytes, once no line is waiting."""
-        self._ready = (self._rest + block).split(b"\n") if self._rest else block.split(b"\n")
-        self._rest = self._ready.pop()
-        self._at = 0
-        if len(self._rest) > LONGEST:
+        rest = self._block[self._at :]
+        if len(rest) > LONGEST:
             raise SourceError(
                 f"{self.name}: the line at byte {self.position} is longer than {LONGEST} bytes: "
                 "is this a text file?"
             )
+        self._block, self._at = rest + block, 0
 
     def finish(self) -> None:
         """No bytes follow: what is left is a line."""
-        if self._rest:
-            self._ready, self._rest, self._at = [self._rest], b"", 0
+        if len(self._block) > self._at:
+            self.push(b"\n")
             self._ended = True
-
-    _ended = False
 
     def take(self, most: int) -> tuple[list[int], list[bytes], int]:
         """Offsets and lines, those that are empty left out, and the position after them."""
-        lines = self._ready[self._at : self._at + most]
-        self._at += len(lines)
-        ends = list(accumulate([len(line) + 1 for line in lines], initial=self.position))
-        self.position = ends.pop() - (self._ended and bool(lines))
-        if b"" in lines or b"\r" in lines:
-            kept = [(at, line) for at, line in zip(ends, lines, strict=True) if line.strip()]
-            return [at for at, _ in kept], [line for _, line in kept], self.position
-        return ends, lines, self.position
+        offsets, lines, end = cut(self._block, self._at, most, self.position)
+        # the break that `finish` added is not in the file
+        added = self._ended and end == len(self._block)
+        self.position += end - self._at - added
+        self._at = end
+        return offsets, lines, self.position

@@ -18,10 +18,29 @@ cdef extern from *:
         int negative, whole;
     } streamlearn_decimal;
 
+    /* Eight digits at once (Lemire 2021, section 3): whether there are eight, and what they say. */
+    static inline int streamlearn_eight_digits(const char *p, const char *end, uint64_t *w) {
+    #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        uint64_t x;
+        if (end - p < 8) return 0;
+        memcpy(&x, p, 8);
+        if (((x + 0x4646464646464646u) | (x - 0x3030303030303030u)) & 0x8080808080808080u)
+            return 0;
+        x -= 0x3030303030303030u;
+        x = x * 10 + (x >> 8);
+        x = ((x & 0x000000ff000000ffu) * 0x000f424000000064u
+            + ((x >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
+        *w = *w * 100000000u + (uint32_t)x;
+        return 1;
+    #else
+        return 0;
+    #endif
+    }
+
     /* The decimal at p, as JSON writes them; where it ends, or NULL: none, or more than 19 digits
-       of it matter. The text ends in a byte that is no digit. With `loose` also .5, 5., 05, +5. */
+       of it matter. The byte at `end` can be read and is no digit. With `loose` also .5, 5., +5. */
     static inline const char *streamlearn_scan_decimal(
-        const char *p, streamlearn_decimal *x, int loose
+        const char *p, const char *end, streamlearn_decimal *x, int loose
     ) {
         const char *first, *dot;
         uint64_t w = 0;
@@ -37,6 +56,10 @@ cdef extern from *:
         dot = p;
         if (*p == '.') {
             p++;
+            if (streamlearn_eight_digits(p, end, &w)) {
+                p += 8;
+                if (streamlearn_eight_digits(p, end, &w)) p += 8;
+            }
             while ((d = (unsigned char)*p - '0') <= 9) { w = 10 * w + d; p++; }
             if (p == dot + 1 && (!loose || dot == first)) return NULL;
             exponent = (long)(dot + 1 - p);
@@ -118,7 +141,7 @@ cdef extern from *:
         bint negative
         bint whole  # written without point and power
     const char* scan_decimal "streamlearn_scan_decimal"(
-        const char* p, Decimal* x, bint loose) noexcept nogil
+        const char* p, const char* end, Decimal* x, bint loose) noexcept nogil
     bint near_decimal "streamlearn_near_decimal"(const Decimal* d, double* x) noexcept nogil
     const char* scan_plain "streamlearn_scan_plain"(
         const char* p, const char* end) noexcept nogil
@@ -132,6 +155,18 @@ cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
     if d.negative and not (d.whole and d.digits == 0):
         x[0] = -x[0]
     return True
+
+
+cdef inline const char* number_at(
+        const char* p, const char* end, Decimal* d, double* x) except? NULL:
+    """The number at p as text files write them, `+1`, `.5`, `2.`, too; where it ends, NULL: none.
+
+    One that is out of reach of a double is infinite; `nan` and `inf` are no numbers here.
+    """
+    cdef const char* q = scan_decimal(p, end, d, True)
+    if q != NULL and double_of(d, x):
+        return q
+    return far_number(p, end, d, x)
 
 
 cdef const char* far_number(

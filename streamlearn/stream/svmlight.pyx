@@ -8,7 +8,7 @@ from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport COLUMN, Piece
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.decoder cimport Decoder
-from streamlearn.stream.numbers cimport Decimal, far_number, scan_decimal
+from streamlearn.stream.numbers cimport Decimal, number_at, scan_decimal
 from streamlearn.stream.text cimport past_spaces, shown_text
 
 from streamlearn.errors import BadEvent
@@ -67,7 +67,7 @@ cdef class SVMLightDecoder(Decoder):
         cdef const char* name
         cdef Decimal d
         cdef double x
-        p = far_number(p, end, &d, &x)
+        p = number_at(p, end, &d, &x)
         if p == NULL or (p < end and p[0] != b" " and p[0] != b"\t"
                          and p[0] != b"\r" and p[0] != b"\n"):
             raise self.refusal("label", f"is {shown_text(first, end)}: a label is a number")
@@ -84,7 +84,7 @@ cdef class SVMLightDecoder(Decoder):
                     p += 1
                 self.tags.id_length = p - self.tags.id
                 continue
-            p = scan_decimal(p, &d, True)
+            p = scan_decimal(p, end, &d, True)
             if (p == NULL or not d.whole or p >= end or p[0] != b":" or d.digits >= 1ULL << 62
                     or d.negative or name[0] == b"+"):
                 raise BadEvent(
@@ -92,7 +92,7 @@ cdef class SVMLightDecoder(Decoder):
                     " number >= 0")
             first = p + 1
             column = d.digits
-            p = far_number(first, end, &d, &x)
+            p = number_at(first, end, &d, &x)
             if p == NULL or (p < end and p[0] > b" ") or not isfinite(x):
                 raise BadEvent(
                     f"field {column} is {shown_text(first, end)}: a value is a"

@@ -9,10 +9,27 @@ from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport copy_text
 from streamlearn.stream.decoder cimport Decoder
-from streamlearn.stream.numbers cimport Decimal, far_number, utf8_length
+from streamlearn.stream.numbers cimport Decimal, number_at, utf8_length
 from streamlearn.stream.text cimport past_spaces, shown_text
 
 from streamlearn.errors import BadEvent
+
+
+cdef extern from *:
+    """
+    /* 1: ends a word; 2: ends a name, and a value follows */
+    static const unsigned char streamlearn_vw[256] = {
+        [0] = 1, ['\\t'] = 1, ['\\n'] = 1, ['\\r'] = 1, [' '] = 1, ['|'] = 1, [':'] = 2,
+    };
+    /* The end of the name at p: at the latest the zero byte after the text. */
+    static inline const char *streamlearn_word_end(const char *p, int *odd) {
+        unsigned char seen = 0;
+        while (!streamlearn_vw[(unsigned char)*p]) seen |= (unsigned char)*p++;
+        *odd = seen >> 7;
+        return p;
+    }
+    """
+    const char* word_end "streamlearn_word_end"(const char* p, bint* odd) noexcept
 
 
 cdef inline bint ends_word(const char* p, const char* end) noexcept:
@@ -80,7 +97,7 @@ cdef class VWDecoder(Decoder):
                 break
             first = p
             if p[0] != b"'":
-                p = far_number(p, end, &d, &x)
+                p = number_at(p, end, &d, &x)
                 if p != NULL and p < end and ends_word(p, end):
                     numbers += 1
                     if numbers == 1:
@@ -119,28 +136,30 @@ cdef class VWDecoder(Decoder):
         cdef Py_ssize_t length, first = reader.n, i
         cdef double scale = 1.0, x
         cdef Decimal d
-        while p < end and p[0] != b":" and p[0] != 0 and not ends_word(p, end):
-            p += 1
+        cdef bint odd
+        p = word_end(p, &odd)
         length = p - space
-        if p < end and p[0] == b":":
+        if p[0] == b":":
             name = p + 1
-            p = far_number(name, end, &d, &scale)
+            p = number_at(name, end, &d, &scale)
             if p == NULL or not ends_word(p, end):
                 raise BadEvent(
                     f"namespace {space[:length].decode('utf-8', 'replace')!r} has the scale"
                     f" {shown_text(name, end)}: a scale is a number")
-        check_utf8(space, length)
+        if odd:
+            check_utf8(space, length)
         while True:
             p = past_spaces(p)
             if p >= end or p[0] == b"|" or p[0] == 0:
                 break
             name = p
-            while p < end and p[0] != b":" and p[0] != 0 and not ends_word(p, end):
-                p += 1
+            p = word_end(p, &odd)
             x = 1.0
             i = p - name
-            if p < end and p[0] == b":":
-                p = far_number(p + 1, end, &d, &x)
+            if odd:
+                check_utf8(name, i)
+            if p[0] == b":":
+                p = number_at(p + 1, end, &d, &x)
                 if p == NULL or not ends_word(p, end):
                     raise self.bad_value(name[:i], (name + i + 1)[:end - name - i - 1])
             x *= scale
@@ -159,7 +178,6 @@ cdef class VWDecoder(Decoder):
         cdef Py_ssize_t whole = space_length + 1 + length
         cdef char* to
         cdef Piece* piece
-        check_utf8(name, length)
         if not self.simple and not self.speaks_for(space[:space_length], name[:length]):
             return 0
         if reader.n == reader.room:
