@@ -1,0 +1,165 @@
+"""What README and docs/ say holds: commands, configurations, names, links, generated pages.
+
+Their Python examples are doctests, which pytest runs as they stand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from streamlearn.cli import main
+from streamlearn.cli.main import COMMANDS, parser
+from streamlearn.cli.run import CODES
+from streamlearn.daemon.config import Config, reading, reference
+from streamlearn.stream import Clicks, Synthetic
+from streamlearn.telemetry import reference as metrics
+from streamlearn.telemetry.catalogue import METRICS, PREFIX
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {path.name: path.read_text("utf-8") for path in DOCUMENTS}
+RUN = "choosing.md"  # its commands are run, those of the others need a broker
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """The blocks of a language, with the names of their documents."""
+    pattern = re.compile(rf"```{language}\n(.*?)```", re.DOTALL)
+    return [(name, found) for name, text in TEXTS.items() for found in pattern.findall(text)]
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """Lines of shell blocks, without what a shell does with the output."""
+    lines = [(name, line) for name, block in blocks("sh") for line in block.splitlines() if line]
+    return [(name, shlex.split(re.sub(r" > \S+$", "", line))) for name, line in lines]
+
+
+def prose() -> list[str]:
+    """What stands between backticks in the text."""
+    plain = [re.sub(r"```.*?```", "", text, flags=re.DOTALL) for text in TEXTS.values()]
+    return [found for text in plain for found in re.findall(r"`([^`]+)`", text)]
+
+
+def test_the_documents_are_there() -> None:
+    assert TEXTS.keys() >= {
+        "README.md", "choosing.md", "configuration.md", "metrics.md", "operating.md"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("configuration.md", reference.text()), ("metrics.md", metrics.text())]
+)
+def test_generated_documents_are_up_to_date(name: str, text: str) -> None:
+    command = re.search(r"`(python -m \S+)`", text)
+    assert command is not None
+    assert TEXTS[name] == text, f"{command[1]} > docs/{name}"
+
+
+def keys(kind: Any, path: str) -> list[tuple[str, Any]]:
+    """All keys of a table and of those in it, as paths."""
+    found = []
+    for item in msgspec.structs.fields(kind):
+        where = f"{path}{item.encode_name}"
+        found.append((where, item.type))
+        inner = reading.plain(item.type)
+        tables = getattr(inner, "__args__", ()) or (inner,)
+        for table in [one for one in map(reading.plain, tables) if reading.is_struct(one)]:
+            found += keys(table, f"{where}.")
+    return found
+
+
+def test_every_key_is_described() -> None:
+    assert [path for path, kind in keys(Config, "") if not reading.description(kind)] == []
+
+
+def test_every_metric_is_in_a_group() -> None:
+    told = {metric.name for group in metrics.GROUPS.values() for metric in group}
+    assert told == METRICS.keys()
+
+
+@pytest.mark.parametrize(("name", "text"), blocks("toml"))
+def test_configurations_are_valid(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / f"{name}.toml"
+    file.write_text(text, encoding="utf-8")
+    assert main(["check", str(file)]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), blocks("python"))
+def test_examples_are_doctests(name: str, text: str) -> None:
+    assert text.startswith(">>> "), name
+
+
+@pytest.mark.parametrize(("name", "words"), commands())
+def test_commands_parse(name: str, words: list[str]) -> None:
+    assert words[0] == "streamlearn", name
+    assert parser().parse_args(words[1:]).command == words[1]
+
+
+def test_commands_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = made_up(300)
+    (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
+    (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
+    monkeypatch.chdir(tmp_path)
+    lines = [words[1:] for name, words in commands() if name == RUN]
+    assert {words[0] for words in lines} == {"evaluate", "train", "inspect", "predict"}
+    for words in lines:
+        assert main(words) == 0, capsys.readouterr().err
+    monkeypatch.chdir(ROOT)
+    for _, words in commands():
+        if words[1] == "check":
+            assert main(words[1:]) == 0, capsys.readouterr().err
+
+
+def made_up(count: int) -> list[bytes]:
+    """Click events."""
+    source = Synthetic(Clicks("clicks", 3, None), events=count)
+    source.open({}, None)
+    found: list[bytes] = []
+    while not source.ended():
+        found += [value for records in source.poll(1.0) for value in records.values if value]
+    return found
+
+
+def test_commands_that_are_named_exist() -> None:
+    named = {found for text in prose() for found in re.findall(r"^streamlearn ([a-z]+)", text)}
+    assert named
+    assert named <= COMMANDS.keys()
+
+
+def test_metrics_that_are_named_exist() -> None:
+    named = {found for text in prose() for found in re.findall(rf"\b{PREFIX}\w+", text)}
+    assert named
+    assert named <= {PREFIX + name for name in METRICS}
+
+
+def test_keys_that_are_named_exist() -> None:
+    known = {path for path, _ in keys(Config, "")}
+    tables = "|".join(item.encode_name for item in msgspec.structs.fields(Config))
+    named = {text for text in prose() if re.fullmatch(rf"({tables})\.[a-z_]+", text)}
+    assert named
+    assert named <= known
+
+
+def test_exit_codes_are_told() -> None:
+    told = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["operating.md"], re.MULTILINE)
+    assert {int(code): text for code, text in told} == {int(c): text for c, text in CODES.items()}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text("utf-8")):
+        file = path.parent / target if target else path
+        assert file.is_file(), target
+        titles = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+        slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+        assert not anchor or anchor in slugs, f"{target}#{anchor}"
