@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 TOP = 1000
 LONGEST = 200  # characters of a name
 SECONDS = 1.0
+# names are looked up for those who read them, and now and then for who will ask
+ASKED_SECONDS, UNASKED_SECONDS = 10.0, 30.0
 SHARE = 0.01  # most of the time that may go into looking
 
 
@@ -43,26 +46,32 @@ class Look:
             return
         reader = learners.reader
         used: Marks = np.zeros(0, bool)
+        board, time_now = self.board, self.clock()
+        asked = abs(time_now - board.weights_wanted) < ASKED_SECONDS
+        names = asked or abs(time_now - board.weights_time) > UNASKED_SECONDS
+        if names:
+            board.weights_time = time_now
         for learner in learners:
             weights = learner.model._model.learner.coefficients()  # noqa: SLF001 - one of us
-            self._tell(learner.name, weights, labels(learner.model), reader)
+            self._tell(learner.name, weights)
+            if names:
+                board.weights[learner.name] = largest(weights, labels(learner.model), reader)
             if isinstance(reader, Hashing):
                 there = np.any(weights, axis=0).reshape(-1)
                 if len(used) < len(there):
                     used, there = there, used
                 used[: len(there)] |= there
-        self.board.set("slots", reader.size)
+        board.set("slots", reader.size)
         if isinstance(reader, Hashing):
-            self.board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
+            board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
         took = time.thread_time() - begun
         self._next = now + max(0.95 * SECONDS, took / SHARE)  # asked for once a second, or so
 
-    def _tell(self, name: str, weights: Array, outputs: list[Any], reader: Reader) -> None:
+    def _tell(self, name: str, weights: Array) -> None:
         board = self.board
         board.set("nonzero_weights", int(np.count_nonzero(weights)), name)
-        board.set("weights_norm", float(np.linalg.norm(weights)), name)
+        board.set("weights_norm", math.sqrt(np.square(weights).sum()), name)
         board.set("weights_timestamp_seconds", self.clock(), name)
-        board.weights[name] = largest(weights, outputs, reader)
 
 
 def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:

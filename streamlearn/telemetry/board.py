@@ -70,6 +70,8 @@ class Board:
         self._stages = {(stage,): [0.0] * (len(BUCKETS) + 2) for stage in STAGES}
         self.about = About()
         self.bad: deque[Bad] = deque(maxlen=SHOWN_BAD)
+        self.weights_wanted = 0.0  # when somebody asked for them last
+        self.weights_time = 0.0  # when they were looked at
         self.weights: dict[str, list[Weight]] = {}  # the largest of each learner; replaced whole
         self.unknown = 0  # partitions with neither position nor end yet
         for name, metric in METRICS.items():
@@ -103,6 +105,18 @@ class Board:
             values = self._values[name]
             for labels in values.keys() - living:
                 del values[labels]
+
+    def inform(self, learner: str, **changes: str) -> None:
+        """Say something else of a learner in its info, which has one series."""
+        names = METRICS["learner_info"].labels
+        with self._lock:
+            values = self._values["learner_info"]
+            before = next((labels for labels in values if labels[0] == learner), None)
+            known = dict(zip(names, before, strict=True)) if before else {"learner": learner}
+            if before:
+                del values[before]
+            known |= changes
+            values[tuple(known.get(name, "") for name in names)] = 1
 
     def observe(self, stage: str, seconds: float) -> None:
         """A batch took so long in this stage."""

@@ -5,7 +5,8 @@
 /             the live page
 /api/status   everything of now;  ?config=1 with the configuration
 /api/series   the curves;         ?after=EVENTS&stride=S only what is new
-/api/weights  the largest;        ?learner=NAME&top=50&q=TEXT
+/api/weights  the largest;        ?learner=NAME&top=50&q=TEXT    as of `time`: up to half a
+              minute ago for who asks for the first time, then as of now
 
 A token, if there is one, is shown as `Authorization: Bearer TOKEN`, or by a browser as the password
 of any user.
@@ -161,6 +162,7 @@ class Routes:
 
     def weights(self, request: Request) -> Answer:
         """The largest weights, by name."""
+        self.board.weights_wanted = time.time()  # so that the next ones are of now
         learner = request.query.get("learner", "")
         top = min(max(number(request, "top", 50), 1), 1000)
         found = views.weights(self.board, learner, top, request.query.get("q", ""))

@@ -73,6 +73,7 @@ def weights(board: Board, name: str, top: int, search: str) -> dict[str, Any] | 
     found = [weight for weight in kept if wanted in weight.name.casefold()]
     return {
         "learner": name,
+        "time": board.weights_time,
         "kept": len(kept),  # a search looks through so many of the largest
         "matching": len(found),
         "weights": [weight._asdict() for weight in found[:top]],

@@ -33,6 +33,7 @@ async function series() {
   recent = recent.concat(found.recent.filter((point) => point.time > last)).slice(-300);
 }
 
+const objective = (one) => `${one.loss_is} + ${one.comparator}`;
 const recentColumn = (name) => recent.map((point) => point[name] ?? null);
 
 function draw() {
@@ -44,7 +45,12 @@ function draw() {
   })).filter((one) => !hidden.has(one.name));
   charts.loss.show(xs, of(recentLoss ? "recent" : "loss"), over);
   charts.nonzero.show(xs, of("nonzero"), over);
-  charts.regret.show(xs, of("regret", (name) => ({ low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) })), over,
+  // regrets are comparable only against the same comparator
+  const against = [...new Set(now.learners.filter((one) => one.comparator).map(objective))];
+  $("regret-choice").hidden = against.length < 2;
+  choices($("regret-of"), against);
+  const alike = new Set(now.learners.filter((one) => !against.length || objective(one) === $("regret-of").value).map((one) => one.name));
+  charts.regret.show(xs, of("regret", (name) => ({ low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) })).filter((one) => alike.has(one.name)), over,
     now.regret_followed ? "The curve begins when the first comparator is solved." : "");
   const mixtures = now.learners.filter((one) => Object.keys(one.mixture).length).map((one) => one.name);
   $("mixture-choice").hidden = mixtures.length < 2;
@@ -108,6 +114,7 @@ $("span-recent").addEventListener("click", () => { recentSpan = true; pressed("s
 $("loss-mean").addEventListener("click", () => { recentLoss = false; pressed("loss-mean", "loss-recent"); });
 $("loss-recent").addEventListener("click", () => { recentLoss = true; pressed("loss-recent", "loss-mean"); });
 $("mixture-of").addEventListener("change", draw);
+$("regret-of").addEventListener("change", draw);
 for (const [id, kind] of [["search", "input"], ["weights-of", "change"]]) $(id).addEventListener(kind, () => largest().catch(() => {}));
 
 const dark = matchMedia("(prefers-color-scheme: dark)");

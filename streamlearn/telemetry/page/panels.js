@@ -71,7 +71,7 @@ function table(now, hidden, choose) {
         say(cell, format(value(one)));
         // losses are comparable only where they are the same loss, regrets of one comparator
         const alike = learners.filter((other) => !title.startsWith("Loss") || other.loss_is === one.loss_is)
-          .filter((other) => title !== "Regret / event" || other.comparator === one.comparator);
+          .filter((other) => title !== "Regret / event" || other.comparator === one.comparator && other.loss_is === one.loss_is);
         const all = alike.map(value).filter(known);
         const lead = sense && all.length > 1 && value(one) === (sense < 0 ? Math.min(...all) : Math.max(...all));
         cell.className = lead ? "lead" : "";

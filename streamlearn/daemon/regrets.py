@@ -1,0 +1,97 @@
+"""Measures the regret of a daemon's learners: those alike share a comparator.
+
+A comparator is solved in the background by the first learner of those with the same loss, penalty
+and place of the intercept, all of them together within the configured share of a core; the others
+compare with what it found. The regret is measured between two batches, and less often where that
+takes long.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.daemon.learners import Learner, Learners
+    from streamlearn.hindsight import Solution
+    from streamlearn.regret import Report, Tracker
+    from streamlearn.telemetry import Board
+
+SECONDS = 3.0  # between two measurements
+SHARE = 0.02  # most of the loop's time that they may take
+# what a report says, by the name of its metric
+SAID = {
+    "regret": "regret",
+    "regret_low": "regret_low",
+    "regret_high": "regret_high",
+    "regret_bound": "bound",
+    "average_regret": "average_regret",
+    "comparator_nonzero_weights": "comparator_nonzero",
+}
+
+
+class Regrets:
+    """Tells the board of the regret of all learners that are followed (`daemon.regret`)."""
+
+    def __init__(
+        self, board: Board, cpu_share: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.board = board
+        self.cpu_share = cpu_share
+        self.clock = clock
+        self.trackers: dict[str, Tracker] = {}
+        self.leaders: dict[str, str] = {}  # by learner: who solves for it
+        self._next = 0.0
+        self._solved: dict[str, Solution] = {}  # the comparators seen last
+
+    def start(self, learners: Learners) -> None:
+        """The learners are there, with their trackers."""
+        groups: dict[str, str] = {}
+        for learner in learners:
+            if learner.tracker is not None:
+                leader = groups.setdefault(likeness(learner), learner.name)
+                self.trackers[learner.name] = learner.tracker
+                self.leaders[learner.name] = leader
+        for name, leader in self.leaders.items():
+            ledger = self.trackers[name].ledger
+            ledger.cpu_share = self.cpu_share / len(groups)
+            if leader != name:
+                ledger.account.wake = None
+        self.board.about.regret = bool(self.trackers)
+
+    def measure(self) -> None:
+        """Measure, if it is time to; between two batches."""
+        now, begun = time.monotonic(), time.thread_time()
+        if now < self._next:
+            return
+        for name, tracker in self.trackers.items():
+            leader = self.trackers[self.leaders[name]].ledger
+            if leader is not tracker.ledger:
+                tracker.ledger.adopt(leader.found)
+            self._tell(name, tracker, tracker.report(0.0))
+        self._next = now + max(SECONDS, (time.thread_time() - begun) / SHARE)
+
+    def _tell(self, name: str, tracker: Tracker, report: Report) -> None:
+        board = self.board
+        for metric, field in SAID.items():
+            board.set(metric, getattr(report, field), name)
+        found = tracker.ledger.found
+        if report.regret is None or found is None:
+            for metric in ("regret_stderr", "comparator_gap"):
+                board.set(metric, None, name)
+            return
+        board.set("regret_stderr", None if report.certified else report.stderr, name)
+        board.set("comparator_gap", found.solution.gap, name)
+        if self._solved.get(name) is not found.solution:
+            self._solved[name] = found.solution
+            board.set("comparator_solved_timestamp_seconds", self.clock(), name)
+        kind = "all events" if report.certified else "a sample"
+        board.inform(name, comparator=f"{tracker.ledger.penalty!r} on {kind}")
+
+
+def likeness(learner: Learner) -> str:
+    """Learners of which this is the same have the same best fixed model."""
+    model = learner.model
+    return repr((model._loss, model._penalty, model._intercept))  # noqa: SLF001 - one of us

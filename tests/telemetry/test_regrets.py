@@ -1,0 +1,106 @@
+"""The regret of a daemon's learners is the library's, and goes on after a restart."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from streamlearn import checkpoints
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.regret import Regret
+from streamlearn.daemon.regrets import Regrets
+from streamlearn.regret import Tracker
+from streamlearn.telemetry import Board
+from tests.daemon.streams import FIELDS, MadeUp, event, made, models
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = "default,sparse,ftrl"
+
+
+def followed(directory: Path | None, length: int, alike: bool = False, **policy: Any) -> Regrets:
+    """What is known of the regret of a daemon that has come to its end."""
+    log = Log("json", "error")
+    loop = made(directory, MadeUp(2, length), log=log, names=NAMES, **policy)
+    members = loop.pipeline.learners
+    if alike:
+        members["ftrl"].model._penalty = members["sparse"].model._penalty
+    loop.pipeline.observers.append(Regret(log, 300, 0, 0.1))
+    assert loop.run() == 0
+    regrets = Regrets(Board(), 0.1)
+    regrets.start(members)
+    for tracker in regrets.trackers.values():
+        tracker.ledger._closed = False  # so that tests can solve to the end
+    return regrets
+
+
+def replayed(directory: Path, name: str) -> Tracker:
+    """A tracker of the library after the same events in the same order."""
+    found = checkpoints.newest(directory)
+    assert found is not None
+    tracker = Tracker(models(NAMES)[name], 300, 0)
+    for _, partition, start, end in found[1]["observers"]["audit"]:
+        for offset in range(start, end):
+            features, roles = FIELDS.split(json.loads(event(partition, offset) or b""))
+            if roles.get("label") is not None:
+                weight = float(roles.get("weight", 1.0))
+                tracker.learn_one(features, roles["label"], weight)
+    return tracker
+
+
+@pytest.mark.parametrize("lengths", [(150,), (400,), (150, 400)])
+def test_it_is_that_of_the_library_also_after_a_restart(
+    tmp_path: Path, lengths: tuple[int, ...]
+) -> None:
+    for length in lengths:
+        regrets = followed(tmp_path, length)
+    own, theirs = regrets.trackers["sparse"].report(9.0), replayed(tmp_path, "sparse").report(9.0)
+    assert own.events == theirs.events
+    assert own.certified == theirs.certified == (lengths == (150,))
+    # Psi(w) is looked at after batches here and after events there
+    assert own.progressive_loss == pytest.approx(theirs.progressive_loss, rel=1e-12)
+    assert own.objective == pytest.approx(theirs.objective, rel=1e-2)
+    assert own.comparator == pytest.approx(theirs.comparator, rel=1e-2)
+
+
+def test_what_is_measured_is_on_the_board() -> None:
+    regrets = followed(None, 150)
+    board = regrets.board
+    for tracker in regrets.trackers.values():
+        tracker.report(1.0)
+    regrets.measure()
+    low, regret, high = (board.value(f"regret{end}", "sparse") for end in ("_low", "", "_high"))
+    assert low is not None
+    assert regret is not None
+    assert high is not None
+    assert low <= regret <= high
+    # certified, so there is no standard error; of averaged weights no bound is proved
+    assert board.value("regret_stderr", "sparse") is None
+    assert board.value("regret_bound", "sparse") is not None
+    assert board.value("regret_bound", "ftrl") is None
+    comparators = {labels[0]: labels[3] for labels in board.values("learner_info")}
+    assert "L1" in comparators["sparse"]
+    assert comparators["sparse"].endswith("all events")
+
+
+def test_learners_that_are_alike_share_a_comparator() -> None:
+    regrets = followed(None, 100, alike=True)
+    assert regrets.leaders == {"default": "default", "sparse": "sparse", "ftrl": "sparse"}
+    regrets.trackers["sparse"].report(1.0)
+    regrets.measure()
+    found = regrets.trackers["sparse"].ledger.found
+    assert found is not None
+    assert regrets.trackers["ftrl"].ledger.found is found
+    shares = [tracker.ledger.cpu_share for tracker in regrets.trackers.values()]
+    assert shares == [0.05, 0.05, 0.05]  # two solve
+
+
+def test_a_learner_that_begins_afresh_begins_its_regret_afresh(tmp_path: Path) -> None:
+    followed(tmp_path, 100)
+    regrets = followed(tmp_path, 200, reset=["sparse"])
+    events = {name: one.report(0.0).events for name, one in regrets.trackers.items()}
+    assert 0 < events["sparse"] < events["default"]
+    assert events["ftrl"] == events["default"]
