@@ -48,7 +48,8 @@ class Look:
         used: Marks = np.zeros(0, bool)
         board, time_now = self.board, self.clock()
         asked = abs(time_now - board.weights_wanted) < ASKED_SECONDS
-        names = asked or abs(time_now - board.weights_time) > UNASKED_SECONDS
+        old = abs(time_now - board.weights_time) > UNASKED_SECONDS
+        names = asked or old or not all(board.weights.get(one.name) for one in learners)
         if names:
             board.weights_time = time_now
         for learner in learners:

@@ -32,6 +32,7 @@ def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
     source = MadeUp(3, 400, garbage=0.1)
     loop, watching = watched(tmp_path, source)
     assert loop.run() == 0
+    watching.look(Status())
     board, counts = watching.board, loop.pipeline.counts
     assert sum(board.values("events_polled_total").values()) == counts.records == 1200
     assert board.value("events_learnt_total", "default") == counts.learnt
@@ -224,6 +225,7 @@ def test_several_outputs_have_no_area_and_weights_for_each() -> None:
     assert loop.run() == 0
     assert watching.board.value("error_ratio", "default") is not None
     watching._look._next = 0.0
+    watching.board.weights_time = 0.0
     watching.look(Status())
     assert watching.board.value("window_roc_area_ratio", "default") is None
     named: Any = [one.name for one in watching.board.weights["default"]]
@@ -231,9 +233,9 @@ def test_several_outputs_have_no_area_and_weights_for_each() -> None:
 
 
 def test_hostile_names_are_json_strings() -> None:
-    with running() as (_, watching, address):
-        until(lambda: any(w.name == HOSTILE for w in watching.board.weights.get("default", ())))
-        found = told(f"{address}/api/weights?learner=default&q=%3Cscript")
-        assert found["weights"][0]["name"] == HOSTILE
+    with running() as (_, _, address):
+        asked = f"{address}/api/weights?learner=default&q=%3Cscript"
+        found = until(lambda: told(asked)["weights"])
+        assert found[0]["name"] == HOSTILE
         page = ask(f"{address}/")[1]
         assert b"hostile" not in page
