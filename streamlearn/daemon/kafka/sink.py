@@ -79,6 +79,17 @@ def refused(topic: str, why: str) -> SinkError:
     return SinkError(f"topic {topic!r}: a record was refused: {why}")
 
 
+def check_size(
+    topic: str, largest: int, value: bytes | None, key: bytes | None, headers: Sequence[Header]
+) -> None:
+    """Refuse a record that the broker would refuse."""
+    if len(value or b"") + len(key or b"") < largest // 2 and len(headers) < 16:
+        return  # as nearly all are; headers that are huge the library refuses
+    size = size_of(value, key, headers)
+    if size > largest:
+        raise too_large(topic, size, largest)
+
+
 def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
     """Return how many bytes of `largest` a record takes."""
     size = len(value or b"") + len(key or b"")

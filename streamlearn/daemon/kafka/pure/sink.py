@@ -15,11 +15,10 @@ from streamlearn.daemon.kafka.sink import (
     FOREVER_MS,
     FULL_SECONDS,
     OVERHEAD,
+    check_size,
     check_topic,
     full,
     refused,
-    size_of,
-    too_large,
     undelivered,
 )
 from streamlearn.errors import SinkError
@@ -73,17 +72,16 @@ class PureSink:
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record."""
-        size = size_of(value, key, headers)
-        if size > self._largest:
-            raise too_large(self._topic, size, self._largest)
+        check_size(self._topic, self._largest, value, key, headers)
         if self._waiting > self._buffer_bytes:
             self._drain(FULL_SECONDS, full)
         with self._lock:
-            self._waiting += size + OVERHEAD
+            self._waiting += len(value or b"") + OVERHEAD
         if value is None and key is None:
             key = b""  # kafka-python wants one of them
+        given = headers if isinstance(headers, list) else list(headers)
         try:
-            future = self._producer.send(self._topic, value, key, list(headers))
+            future = self._producer.send(self._topic, value, key, given)
         except KafkaTimeoutError as error:
             raise full(self._topic, str(error)) from error
         except KafkaError as error:

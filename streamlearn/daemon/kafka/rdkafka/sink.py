@@ -18,11 +18,10 @@ from streamlearn.daemon.kafka.sink import (
     FOREVER_MS,
     FULL_SECONDS,
     OVERHEAD,
+    check_size,
     check_topic,
     full,
     refused,
-    size_of,
-    too_large,
     undelivered,
 )
 from streamlearn.errors import SinkError
@@ -90,9 +89,8 @@ class RdSink:
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record."""
-        size = size_of(value, key, headers)
-        if size > self._largest:
-            raise too_large(self._topic, size, self._largest)
+        check_size(self._topic, self._largest, value, key, headers)
+        given = headers if isinstance(headers, list) else list(headers)
         deadline = 0.0
         while True:
             try:
@@ -101,7 +99,7 @@ class RdSink:
                         self._topic,
                         value,
                         key,
-                        headers=list(headers),
+                        headers=given,
                         on_delivery=self._generation.report,
                     )
                     self._generation.sent += 1
