@@ -10,6 +10,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.hindsight.multivariate.loss import MultivariateLoss
 from streamlearn.losses import Exponential, Loss, Poisson, VectorLoss
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.solution import Solution
     from streamlearn.penalties import Penalty
 
-AnyLoss = Loss | VectorLoss
+AnyLoss = Loss | VectorLoss | MultivariateLoss
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ def scalar(loss: AnyLoss) -> bool:
 
 def smooth(loss: AnyLoss) -> bool:
     """Losses whose slope has no jumps, though that of an exponential grows without bound."""
+    if isinstance(loss, MultivariateLoss):
+        return False
     return loss.smooth or isinstance(loss, Exponential | Poisson)
 
 
@@ -81,6 +84,13 @@ def curved(penalty: Penalty) -> bool:
     """L2 and ElasticNet with l2 > 0."""
     return weighing(penalty) and penalty.l2 > 0.0
 
+
+def confining(penalty: Penalty) -> bool:
+    """Those, or a ball: whatever keeps the minimum of finitely many planes from running away."""
+    return weighing(penalty) or (penalty.simple and penalty.norm_limit < float("inf"))
+
+
+_BUNDLE = "L2, L1 or ElasticNet of a strength > 0, or a Ball"
 
 _TABLE = (
     Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
@@ -102,6 +112,15 @@ _TABLE = (
         losses="losses of one output",
         penalties="L2 and ElasticNet with l2 > 0",
     ),
+    Method(
+        "proximal-bundle",
+        "proximal_bundle",
+        "proximal_bundle",
+        anything,
+        confining,
+        penalties=_BUNDLE,
+    ),
+    Method("bundle", "bundle", "bundle", anything, confining, penalties=_BUNDLE),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _TABLE}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.hindsight.methods import METHODS, AnyLoss, weighing
+from streamlearn.hindsight.multivariate.loss import MultivariateLoss
+from streamlearn.hindsight.multivariate.problem import MultivariateProblem
 from streamlearn.hindsight.problem import Problem
 from streamlearn.spec import number
 
@@ -26,6 +28,7 @@ def solve(
     max_iter: int | None = None,
     start: Any = None,
     weights: Any = None,
+    groups: Any = None,
     callback: Callback | None = None,
     threads: int = 1,
     **options: Any,
@@ -39,7 +42,8 @@ def solve(
     y
         Their labels, as `learn_rows` takes them.
     loss, penalty
-        One of `sl.losses`; L1, L2 or ElasticNet of a strength > 0.
+        One of `sl.losses`, of `sl.hindsight.multivariate`, or a hierarchical one; L1, L2 or
+        ElasticNet of a strength > 0, or for the bundle methods a Ball.
     fit_intercept
         Whether to add an intercept, which is not penalised.
     method
@@ -52,6 +56,8 @@ def solve(
         A Solution or weights to start from.
     weights
         A weight >= 0 for each row.
+    groups
+        The query of each row, for the losses of rankings in `sl.hindsight.multivariate`.
     callback
         Called with a Step after each iteration; returning True stops, and so does Ctrl-C: the best
         solution so far is returned with its gap.
@@ -60,8 +66,15 @@ def solve(
     options
         What else the method takes.
     """
-    problem = Problem(
-        X, y, loss, penalty, weights=weights, fit_intercept=fit_intercept, threads=threads
+    problem = posed(
+        X,
+        y,
+        loss,
+        penalty,
+        weights=weights,
+        groups=groups,
+        fit_intercept=fit_intercept,
+        threads=threads,
     )
     gap = number("solve", "gap", gap, low=0.0)
     if max_iter is not None and (isinstance(max_iter, bool) or max_iter < 1):
@@ -73,6 +86,36 @@ def solve(
     return chosen(problem, gap=gap, max_iter=max_iter, start=start, callback=callback, **options)
 
 
+def posed(
+    X: Any,
+    y: Any,
+    loss: AnyLoss,
+    penalty: Penalty,
+    *,
+    weights: Any,
+    groups: Any,
+    fit_intercept: bool,
+    threads: int,
+) -> Problem | MultivariateProblem:
+    """The problem, of a loss of single rows or of all rows together."""
+    if isinstance(loss, MultivariateLoss):
+        return MultivariateProblem(
+            X,
+            y,
+            loss,
+            penalty,
+            groups=groups,
+            weights=weights,
+            fit_intercept=fit_intercept,
+            threads=threads,
+        )
+    if groups is not None:
+        raise ValueError(f"{loss!r} is of single rows and takes no groups; leave them out")
+    return Problem(
+        X, y, loss, penalty, weights=weights, fit_intercept=fit_intercept, threads=threads
+    )
+
+
 def named(name: str) -> Method:
     """The method of this name."""
     if name not in METHODS:
@@ -80,7 +123,7 @@ def named(name: str) -> Method:
     return METHODS[name]
 
 
-def able(problem: Problem) -> list[Method]:
+def able(problem: Problem | MultivariateProblem) -> list[Method]:
     """The methods that solve this problem."""
     given = (problem.loss, problem.penalty)
     return [
@@ -90,7 +133,7 @@ def able(problem: Problem) -> list[Method]:
     ]
 
 
-def alternatives(problem: Problem) -> str:
+def alternatives(problem: Problem | MultivariateProblem) -> str:
     """What to do instead of what was refused."""
     names = [method.name for method in able(problem)]
     if names:
@@ -100,7 +143,7 @@ def alternatives(problem: Problem) -> str:
     return "no method takes this loss with this penalty"
 
 
-def choose(problem: Problem) -> Method:
+def choose(problem: Problem | MultivariateProblem) -> Method:
     """The method for this loss, penalty and size."""
     methods = able(problem)
     if not methods:

@@ -37,7 +37,7 @@ Y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1, -1)
         ({"penalty": P.Zero()}, "use L2, L1 or ElasticNet with a strength > 0"),
         ({"penalty": P.L2(0.0)}, "use L2, L1 or ElasticNet with a strength > 0"),
         ({"penalty": P.Simplex()}, "use L2, L1 or ElasticNet"),
-        ({"penalty": P.Ball(1.0)}, "use L2, L1 or ElasticNet"),
+        ({"penalty": P.L1Ball(1.0)}, "use L2, L1 or ElasticNet"),
         ({"penalty": P.L1(0.1), "method": "lbfgs"}, "lbfgs takes L2, not L1.*use method='owlqn'"),
         ({"loss": L.Hinge(), "method": "lbfgs"}, "lbfgs takes smooth losses, not Hinge"),
         ({"method": "newton"}, "method is one of auto, .*lbfgs"),

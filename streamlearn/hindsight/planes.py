@@ -1,0 +1,116 @@
+"""The cutting planes of a risk: R(w) >= <a_i, w> + b_i for all i (004, (6)).
+
+w is split into the coordinates that the penalty sees and the unpenalised intercepts, which come
+last. The first plane is the constant `lowest`, the mean of the losses' own minima.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.risk import Vector
+
+# planes that took no part in this many maxima are dropped, where there are more than KEPT
+IDLE = 30
+KEPT = 60
+
+
+class Planes:
+    """The slopes a_i as rows of A, those in the intercepts, the offsets b_i, and A A'."""
+
+    def __init__(self, size: int, intercepts: int, lowest: float) -> None:
+        self.width = size - intercepts
+        self.count = 0
+        self._A = np.empty((16, self.width))
+        self._C = np.empty((16, intercepts))
+        self._b = np.empty(16)
+        self._products = np.empty((16, 16))
+        self._idle = np.zeros(16, dtype=np.intp)
+        self._append(np.zeros(size), lowest)
+
+    @property
+    def slopes(self) -> Vector:
+        """The slopes in the penalised coordinates, a row each."""
+        return self._A[: self.count]
+
+    @property
+    def free_slopes(self) -> Vector:
+        """The slopes in the intercepts."""
+        return self._C[: self.count]
+
+    @property
+    def offsets(self) -> Vector:
+        """The offsets."""
+        return self._b[: self.count]
+
+    @property
+    def products(self) -> Vector:
+        """A A'."""
+        return self._products[: self.count, : self.count]
+
+    @property
+    def unit(self) -> float:
+        """The squared slopes in the intercepts, of those in the other coordinates.
+
+        How far intercepts go differs from how far weights go by as much: 1 where nothing is known.
+        """
+        own, others = float((self.free_slopes**2).sum()), float(np.diagonal(self.products).sum())
+        ratio = own / others if own > 0.0 and others > 0.0 else 1.0
+        return min(max(ratio, 1e-15), 1e15)
+
+    def add(self, w: Vector, value: float, gradient: Vector) -> None:
+        """The first-order Taylor expansion at w (004, (3))."""
+        self._append(gradient, value - float(gradient @ w))
+
+    def at(self, w: Vector) -> float:
+        """R_i(w), the maximum of all planes (004, (7))."""
+        return float(
+            (
+                self.slopes @ w[: self.width] + self.free_slopes @ w[self.width :] + self.offsets
+            ).max()
+        )
+
+    def rest(self, *alphas: Vector) -> list[Vector]:
+        """Drop planes long without weight, where there are many; the `alphas` without them.
+
+        The maximum of the dual, and so the lower bound, is untouched: its alpha stays feasible.
+        """
+        idle = self._idle[: self.count]
+        idle += 1
+        for alpha in alphas:
+            idle[alpha > 0.0] = 0
+        if self.count <= KEPT or idle.max() <= IDLE:
+            return list(alphas)
+        stay = idle <= IDLE
+        stay[0] = True  # the constant plane makes every bound finite
+        chosen = np.flatnonzero(stay)
+        n = len(chosen)
+        self._A[:n] = self._A[chosen]
+        self._C[:n] = self._C[chosen]
+        self._b[:n] = self._b[chosen]
+        self._idle[:n] = self._idle[chosen]
+        self._products[:n, :n] = self._products[np.ix_(chosen, chosen)]
+        self.count = n
+        return [alpha[chosen] for alpha in alphas]
+
+    def _append(self, gradient: Vector, offset: float) -> None:
+        n = self.count
+        if n == len(self._b):
+            self._grow()
+        self._A[n], self._C[n] = gradient[: self.width], gradient[self.width :]
+        self._b[n] = offset
+        self._idle[n] = 0
+        self.count = n + 1
+        self._products[n, : n + 1] = self.slopes @ self._A[n]
+        self._products[: n + 1, n] = self._products[n, : n + 1]
+
+    def _grow(self) -> None:
+        n = len(self._b)
+        self._A = np.concatenate([self._A, np.empty_like(self._A)])
+        self._C = np.concatenate([self._C, np.empty_like(self._C)])
+        self._b = np.concatenate([self._b, np.empty(n)])
+        self._idle = np.concatenate([self._idle, np.zeros(n, dtype=np.intp)])
+        self._products = np.pad(self._products, (0, n))
