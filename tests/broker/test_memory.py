@@ -1,0 +1,64 @@
+"""What is fetched ahead is bounded, over all partitions together, for both client libraries."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.broker.conftest import MakeTopic, write
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+
+    from streamlearn.daemon.kafka import Connection
+
+ROOT = Path(__file__).resolve().parents[2]
+FETCH = 4 << 20
+BACKLOG = 96 << 20
+
+# A slow reader, in a process of its own: what it holds more than after its first records, in bytes.
+READER = """
+import sys, time
+from pathlib import Path
+from streamlearn.daemon.kafka import Connection, KafkaSource
+def resident():
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(next(l for l in status.splitlines() if l.startswith("VmRSS")).split()[1])
+bootstrap, client, topic, fetch = sys.argv[1:]
+source = KafkaSource(Connection(bootstrap=bootstrap, client=client), topics=[topic],
+                     fetch_bytes=int(fetch), batch=50)
+source.open({}, None)
+before = resident()
+most = seen = 0
+for _ in range(60):
+    seen += sum(len(records.values) for records in source.poll(0.25))
+    time.sleep(0.02)
+    most = max(most, resident() - before)
+source.close()
+print(seen, most)
+"""
+
+
+def test_a_slow_reader_does_not_hoard(
+    connection: Connection, make_topic: MakeTopic, producer: Producer
+) -> None:
+    partitions = 24
+    topic = make_topic(partitions)
+    blob = os.urandom(16_000)
+    for partition in range(partitions):
+        write(producer, topic, [blob] * (BACKLOG // partitions // len(blob)), partition)
+    read = [sys.executable, "-c", READER, connection.bootstrap, connection.client, topic]
+    done = subprocess.run(
+        [*read, str(FETCH)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    seen, most = map(int, done.stdout.split())
+    assert seen >= 50
+    # Buffers, their copies on the way, what the client itself takes; far less than the backlog.
+    assert most < 8 * FETCH, f"{most:,} bytes for {FETCH:,}"
