@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon import config
 from streamlearn.daemon.log import Log
+from streamlearn.daemon.regret import Regret
 from streamlearn.daemon.watching import Watching
 from tests.daemon.streams import MadeUp, made
 
@@ -61,7 +63,7 @@ def watched(
     log = Log("json", "error")
     loop = made(directory, source, log=log, **policy)
     watching = Watching(settings() if given is None else given, log)
-    loop.pipeline.observers.append(watching)
+    loop.pipeline.observers += [Regret(log, 2000, 0, 0.5), watching]
     return loop, watching
 
 
@@ -111,7 +113,8 @@ def told(address: str) -> Any:
 def until(condition: Any, seconds: float = 20.0) -> Any:
     """Wait until something is so."""
     waiting = threading.Event()
-    for _ in range(int(seconds / 0.02)):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         found = condition()
         if found:
             return found
