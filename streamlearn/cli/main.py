@@ -9,7 +9,19 @@ import traceback
 from typing import TYPE_CHECKING
 
 import streamlearn
-from streamlearn.cli import check, completion, demo, evaluate, inspect, models, predict, run, train
+from streamlearn.cli import (
+    check,
+    completion,
+    demo,
+    evaluate,
+    inspect,
+    models,
+    predict,
+    publish,
+    replay,
+    run,
+    train,
+)
 from streamlearn.cli.parsing import Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
 
@@ -25,6 +37,8 @@ COMMANDS: dict[str, Command] = {
     "evaluate": evaluate,
     "inspect": inspect,
     "models": models,
+    "publish": publish,
+    "replay": replay,
     "completion": completion,
 }
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT

@@ -1,0 +1,66 @@
+"""Files into a topic, and dead letters back into it, each once though the replay is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from streamlearn.cli import main
+from streamlearn.daemon.faults import VARIABLE as FAULT
+from streamlearn.daemon.kafka import Connection, KafkaSource
+from tests.broker.conftest import MakeTopic, all_of
+from tests.broker.daemons import ROOT, Daemons
+from tests.daemon.streams import event
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BAD = [b"{", b"\xff\xfe", b"null"]
+
+
+def test_published_died_and_sent_back_once(
+    connection: Connection, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic, dead = make_topic(3), make_topic(2)
+    good = [value for i in range(300) if (value := event(0, i))]
+    lines = [*good, *(BAD[i % 3] for i in range(60))]
+    (tmp_path / "events.jsonl").write_bytes(b"\n".join(lines))
+    daemons = Daemons(
+        tmp_path,
+        bootstrap=connection.bootstrap,
+        topic=topic,
+        client=connection.client,
+        outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_bad_ratio = 0.9\n',
+    )
+    config = str(daemons.config)
+    publish = ["publish", str(tmp_path / "events.jsonl"), "--topic", topic, "--config", config]
+    assert main(publish) == 0
+    assert daemons.run("--until", "end") == 0
+    # killed after letters were delivered, before that was noted
+    command = [sys.executable, "-m", "streamlearn", "replay", config]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), FAULT: "fsync:2"}
+    killed = subprocess.run(command, cwd=ROOT, env=environ, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    begun = len(sent_back(connection, topic))
+    assert begun > 0
+    assert main(["replay", config]) == 0
+    letters = sent_back(connection, topic)
+    assert len(letters) == len({told["streamlearn.letter"] for told in letters}) == 60
+    place = [f"streamlearn.origin.{name}" for name in ("topic", "partition", "offset")]
+    origins = {tuple(told[name] for name in place) for told in letters}
+    assert {origin[0] for origin in origins} == {topic.encode()}
+    assert len(origins) == 60
+    assert main(["replay", config]) == 0
+    assert len(sent_back(connection, topic)) == 60
+
+
+def sent_back(connection: Connection, topic: str) -> list[dict[str, bytes]]:
+    """The headers of the records that were sent back."""
+    source = KafkaSource(connection, topics=[topic])
+    source.open({}, None)
+    told = [dict(headers) for records in all_of(source) for headers in records.headers or ()]
+    source.close()
+    return [headers for headers in told if "streamlearn.letter" in headers]

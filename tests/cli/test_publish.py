@@ -1,0 +1,105 @@
+"""Lines of files become records of a topic; tests/broker has the real one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from streamlearn.cli import main
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.kafka import Connection
+from streamlearn.errors import SinkError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Topic:
+    """A topic in memory."""
+
+    def __init__(self) -> None:
+        self.waiting: list[bytes | None] = []
+        self.there: list[bytes | None] = []
+        self.interrupt = -1
+
+    def send(self, value: bytes | None, **_: Any) -> None:
+        if len(self.waiting) == self.interrupt:
+            raise KeyboardInterrupt
+        self.waiting.append(value)
+
+    def flush(self, seconds: float) -> None:
+        assert seconds > 0
+        self.there += self.waiting
+        self.waiting = []
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
+    made = Topic()
+    asked: list[tuple[str, str]] = []
+
+    def sink(self: Connection, name: str) -> Topic:
+        asked.append((self.bootstrap, name))
+        return made
+
+    monkeypatch.setattr(Connection, "sink", sink)
+    monkeypatch.setattr(made, "asked", asked, raising=False)
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+    return made
+
+
+def test_lines_become_records(
+    topic: Topic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_bytes(b"x,y\n1,%s\n\n2,%s" % (name.encode(), b"\xff"))
+    command = ["publish", str(tmp_path / "*.csv"), "--topic", "prices"]
+    assert main([*command, "--header"]) == 0
+    assert topic.there == [b"1,a", b"2,\xff", b"1,b", b"2,\xff"]
+    assert capsys.readouterr().out == "4 records written to prices\n"
+    assert main([*command, "--bootstrap", "far:9"]) == 0
+    assert topic.there[4:6] == [b"x,y", b"1,a"]
+    assert topic.__dict__["asked"] == [("localhost:9092", "prices"), ("far:9", "prices")]
+
+
+def test_standard_input(topic: Topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "in").write_bytes(b"one\ntwo\n")
+    with (tmp_path / "in").open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert main(["publish", "-", "--topic", "t"]) == 0
+    assert topic.there == [b"one", b"two"]
+
+
+def test_an_interruption_says_how_far_it_came(
+    topic: Topic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\ntwo\nthree\n")
+    topic.interrupt = 2
+    assert main(["publish", str(tmp_path / "a.txt"), "--topic", "t"]) == 130
+    assert topic.there == [b"one", b"two"]
+    assert "the first 2 records" in capsys.readouterr().err
+
+
+def test_what_is_wrong_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"one\n")
+    (tmp_path / "c.toml").write_text('source = { kind = "synthetic" }\n')
+    options = ["publish", str(file), "--topic", "t"]
+    assert main([*options, "--config", str(tmp_path / "c.toml")]) == Exit.USAGE
+    assert 'needs "kafka"' in capsys.readouterr().err
+    assert main([*options, "--config", "c.toml", "--bootstrap", "a:1"]) == Exit.USAGE
+    assert "not both" in capsys.readouterr().err
+
+    def none(self: Connection, name: str) -> Topic:
+        raise SinkError(f"no topic {name} at {self.bootstrap}")
+
+    monkeypatch.setattr(Connection, "sink", none)
+    assert main(options) == Exit.SOURCE
+    assert capsys.readouterr().err.startswith("streamlearn publish: no topic t at ")

@@ -1,0 +1,235 @@
+"""Dead letters are sent back each once, whenever a run is cut off."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from streamlearn.cli import main
+from streamlearn.daemon import config, replay
+from streamlearn.daemon.dead_letters import DeadLetters
+from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.replay import alone, reasons
+from streamlearn.stream import Partition, Records
+from streamlearn.stream.sink import FileSink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from streamlearn.daemon.letters import Letter
+    from streamlearn.daemon.replay import Notes, Where
+
+GARBAGE = [b"{", b"\xff\xfe", b"null", b'{"a":"\xc3\xa9"}', b""]
+
+
+class Memory:
+    """A topic in memory."""
+
+    def __init__(self) -> None:
+        self.letters: list[Letter] = []
+        self.since: list[Where] = []
+
+    def refuses(self, letter: Letter) -> str | None:
+        return None if letter.said("topic") == "clicks" else "it is not of clicks"
+
+    def send(self, letter: Letter) -> None:
+        self.letters.append(letter)
+
+    def flush(self) -> None:
+        pass
+
+    def ends(self) -> Where:
+        return [("clicks", 0, len(self.letters))]
+
+    def sent(self, since: Where) -> set[str]:
+        self.since.append(since)
+        [(_, _, end)] = since
+        return {letter.name for letter in self.letters[end:]}
+
+    def close(self) -> None:
+        pass
+
+    def values(self) -> list[bytes | None]:
+        return [letter.value for letter in self.letters]
+
+
+def settings(directory: Path) -> config.Config:
+    tables = {"path": directory / "dead.jsonl", "models": directory / "models"}
+    return config.parse(
+        f"""
+        source = {{ kind = "stdin" }}
+        format.label = "click"
+        dead_letters.path = "{tables["path"]}"
+        checkpoint.path = "{tables["models"]}"
+        """
+    )
+
+
+def die(directory: Path, values: list[bytes], start: int = 0, topic: str = "clicks") -> None:
+    """Write dead letters as a daemon does."""
+    sink = FileSink(directory / "dead.jsonl", binary=True)
+    records = Records(
+        Partition(topic, 2),
+        range(start, start + len(values)),
+        values,
+        start + len(values),
+        keys=[b"k%d" % i for i in range(len(values))],
+        headers=[[("own", b"%d" % i)] for i in range(len(values))],
+    )
+    DeadLetters(sink, 7).send(records, [(i, "f", f"bad {i % 2}") for i in range(len(values))])
+    sink.flush(1.0)
+    sink.close()
+
+
+def test_each_goes_back_once(tmp_path: Path) -> None:
+    read, topic = settings(tmp_path), Memory()
+    die(tmp_path, GARBAGE)
+    assert reasons(read) == {"bad 0": 3, "bad 1": 2}
+    assert replay.replay(read, topic).sent == 5
+    assert topic.values() == GARBAGE
+    assert replay.replay(read, topic).sent == 0
+    die(tmp_path, [b"[", b"]"], start=5)
+    assert reasons(read) == {"bad 0": 1, "bad 1": 1}
+    assert replay.replay(read, topic).sent == 2
+    assert topic.values() == [*GARBAGE, b"[", b"]"]
+    assert replay.replay(read, topic, again=True).sent == 7
+    assert topic.since == []
+
+
+def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
+    topic = Memory()
+    die(tmp_path, GARBAGE, start=40)
+    replay.replay(settings(tmp_path), topic)
+    letter = topic.letters[1]
+    back = dict(letter.back())
+    name = back.pop("streamlearn.letter").decode()
+    assert letter.key == b"k1"
+    assert back == {
+        "own": b"1",
+        "streamlearn.origin.topic": b"clicks",
+        "streamlearn.origin.partition": b"2",
+        "streamlearn.origin.offset": b"41",
+    }
+    # it dies again, elsewhere: where it was first is still said, and it is another letter
+    records = Records(Partition("clicks", 0), [99], [letter.value], 100, headers=[letter.back()])
+    sink = FileSink(tmp_path / "dead.jsonl", binary=True)
+    DeadLetters(sink).send(records, [(0, None, "still bad")])
+    sink.flush(1.0)
+    sink.close()
+    replay.replay(settings(tmp_path), topic)
+    second = dict(topic.letters[-1].back())
+    assert second.pop("streamlearn.letter").decode() != name
+    assert second == back
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_run_that_was_cut_off_sends_none_twice(
+    cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, topic = settings(tmp_path), Memory()
+    die(tmp_path, GARBAGE)
+    replay.replay(read, topic)
+    die(tmp_path, [b"%d" % i for i in range(10)])
+    written = []
+
+    def failing(path: Path, notes: Notes) -> None:
+        written.append(notes)
+        if len(written) == cut:
+            raise OSError("cut off")
+        note(path, notes)
+
+    note = replay.note
+    monkeypatch.setattr(replay, "note", failing)
+    with pytest.raises(OSError, match="cut off"):
+        replay.replay(read, topic)
+    monkeypatch.setattr(replay, "note", note)
+    sent = len(topic.letters) - 5
+    outcome = replay.replay(read, topic)
+    assert (outcome.sent, outcome.before) == (10 - sent, sent if cut == 2 else 0)
+    assert topic.values() == [*GARBAGE, *(b"%d" % i for i in range(10))]
+    assert replay.replay(read, topic).before == 0
+
+
+def test_what_cannot_go_back_is_counted(tmp_path: Path) -> None:
+    topic = Memory()
+    die(tmp_path, [b"x" * 2_000_000, b"good"])
+    die(tmp_path, [b"other"], topic="mails")
+    with (tmp_path / "dead.jsonl").open("ab") as file:
+        file.write(
+            b'no letter\n{"headers":{},"value_base64":"!"}\n{"headers":{"streamlearn.topic":'
+        )
+    outcome = replay.replay(settings(tmp_path), topic)
+    assert topic.values() == [b"good"]
+    assert outcome.left == {
+        "it was cut for its size": 1,
+        "it is not of clicks": 1,
+        "it does not say where it comes from": 2,
+    }
+    with (tmp_path / "dead.jsonl").open("ab") as file:  # the line that was half written
+        place = '"clicks","streamlearn.partition":"0","streamlearn.offset":"1"}'
+        file.write(f'{place},"value_base64":"eA=="}}\n'.encode())
+    assert replay.replay(settings(tmp_path), topic).sent == 1
+    assert topic.values() == [b"good", b"x"]
+
+
+def test_one_at_a_time_and_of_one_file(tmp_path: Path) -> None:
+    read, topic = settings(tmp_path), Memory()
+    die(tmp_path, GARBAGE)
+    replay.replay(read, topic)
+    with alone(tmp_path / "models"), pytest.raises(Stop, match="another replay") as stop:
+        replay.replay(read, topic)
+    assert stop.value.code == Exit.OWNED
+    (tmp_path / "dead.jsonl").write_bytes(b"another\n")
+    with pytest.raises(ValueError, match="another file"):
+        replay.replay(read, topic)
+    (tmp_path / "models" / "replayed.json").write_bytes(b"{")
+    with pytest.raises(ValueError, match="damaged"):
+        replay.replay(read, topic)
+    assert replay.replay(read, topic, again=True).left.total() == 1
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = [json.dumps({"click": i % 2 == 0, "user": f"u{i}"}) for i in range(50)]
+    bad = ['{"click":1e999}', "{", '{"click":true,"a":']
+    (tmp_path / "events.jsonl").write_text("\n".join([*good, *bad, *good]) + "\n")
+    file = tmp_path / "clicks.toml"
+    file.write_text(
+        f"""
+        source = {{ kind = "file", paths = ["{tmp_path}/events.jsonl"] }}
+        format.label = "click"
+        dead_letters.path = "{tmp_path}/dead.jsonl"
+        checkpoint.path = "{tmp_path}/models"
+        telemetry.enabled = false
+        regret.enabled = false
+        run.until = "end"
+        """
+    )
+    assert main(["run", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["replay", str(file), "--dry-run", "--json"]) == 0
+    assert sum(row["letters"] for row in json.loads(capsys.readouterr().out)) == 3
+    assert main(["replay", str(file)]) == Exit.USAGE
+    assert "use --to FILE" in capsys.readouterr().err
+    assert main(["replay", str(file), "--to", str(tmp_path / "back.jsonl")]) == 0
+    assert capsys.readouterr().out == "3 dead letters sent\n"
+    assert (tmp_path / "back.jsonl").read_text().splitlines() == bad
+    assert main(["replay", str(file), "--dry-run"]) == 0
+    assert capsys.readouterr().out == "no dead letters wait\n"
+    assert main(["replay", str(file), "--to", "-", "--json"]) == Exit.USAGE
+    assert "standard output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [("", "only counted"), ('dead_letters.path = "none.jsonl"', "none.jsonl")],
+)
+def test_without_letters_it_says_so(
+    table: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "clicks.toml"
+    lines = ['source = { kind = "stdin" }', 'format.label = "y"', table]
+    file.write_text("\n".join([*lines, f'checkpoint.path = "{tmp_path}/models"']))
+    assert main(["replay", str(file), "--dry-run"]) != 0
+    assert said in capsys.readouterr().err
