@@ -23,9 +23,10 @@ from streamlearn.telemetry import reference as metrics
 from streamlearn.telemetry.catalogue import METRICS, PREFIX
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-TEXTS = {path.name: path.read_text("utf-8") for path in DOCUMENTS}
-RUN = "choosing.md"  # its commands are run, those of the others need a broker
+PROMETHEUS = ROOT / "config" / "prometheus"
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), PROMETHEUS / "README.md"]
+TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in DOCUMENTS}
+RUN = "docs/choosing.md"  # its commands are run, those of the others need a broker
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -47,18 +48,17 @@ def prose() -> list[str]:
 
 
 def test_the_documents_are_there() -> None:
-    assert TEXTS.keys() >= {
-        "README.md", "choosing.md", "configuration.md", "metrics.md", "operating.md"
-    }  # fmt: skip
+    names = ("choosing", "configuration", "metrics", "operating")
+    assert TEXTS.keys() >= {"README.md", *(f"docs/{name}.md" for name in names)}
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("configuration.md", reference.text()), ("metrics.md", metrics.text())]
+    ("name", "text"), [("configuration", reference.text()), ("metrics", metrics.text())]
 )
 def test_generated_documents_are_up_to_date(name: str, text: str) -> None:
     command = re.search(r"`(python -m \S+)`", text)
     assert command is not None
-    assert TEXTS[name] == text, f"{command[1]} > docs/{name}"
+    assert TEXTS[f"docs/{name}.md"] == text, f"{command[1]} > docs/{name}.md"
 
 
 def keys(kind: Any, path: str) -> list[tuple[str, Any]]:
@@ -87,7 +87,7 @@ def test_every_metric_is_in_a_group() -> None:
 def test_configurations_are_valid(
     name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / f"{name}.toml"
+    file = tmp_path / f"{Path(name).stem}.toml"
     file.write_text(text, encoding="utf-8")
     assert main(["check", str(file)]) == 0, capsys.readouterr().err
 
@@ -151,11 +151,17 @@ def test_keys_that_are_named_exist() -> None:
 
 
 def test_exit_codes_are_told() -> None:
-    told = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["operating.md"], re.MULTILINE)
+    told = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["docs/operating.md"], re.MULTILINE)
     assert {int(code): text for code, text in told} == {int(c): text for c, text in CODES.items()}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_alert_has_its_entry() -> None:
+    alerts = re.findall(r"- alert: (\w+)", (PROMETHEUS / "alerts.yml").read_text("utf-8"))
+    assert alerts
+    assert [name for name in alerts if f"`{name}`" not in TEXTS["docs/operating.md"]] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=TEXTS)
 def test_links_lead_somewhere(path: Path) -> None:
     for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text("utf-8")):
         file = path.parent / target if target else path
