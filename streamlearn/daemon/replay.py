@@ -269,8 +269,11 @@ def opened(
     try:
         source.open(at, identity)
         yield source
-    except SourceChanged as error:
-        raise Stop(Exit.STREAM, f"{error} (replay --again begins at the beginning)") from None
+    except SourceError as error:
+        if isinstance(error, SourceChanged) or (at and isinstance(source, Files)):
+            hint = "replay --again takes all that is there, from its beginning"
+            raise Stop(Exit.STREAM, f"{error} ({hint})") from None
+        raise
     finally:
         source.close()
 

@@ -182,7 +182,7 @@ def test_one_at_a_time_and_of_one_file(tmp_path: Path) -> None:
         replay.replay(read, topic)
     assert stop.value.code == Exit.OWNED
     (tmp_path / "dead.jsonl").write_bytes(b"another\n")
-    with pytest.raises(ValueError, match="another file"):
+    with pytest.raises(Stop, match=r"another file .* --again"):
         replay.replay(read, topic)
     (tmp_path / "models" / "replayed.json").write_bytes(b"{")
     with pytest.raises(ValueError, match="damaged"):
