@@ -15,6 +15,14 @@ cdef class Names(Reader):
     cdef Py_ssize_t cells
     cdef Py_ssize_t texts  # how many those are
     cdef object mapping  # what columns() gave last, if complete
+    cdef readonly object max_names
+    cdef readonly str beyond
+    cdef readonly Py_ssize_t turned_away  # how often a name came too late for a slot of its own
+    cdef Py_ssize_t limit  # slots of their own
+    cdef Py_ssize_t buckets  # and of names beyond, by hash; 0: those are ignored
+    cdef bint crowded  # names beyond were learnt
+
+    cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2
 
     cdef Py_ssize_t seek_other(self, object name) except -2
     cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1

@@ -73,6 +73,14 @@ cdef class Names(Reader):
     >>> reader.read_event({"user": "bob", "ad": {"price": 2.0}}, grow=False)
     [(2, 2.0)]
 
+    With `max_names` the table stops growing there. Names that come later are put together by their
+    hash in a quarter as many further slots, called `#0`, `#1`, ..., or ignored (`beyond="ignore"`);
+    `turned_away` counts how often one came.
+
+    >>> small = Names(max_names=2, beyond="ignore")
+    >>> small.read_event({"a": 1, "b": 2, "c": 3}), small.turned_away
+    ([(0, 1.0), (1, 2.0)], 1)
+
     What can't be read is refused before anything has changed:
 
     >>> reader.read_event({"new": 1, "age": float("nan")})
@@ -92,8 +100,22 @@ leave the field out or give None
     def __dealloc__(self):
         PyMem_Free(self.cell)
 
-    def __init__(self, interactions=()):
+    def __init__(self, interactions=(), max_names=None, beyond="hash"):
         self._set_interactions(interactions)
+        self.max_names, self.beyond = max_names, beyond
+        self.limit = MOST
+        if beyond not in ("hash", "ignore"):
+            raise ValueError(f"beyond={beyond!r}: 'hash' or 'ignore'")
+        if max_names is None:
+            return
+        if isinstance(max_names, bool) or not isinstance(max_names, int) or not (
+                1 <= max_names <= MOST // 2):
+            raise ValueError(f"max_names={max_names!r}: a whole number from 1 to {MOST // 2}")
+        self.limit = max_names
+        if beyond == "hash":
+            self.buckets = 1
+            while 4 * self.buckets < self.limit:
+                self.buckets *= 2
 
     # Looking up
 
@@ -110,17 +132,37 @@ leave the field out or give None
             if p.kind == TEXT:
                 slot = seek(
                     self, self.bytes_at(&p.text), p.text.length, p.name, <uint32_t> p.hash)
-                if slot < 0 and grow:
+                if slot < 0 and self.size >= self.limit:
+                    slot = self.late(i, grow)
+                elif slot < 0 and grow:
                     slot = self.add_text(self.name_of_piece(i), <uint32_t> p.hash)
             elif p.name == NULL and p.hash < <uint64_t> self.own:
                 slot = <Py_ssize_t> p.hash
             else:
                 name = self.name_of_piece(i)
                 slot = self.seek_other(name)
-                if slot < 0 and grow:
+                if slot < 0 and self.size >= self.limit:
+                    slot = self.late(i, grow)
+                elif slot < 0 and grow:
                     slot = self.add_other(name)
             self.slot[i] = <int> slot
         return 0
+
+    cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2:
+        """The slot of a name that has none of its own; -1: it is left out."""
+        cdef bytes text
+        if grow:
+            self.turned_away += 1
+        if not self.buckets or not (grow or self.crowded):
+            return -1
+        if not self.crowded:
+            self.crowded = True
+            self.size = self.limit + self.buckets
+        text = str(self.name_of_piece(i)).encode()
+        self.repeats = True
+        # the same hash in every process, unlike that of the cells: a model goes on elsewhere
+        return self.limit + <Py_ssize_t> (
+            hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
 
     cdef Py_ssize_t seek_other(self, object name) except -2:
         cdef long long column
@@ -166,6 +208,7 @@ leave the field out or give None
         self.rebuild(self.cells, size)
         self.own = columns
         self.size = size
+        self.crowded = size > self.limit
         return 0
 
     cdef int rebuild(self, Py_ssize_t cells, Py_ssize_t size) except -1:
@@ -204,6 +247,10 @@ leave the field out or give None
         if m > MOST:
             raise ValueError(f"{m} columns: a table holds at most {MOST} names")
         if not self.known and m > self.own:
+            if m > self.limit:
+                raise ValueError(
+                    f"{m} columns are more than max_names={self.max_names}: allow more, or use"
+                    " Hashing")
             self.own = self.size = m
 
     def columns(self, m, grow=True):
@@ -231,6 +278,10 @@ leave the field out or give None
                 found[name] = slot
         if grow:
             for column in np.flatnonzero(found < 0).tolist():
+                if self.size >= self.limit:
+                    raise ValueError(
+                        f"{m} columns are more than max_names={self.max_names} leaves room for:"
+                        " allow more, or use Hashing")
                 found[column] = self.add_other(column)
             found.flags.writeable = False
             self.mapping = found
@@ -256,41 +307,83 @@ leave the field out or give None
                 self, text, len(text), NULL, <uint32_t> hash_text(text, len(text), SEED))
         else:
             slot = self.seek_other(name)
+        if slot < 0 and self.crowded:
+            text = str(name).encode()
+            return self.limit + (
+                hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
         return None if slot < 0 else slot
 
     def name_of(self, slot):
         """The name of a slot."""
         if not 0 <= slot < self.size:
             raise IndexError(f"slot {slot} of {self.size}")
+        if slot >= self.limit:
+            return f"#{slot - self.limit}"
         return slot if slot < self.own else self.known[slot - self.own]
 
     def names(self):
         """All names, in the order of their slots."""
-        return [*range(self.own), *self.known]
+        beyond = [f"#{k}" for k in range(self.buckets)] if self.crowded else []
+        return [*range(self.own), *self.known, *beyond]
 
     # State
 
     def state(self):
         """Parameters and names as plain dict, list, str and int, ready for JSON."""
         names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
-        return {**Reader.state(self), "columns": self.own, "names": names}
+        state = {**Reader.state(self), "columns": self.own, "names": names}
+        if self.max_names is not None:
+            state["crowded"] = bool(self.crowded)
+            state["turned_away"] = self.turned_away
+        return state
+
+    @property
+    def params(self):
+        """The constructor's parameters, by name."""
+        params = {"interactions": self.interactions}
+        if self.max_names is not None:
+            params["max_names"] = self.max_names
+            params["beyond"] = self.beyond
+        return params
+
+    @classmethod
+    def params_of(cls, state):
+        """The parameters in a state, as the constructor takes them."""
+        params = super().params_of(state)
+        if state.get("max_names") is not None:
+            params["max_names"] = state["max_names"]
+            params["beyond"] = state.get("beyond")
+        return params
 
     def restore(self, state):
         """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
         Reader.restore(self, state)
+        if state.get("max_names") != self.max_names:
+            raise ModelFileError(
+                f"the state of Names differs in max_names from {self!r}: build the reader with the"
+                " parameters it was saved with")
         cdef Names new = Names()
         columns, names = state.get("columns"), state.get("names")
         if type(columns) is not int or not 0 <= columns <= MOST or type(names) is not list:
             raise ModelFileError("the table of names is damaged: no columns or no names")
         new.reserve_columns(columns)
+        if columns + len(names) > self.limit:
+            raise ModelFileError("the table of names is damaged: more names than max_names")
         for name in names:
             new.add_saved(name)
+        crowded, turned_away = state.get("crowded", False), state.get("turned_away", 0)
+        if type(crowded) is not bool or type(turned_away) is not int or (
+                crowded and (not self.buckets or new.size != self.limit)):
+            raise ModelFileError("the table of names is damaged: what is beyond max_names")
         self.known, new.known = new.known, self.known
         self.others = new.others
         self.cell, new.cell = new.cell, self.cell
         self.cells, self.texts = new.cells, new.texts
         self.own, self.size = new.own, new.size
         self.mapping = None
+        self.crowded, self.turned_away = crowded, turned_away
+        if crowded:
+            self.size = self.limit + self.buckets
 
     cdef int add_saved(self, object saved) except -1:
         name = tuple_of(saved)
@@ -316,6 +409,7 @@ leave the field out or give None
         copy.known = self.known.copy()
         copy.others = self.others.copy()
         copy.own, copy.size, copy.mapping = self.own, self.size, self.mapping
+        copy.crowded, copy.turned_away = self.crowded, self.turned_away
         return copy
 
     def __sizeof__(self):

@@ -124,7 +124,8 @@ cdef class SVMLightDecoder(Decoder):
             if most <= <Py_ssize_t>reader.piece[i].hash < OWN:
                 most = reader.piece[i].hash + 1
         if most > reader.size:
-            reader.reserve_columns(most)
+            limit = getattr(reader, "max_names", None)
+            reader.reserve_columns(most if limit is None else min(most, limit))
         return 0
 
     cdef dict as_event(self):

@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -564,3 +564,62 @@ def test_an_event_that_reads_or_changes_while_it_is_read() -> None:
     row = read(reader, outer)
     assert row == {**{f"key{i}": i + 1.0 for i in range(30)}, "odd.a": 1.0}
     assert read(reader, {"x": 1}) == {"x": 1.0}
+
+
+@pytest.mark.parametrize("beyond", ["hash", "ignore"])
+def test_a_table_stops_growing_at_max_names(beyond: str) -> None:
+    names = Names(max_names=10, beyond=beyond)
+    assert names == eval(repr(names), {"Names": Names})  # noqa: S307
+    full = [names.read_event({f"n{k}": 1.0}) for k in range(10)]
+    assert full == [[(k, 1.0)] for k in range(10)]
+    assert names.read_event({"late0": 1.0}, grow=False) == []
+    assert (names.turned_away, names.size) == (0, 10)
+    late = [names.read_event({f"late{k}": 2.0, "n3": 1.0, 7: 1.0}) for k in range(50)]
+    assert names.turned_away == 100
+    if beyond == "ignore":
+        assert late == [[(3, 1.0)]] * 50
+        assert names.size == 10
+        assert names.slot_of("late1") is None
+    else:
+        assert names.size == 10 + 4
+        assert {slot for row in late for slot, _ in row} == {3, 10, 11, 12, 13}
+        assert all(sum(value for _, value in row) == 4.0 for row in late)
+        assert names.names()[10:] == ["#0", "#1", "#2", "#3"]
+        assert names.name_of(11) == "#1"
+        slot = names.slot_of("late1")
+        assert slot in dict(late[1])
+        assert names.read_event({"late1": 2.0}, grow=False) == [(slot, 2.0)]
+    for again in (
+        from_state(names.state()),
+        copy.deepcopy(names),
+        pickle.loads(pickle.dumps(names)),
+    ):
+        assert again.state() == names.state()
+        event = {"late1": 2.0, "n3": 1.0}
+        assert again.read_event(event) == copy.deepcopy(names).read_event(event)
+        assert (names.turned_away, cast("Names", again).turned_away) == (100, 101)
+    with pytest.raises(ValueError, match="max_names"):
+        names.columns(100)
+    with pytest.raises(ModelFileError, match="max_names"):
+        Names().restore(names.state())
+    with pytest.raises(ModelFileError, match="damaged"):
+        names.restore({**names.state(), "names": [f"m{k}" for k in range(11)]})
+
+
+def test_an_event_refused_at_the_end_of_the_table_changes_nothing() -> None:
+    names = Names(max_names=2)
+    names.read_event({"a": 1.0})
+    with pytest.raises(BadEvent):
+        names.read_event(
+            {"b": 1.0, "c": 1e308, "d": {"": 1e308, "e": 1e308}, "f": 1e308, "g": 1e308}
+        )
+    assert names.names() == ["a"]
+    assert names.read_event({"b": 1.0}) == [(1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_names": 0}, {"max_names": True}, {"max_names": 1.5}, {"beyond": "x"}]
+)
+def test_nonsense_of_max_names(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Names(**wrong)
