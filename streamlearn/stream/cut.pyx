@@ -4,8 +4,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.string cimport memchr
 
 
+cdef inline bint is_blank(const char* p, const char* end) noexcept:
+    while p < end and (p[0] == b" " or p[0] == b"\t" or p[0] == b"\r"):
+        p += 1
+    return p == end
+
+
 def cut(bytes block, Py_ssize_t at, Py_ssize_t most, long long position):
-    r"""The whole lines of a block from `at` on, at most so many, the empty ones left out.
+    r"""The whole lines of a block from `at` on, at most so many, blank ones left out.
 
     Gives their positions, where the byte `at` has `position`; the lines; and where to go on.
 
@@ -21,7 +27,7 @@ def cut(bytes block, Py_ssize_t at, Py_ssize_t most, long long position):
         q = <const char*>memchr(p, b"\n", end - p) if p < end else NULL
         if q == NULL:
             break
-        if q > p and not (q == p + 1 and p[0] == b"\r"):
+        if not is_blank(p, q):
             positions.append(position + (p - first - at))
             lines.append(PyBytes_FromStringAndSize(p, q - p))
             most -= 1

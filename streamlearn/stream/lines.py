@@ -57,7 +57,7 @@ class Lines:
             self._ended = True
 
     def take(self, most: int) -> tuple[list[int], list[bytes], int]:
-        """Offsets and lines, those that are empty left out, and the position after them."""
+        """Offsets and lines, blank ones left out, and the position after them."""
         offsets, lines, end = cut(self._block, self._at, most, self.position)
         # the break that `finish` added is not in the file
         added = self._ended and end == len(self._block)
