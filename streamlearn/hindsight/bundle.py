@@ -71,6 +71,7 @@ class BundleRun:
         callback: Callback | None,
     ) -> None:
         self.problem = problem
+        self.risk = problem.risk
         self.progress = Progress(problem, method, gap=gap, callback=callback)
         self.planes = Planes(problem.size, problem.intercepts, problem.lowest)
         self.master = Master(self.planes, problem.penalty)
@@ -98,7 +99,7 @@ class BundleRun:
         the way back to the best, until one is of use.
         """
         while self.iteration < self.limit:
-            value, self.slope = self.problem.risk.value_and_gradient(self.w)
+            value, self.slope = self.risk.value_and_gradient(self.w)
             self.objective = value + self.problem.penalty.value(self.problem.penalised(self.w))
             self.iteration += 1
             if not self._is_far(value):
@@ -121,14 +122,16 @@ class BundleRun:
         best = self.progress.objective
         return value > best + self.far * (best - self.progress.lower_bound)
 
-    def done(self, alpha: Vector) -> bool:
-        """Note the bound that alpha certifies; whether to stop."""
+    def done(self, alpha: Vector, w: Vector | None = None, objective: float = 0.0) -> bool:
+        """Note the bound that alpha certifies, and w if a better one is known; whether to stop."""
+        if w is None:
+            w, objective = self.w, self.objective
         bound = self.master.bound(alpha, self.best)
-        least = min(self.objective, self.progress.objective)
+        least = min(objective, self.progress.objective)
         if bound > least + CONVEX * (1.0 + abs(least)):
             raise ValueError(
                 f"the planes are above {bound:g} everywhere, yet the objective was {least:g}: the "
                 "risk is not convex, or what it calls a slope is no subgradient"
             )
-        stop = self.progress.record(self.iteration, self.w, self.objective, bound)
+        stop = self.progress.record(self.iteration, w, objective, bound)
         return stop or self.known > PATIENCE

@@ -113,6 +113,14 @@ _TABLE = (
         penalties="L2 and ElasticNet with l2 > 0",
     ),
     Method(
+        "bundle-ls",
+        "bundle_line_search",
+        "bundle_line_search",
+        anything,
+        confining,
+        penalties=_BUNDLE,
+    ),
+    Method(
         "proximal-bundle",
         "proximal_bundle",
         "proximal_bundle",

@@ -11,15 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import streamlearn as sl
-from streamlearn.hindsight import Problem, Step, solve
+from streamlearn.hindsight import Problem, SerialRisk, Step, solve
 from streamlearn.hindsight.planes import Planes
 from streamlearn.losses import Hinge, Logistic, Loss, Softmax, Squared
 from streamlearn.penalties import L1, L2, Ball, ElasticNet
 
 Vector = NDArray[np.float64]
 
-METHODS = ["bundle", "proximal-bundle"]
-both = pytest.mark.parametrize("method", METHODS)
+METHODS = ["bundle", "proximal-bundle", "bundle-ls"]
+each = pytest.mark.parametrize("method", METHODS)
 PENALTIES = [L2(0.1), L2(1e-3), ElasticNet(0.05, 0.02), L1(0.05), Ball(0.7)]
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
 
@@ -37,7 +37,7 @@ def data(loss: Any, m: int = 120, n: int = 6, seed: int = 0) -> tuple[Vector, Ve
     return X, score
 
 
-@both
+@each
 @intercepts
 @pytest.mark.parametrize("penalty", [Ball(0.7), Ball(20.0)], ids=repr)
 @pytest.mark.parametrize("loss", [Hinge(), Logistic(), Squared(), Softmax()], ids=repr)
@@ -62,7 +62,7 @@ def test_closes_the_gap_in_a_ball(
         assert problem.objective(w) >= solution.lower_bound
 
 
-@both
+@each
 @pytest.mark.parametrize("strength", [1e-3, 0.1])
 def test_agrees_with_liblinear(method: str, strength: float) -> None:
     X, y = data(Hinge())
@@ -76,7 +76,7 @@ def test_agrees_with_liblinear(method: str, strength: float) -> None:
     assert solution.objective <= expected + 1e-5
 
 
-@both
+@each
 @intercepts
 def test_agrees_with_smooth_solvers(method: str, fit_intercept: bool) -> None:
     X, y = data(Logistic())
@@ -91,7 +91,7 @@ def test_agrees_with_smooth_solvers(method: str, fit_intercept: bool) -> None:
     assert solution.objective <= problem.objective(w) + 1e-5
 
 
-@both
+@each
 @intercepts
 @pytest.mark.parametrize("penalty", [L1(0.1), ElasticNet(0.1, 0.3)], ids=repr)
 def test_agrees_with_coordinate_descent(method: str, fit_intercept: bool, penalty: Any) -> None:
@@ -124,15 +124,16 @@ def test_takes_no_more_steps_than_theorem_2(loss: Loss, strength: float, gap: fl
 
 @pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=repr)
 def test_proximal_wins_where_curvature_is_small(loss: Loss) -> None:
-    """000 Figure 3: the smaller lambda, the more."""
+    """000 Figure 3: the smaller lambda, the more. A line search wins too."""
     X, y = data(loss, m=400, n=30)
     ratios = []
     for strength in (1e-2, 1e-4, 1e-6):
-        plain, proximal = (
+        plain, proximal, searched = (
             solve(X, y, loss, L2(strength), method=method, gap=1e-2, max_iter=4000).iterations
             for method in METHODS
         )
         ratios.append(plain / proximal)
+        assert searched < plain
     assert ratios[-1] > 1.5
     assert ratios[-1] > ratios[0]
 
@@ -150,7 +151,7 @@ class Counting:
         return self.risk.value_and_gradient(w)
 
 
-@both
+@pytest.mark.parametrize("method", METHODS[:2])
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 def test_one_pass_an_iteration(method: str, penalty: Any) -> None:
     problem = Problem(*data(Hinge()), Hinge(), penalty)
@@ -161,7 +162,27 @@ def test_one_pass_an_iteration(method: str, penalty: Any) -> None:
     assert solution.iterations == counting.passes
 
 
-@both
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+def test_a_line_search_costs_no_pass(penalty: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a pass for the scores, half for the gradient."""
+    problem = Problem(*data(Hinge()), Hinge(), penalty)
+    calls = []
+    for half in ("scores", "back"):
+        whole = getattr(SerialRisk, half)
+
+        def counted(rows: Any, v: Any, half: str = half, whole: Any = whole) -> Any:
+            calls.append(half)
+            return whole(rows, v)
+
+        monkeypatch.setattr(SerialRisk, half, counted)
+    run = sl.hindsight.METHODS["bundle-ls"]
+    solution = run(problem, gap=1e-3, max_iter=40, start=None, callback=None)
+    assert calls.count("back") == solution.iterations
+    # those at the start, and those of planes brought back from too far
+    assert calls.count("scores") <= 1.2 * solution.iterations + 2
+
+
+@each
 def test_planes_are_dropped_without_harm(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data(Hinge(), m=300, n=20)
     problem = Problem(X, y, Hinge(), L2(1e-4))
@@ -182,7 +203,7 @@ def test_planes_are_dropped_without_harm(method: str, monkeypatch: pytest.Monkey
     assert max(kept) < solution.iterations
 
 
-@both
+@each
 @intercepts
 def test_starts_warm(method: str, fit_intercept: bool) -> None:
     X, y = data(Logistic())
@@ -194,7 +215,7 @@ def test_starts_warm(method: str, fit_intercept: bool) -> None:
     assert again.gap <= 1e-3
 
 
-@both
+@each
 def test_stops_when_told_and_keeps_the_best(method: str) -> None:
     X, y = data(Hinge())
     problem = Problem(X, y, Hinge(), L2(1e-3))
@@ -230,7 +251,7 @@ def degenerate() -> list[tuple[Vector, Vector]]:
     ]
 
 
-@both
+@each
 @intercepts
 @pytest.mark.parametrize("case", range(7))
 @pytest.mark.parametrize("penalty", [L2(0.1), L1(0.05), ElasticNet(0.05, 0.02)], ids=repr)
@@ -244,7 +265,7 @@ def test_degenerate_data(method: str, fit_intercept: bool, case: int, penalty: A
         assert np.isfinite(solution.w).all()
 
 
-@both
+@each
 def test_a_gap_of_nothing_ends_at_rounding(method: str) -> None:
     X, y = data(Hinge(), m=30, n=3)
     solution = solve(X, y, Hinge(), L2(0.1), method=method, gap=0.0)
@@ -252,7 +273,7 @@ def test_a_gap_of_nothing_ends_at_rounding(method: str) -> None:
     assert solution.iterations < 500
 
 
-@both
+@each
 @pytest.mark.parametrize(
     "penalty", [sl.penalties.Zero(), L2(0.0), sl.penalties.Simplex()], ids=repr
 )
@@ -261,7 +282,7 @@ def test_penalties_without_a_hold_are_refused(method: str, penalty: Any) -> None
         solve(*data(Hinge()), Hinge(), penalty, method=method)
 
 
-@both
+@each
 @pytest.mark.parametrize("penalty", [L2(1e-2), L1(5e-2)], ids=repr)
 def test_the_intercept_is_free(method: str, penalty: Any) -> None:
     """Labels far from 0: a penalised intercept would not follow."""

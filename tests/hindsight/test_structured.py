@@ -33,7 +33,7 @@ def data(m: int = 60, n: int = 4) -> tuple[Vector, Vector]:
     return X, X @ random.normal(size=n) + random.normal(size=m)
 
 
-@both
+@pytest.mark.parametrize("method", ["bundle", "proximal-bundle", "bundle-ls"])
 @pytest.mark.parametrize("loss", MULTIVARIATE, ids=repr)
 def test_solve_takes_every_multivariate_loss(method: str, loss: MultivariateLoss) -> None:
     X, score = data()

@@ -22,7 +22,7 @@ L, P = sl.losses, sl.penalties
 PENALTIES = [P.L2(0.1), P.L2(1e-3), P.L1(0.02), P.ElasticNet(0.01, 0.05)]
 GAP = 1e-5
 # cutting planes need O(1/gap) passes; tests/hindsight/test_bundle.py asks for smaller gaps
-COARSE = {"bundle": 1e-1, "proximal-bundle": 5e-2}
+COARSE = {"bundle": 1e-1, "proximal-bundle": 5e-2, "bundle-ls": 1e-2}
 
 
 @cache

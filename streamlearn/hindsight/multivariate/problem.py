@@ -47,7 +47,8 @@ class MultivariateProblem(Objective):
         )
         self.loss = loss
         self.labels = loss.labels
-        risk = MultivariateRisk(self.data.row_risk, loss.bind(y, groups, weights))
+        self.bound = loss.bind(y, groups, weights)
+        risk = MultivariateRisk(self.data.row_risk, self.bound)
         super().__init__(risk, penalty, lowest=0.0, intercepts=self.data.intercepts)
 
     def start(self, start: Any = None) -> Vector:
