@@ -74,12 +74,13 @@ def sdca(
     dual = np.zeros(0)
     with progress:
         w = problem.start(start)
-        progress.record(0, w, _objective(problem, w))
+        stop = progress.record(0, w, _objective(problem, w))
         epochs = Epochs(
             problem, batch=batch, update=update, average=average, seed=seed, limit=limit
         )
         try:
-            _run(epochs, progress, w, start)
+            if not stop:
+                _run(epochs, progress, w, start)
         finally:
             dual = epochs.ascent.duals
     found = progress.solution()
