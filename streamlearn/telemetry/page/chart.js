@@ -1,5 +1,5 @@
 // A chart of lines over events or time, with bands and bounds; read by mouse, finger or arrow keys.
-// Where positive curves are far apart (options.log) the axis is logarithmic.
+// Where curves are far apart and none is negative (options.log) the axis is logarithmic.
 
 const EDGE = { left: 52, right: 14, top: 8, bottom: 24 };
 
@@ -29,7 +29,9 @@ class Chart {
     this.empty = element("div", { class: "empty" },
       shape("svg", { viewBox: "0 0 80 38", "aria-hidden": "true" }, shape("path", { d: "M3 4c8 24 22 30 74 31" })),
       element("p", {}, options.empty));
+    this.legend = element("ul", { class: "legend", hidden: "" });
     host.append(this.svg, this.tip, this.empty);
+    host.after(this.legend);
     this.series = [];
     this.at = null;
     this.svg.addEventListener("pointermove", (event) => this.point(event));
@@ -46,6 +48,8 @@ class Chart {
     this.over = over;
     this.series = series.filter((one) => one.values && one.values.some(known));
     if (said) say(this.empty.lastChild, said);
+    this.legend.hidden = this.series.length < 2;
+    keyed(this.legend, this.series, (one) => one.name, (one) => element("li", {}, swatch(one.index), one.name), () => {});
     this.draw();
   }
 
@@ -62,8 +66,9 @@ class Chart {
       }
     }
     let low = Math.min(...all), high = Math.max(...(tops.length ? tops : all));
-    this.log = Boolean(this.options.log) && low > 0 && high > 20 * low;
-    if (this.log) return [Math.log10(low) - 0.04, Math.log10(high) + 0.04];
+    const least = Math.min(...all.filter((v) => v > 0)); // what is 0 lies below a logarithmic axis
+    this.log = Boolean(this.options.log) && low >= 0 && high > 20 * least;
+    if (this.log) return [Math.log10(least) - 0.04, Math.log10(high) + 0.04];
     if (this.options.from0) low = Math.min(0, low);
     if (high <= low) high = low + (Math.abs(low) || 1) * 0.1;
     const room = (high - low) * 0.06;

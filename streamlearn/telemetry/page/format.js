@@ -39,7 +39,13 @@ function figure(value, digits = 4) {
 }
 
 // at the axes: no more digits than needed
-const mark = (value) => (Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-4) ? figure(value, 3) : new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }).format(value).replace("-", "−"));
+const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+function mark(value) {
+  const size = Math.abs(value);
+  if (size < 1e-4) return figure(value, 3);
+  const [unit, name] = [[1e12, " T"], [1e9, " bn"], [1e6, " M"], [1e4, "k"]].find(([least]) => size >= least) || [1, ""];
+  return (brief.format(value / (name === "k" ? 1e3 : unit)) + name).replace("-", "−");
+}
 
 const share = (value) => (known(value) ? (100 * value).toFixed(value < 0.1 ? 2 : 1) + " %" : "–");
 

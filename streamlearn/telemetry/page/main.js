@@ -2,7 +2,7 @@
 
 const charts = {
   loss: new Chart($("c-loss"), { label: "Progressive loss", settles: true, log: true, empty: "The curve begins with the first labelled event." }),
-  nonzero: new Chart($("c-nonzero"), { label: "Weights that are not zero", from0: true, empty: "No weights yet." }),
+  nonzero: new Chart($("c-nonzero"), { label: "Weights that are not zero", from0: true, log: true, empty: "No weights yet." }),
   regret: new Chart($("c-regret"), { label: "Regret", empty: "Regret is not followed in this run." }),
   mixture: new Chart($("c-mixture"), { label: "Shares in the mixture", from0: true, empty: "No learner here is a mixture of rules." }),
   rate: new Chart($("c-rate"), { label: "Events per second", from0: true, empty: "Waiting for events." }),
@@ -57,8 +57,6 @@ function draw() {
   choices($("mixture-of"), mixtures);
   const mixed = now.learners.find((one) => one.name === $("mixture-of").value);
   charts.mixture.show(xs, mixed ? Object.keys(mixed.mixture).map((member, index) => ({ name: member, index, values: column(`mixture/${mixed.name}/${member}`) })) : [], over);
-  keyed($("l-mixture"), mixed ? Object.keys(mixed.mixture).map((name, i) => ({ name, i })) : [], (one) => one.name,
-    (one) => element("li", {}, swatch(one.i), one.name), () => {});
   const times = recent.map((point) => point.time);
   charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time");
   charts.lag.show(times, [{ name: "waiting", index: 1, values: recentColumn("lag") }], "time");

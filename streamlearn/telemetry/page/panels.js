@@ -58,7 +58,7 @@ function table(now, hidden, choose) {
       const button = element("button", { type: "button", class: "name" }, swatch(one.i), element("span", {}, one.name));
       button.addEventListener("click", () => choose(one.name));
       return element("tr", {}, element("th", { scope: "row" }, button, element("span", { class: "model" }, one.model)),
-        ...columns.map(() => element("td")));
+        ...columns.map(([title]) => element("td", { "data-head": title })));
     },
     (row, one) => {
       const button = row.querySelector("button");
