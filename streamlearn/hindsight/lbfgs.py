@@ -9,6 +9,7 @@ import numpy as np
 
 from streamlearn.hindsight.bounds import dual_bound, plane_bound
 from streamlearn.hindsight.solution import Progress, Solution
+from streamlearn.hindsight.widths import widths
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -31,7 +32,7 @@ def lbfgs(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimise with the last `memory` steps as the model of the curvature.
+    """Minimise with the last `memory` steps as the model of the curvature, in units of `widths`.
 
     The bound is Lemma 5, a by-product; with a free intercept it is the dual value at the slopes
     of w, taken every few iterations.
@@ -40,33 +41,36 @@ def lbfgs(
 
     progress = Progress(problem, "lbfgs", gap=gap, callback=callback)
     seen: dict[str, Any] = {"iteration": 0}
+    units = widths(problem)
 
-    def objective(w: Vector) -> tuple[float, Vector]:
+    def objective(v: Vector) -> tuple[float, Vector]:
+        w = v * units
         value, gradient = problem.risk.value_and_gradient(w)
-        seen.update(w=w.copy(), value=value, gradient=gradient.copy())
+        seen.update(v=v.copy(), value=value, gradient=gradient.copy())
         weights = problem.penalised(w)
         problem.penalised(gradient)[:] += problem.penalty.l2 * weights
-        return value + problem.penalty.value(weights), gradient
+        return value + problem.penalty.value(weights), gradient * units
 
     def record(xk: Vector) -> None:
-        if not np.array_equal(seen["w"], xk):
+        w = xk * units
+        if not np.array_equal(seen["v"], xk):
             objective(xk)
         value, iteration = seen["value"], seen["iteration"]
         seen["iteration"] += 1
         bound = -math.inf
         if not problem.intercepts:
-            bound = plane_bound(problem, xk, value, seen["gradient"])
+            bound = plane_bound(problem, w, value, seen["gradient"])
         elif iteration % BOUND_EVERY == 0:
-            bound = dual_bound(problem, xk)
-        total = value + problem.penalty.value(problem.penalised(xk))
-        if progress.record(iteration, xk, total, bound):
+            bound = dual_bound(problem, w)
+        total = value + problem.penalty.value(problem.penalised(w))
+        if progress.record(iteration, w, total, bound):
             raise Enough
 
     with progress:
         try:
-            w = problem.start(start)
-            objective(w)
-            record(w)
+            v = problem.start(start) / units
+            objective(v)
+            record(v)
             limits: Any = {
                 "maxcor": memory,
                 "maxiter": 10_000 if max_iter is None else max_iter,
@@ -75,7 +79,7 @@ def lbfgs(
                 "ftol": 0.0,
                 "gtol": 0.0,
             }
-            minimize(objective, w, jac=True, method="L-BFGS-B", callback=record, options=limits)
+            minimize(objective, v, jac=True, method="L-BFGS-B", callback=record, options=limits)
         except Enough:
             pass
         if problem.intercepts and progress.w is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.solution import Progress, Solution
+from streamlearn.hindsight.widths import widths
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -27,7 +28,9 @@ HALVINGS = 60
 class Curvature:
     """The last steps and how the gradient changed on them: the L-BFGS model of the curvature."""
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, units: Vector) -> None:
+        self.units = units
+        self.squares = units * units  # the model's inverse before there is a step
         self.pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=memory)
 
     def learn(self, step: Vector, change: Vector) -> None:
@@ -35,6 +38,10 @@ class Curvature:
         rise = float(step @ change)
         if rise > 1e-14 * float(change @ change):
             self.pairs.append((step, change, rise))
+
+    def size(self, g: Vector) -> float:
+        """The length of a gradient in these units."""
+        return max(float(np.linalg.norm(self.units * g)), 1e-300)
 
     def solve(self, g: Vector) -> Vector:
         """The inverse of the model times g (Nocedal's two loops)."""
@@ -44,9 +51,10 @@ class Curvature:
             share = float(step @ q) / rise
             shares.append(share)
             q -= share * change
+        q *= self.squares
         if self.pairs:
             _, change, rise = self.pairs[-1]
-            q *= rise / float(change @ change)
+            q *= rise / float(change @ (self.squares * change))
         for (step, change, rise), share in zip(self.pairs, reversed(shares), strict=True):
             q += step * (share - float(change @ q) / rise)
         return q
@@ -61,7 +69,7 @@ def owlqn(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimise with the last `memory` steps as the model of the curvature.
+    """Minimise with the last `memory` steps as the model of the curvature, in units of `widths`.
 
     The bound is the dual value at the slopes of w, scaled until no correlation with a feature is
     above the strength of l1.
@@ -78,7 +86,7 @@ def owlqn(
 def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, memory: int) -> None:
     strength = np.zeros(problem.size)
     problem.penalised(strength)[:] = problem.penalty.l1
-    curvature = Curvature(memory)
+    curvature = Curvature(memory, widths(problem))
     value, g = _smooth(problem, w)
     total = value + float(strength @ np.abs(w))
     for iteration in range(max_iter + 1):
@@ -90,7 +98,7 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, mem
         while found is None:
             direction = -curvature.solve(slope)
             direction[direction * slope >= 0.0] = 0.0
-            first = 1.0 if curvature.pairs else min(1.0, 1.0 / max(_norm(slope), 1e-300))
+            first = 1.0 if curvature.pairs else min(1.0, 1.0 / curvature.size(slope))
             found = _search(problem, w, total, slope, direction, strength, first)
             if found is None and not curvature.pairs:
                 return  # no descent that rounding would let us see
@@ -99,10 +107,6 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, mem
         after, total, rest = found
         curvature.learn(after - w, rest - g)
         w, g = after, rest
-
-
-def _norm(v: Vector) -> float:
-    return float(np.linalg.norm(v))
 
 
 def _smooth(problem: Problem, w: Vector) -> tuple[float, Vector]:
