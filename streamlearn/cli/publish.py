@@ -1,4 +1,4 @@
-"""`streamlearn publish`: lines of files into a topic."""
+"""`streamlearn publish`: lines of files, or events made up here, into a topic."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from streamlearn.cli.broker import broker_arguments, connection, reachable
+from streamlearn.cli.parsing import whole
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon.patience import Patient
-from streamlearn.stream import Files, StandardInput
+from streamlearn.stream import Clicks, Files, StandardInput, Synthetic
 
 if TYPE_CHECKING:
     import argparse
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from streamlearn.stream import Source
     from streamlearn.stream.sink import Sink
 
-HELP = "write the lines of files into a topic of Kafka, a record each"
+HELP = "write the lines of files, or a made-up stream, into a topic of Kafka, a record each"
 EXAMPLES = """\
   streamlearn publish clicks.jsonl --topic clicks
   streamlearn publish "day-*.vw.gz" --topic clicks --bootstrap broker-1:9092,broker-2:9092
   streamlearn publish prices.csv --topic prices --header --config config/clicks.toml
+  streamlearn publish --synthetic clicks --topic clicks --rate 1000     (until it is interrupted)
 """
 FLUSH_SECONDS = 60.0
 
@@ -31,19 +33,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
         metavar="FILE",
-        nargs="+",
+        nargs="*",
         help="files or globs, plain, .gz or .zst; - is standard input",
     )
     parser.add_argument("--topic", required=True, help="where to; it must be there")
     parser.add_argument(
         "--header", action="store_true", help="the first line of each file is no record (csv)"
     )
+    group = parser.add_argument_group("events that are made up, instead of files")
+    group.add_argument(
+        "--synthetic", choices=["clicks", "spending", "spam"], help="what they are, as JSON"
+    )
+    group.add_argument(
+        "--rate", metavar="N", type=whole, help="events a second (as fast as they are taken)"
+    )
+    group.add_argument("--events", metavar="N", type=whole, help="how many (without end)")
+    group.add_argument("--seed", metavar="N", type=int, help="another seed, another truth (0)")
     broker_arguments(parser)
 
 
 def run(options: Options) -> int:
-    """Write all lines, and say how many are there."""
-    source: Source = Files(options.files) if options.files != ["-"] else StandardInput()
+    """Write all of it, and say how many records are there."""
+    source = asked(options)
     with reachable():
         source.open({}, None)
         sink = Patient(connection(options).sink(options.topic))
@@ -56,8 +67,24 @@ def run(options: Options) -> int:
     return 0
 
 
+def asked(options: Options) -> Source:
+    """Where the records come from."""
+    made = {name: getattr(options, name) for name in ("rate", "events", "seed")}
+    if options.synthetic is None:
+        for name, value in made.items():
+            if value is not None:
+                raise ValueError(f"--{name} goes with --synthetic")
+        if not options.files:
+            raise ValueError("give files, - for standard input, or --synthetic clicks")
+        return Files(options.files) if options.files != ["-"] else StandardInput()
+    if options.files or options.header:
+        raise ValueError("--synthetic makes events up: give no files and no --header with it")
+    stream = Clicks(options.synthetic, options.seed or 0)
+    return Synthetic(stream, events=options.events, rate=options.rate)
+
+
 def publish(source: Source, sink: Sink, *, header: bool) -> int:
-    """Write all lines that are not empty; how many."""
+    """Write all records; how many."""
     count = 0
     with Bar("publishing") as bar:
         try:

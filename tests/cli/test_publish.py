@@ -11,6 +11,7 @@ from streamlearn.cli import main
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.kafka import Connection
 from streamlearn.errors import SinkError
+from streamlearn.stream import Clicks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +74,41 @@ def test_standard_input(topic: Topic, tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(sys, "stdin", file)
         assert main(["publish", "-", "--topic", "t"]) == 0
     assert topic.there == [b"one", b"two"]
+
+
+def test_a_made_up_stream(topic: Topic, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["publish", "--synthetic", "spam", "--seed", "3", "--topic", "mails"]
+    assert main([*command, "--events", "2500"]) == 0
+    assert topic.there == Clicks("spam", 3).values(0, 2500)
+    assert "2,500 records" in capsys.readouterr().out
+    topic.there.clear()
+    topic.interrupt = 20
+    assert main([*command, "--rate", "5000"]) == 130  # without end, until somebody ends it
+    assert topic.there == Clicks("spam", 3).values(0, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "--synthetic clicks"),
+        (["a.csv", "--rate", "5"], "--rate goes with --synthetic"),
+        (["a.csv", "--synthetic", "clicks"], "no files"),
+        (["--synthetic", "clicks", "--header"], "no --header"),
+        (["--synthetic", "clicks", "--rate", "0"], ">= 1"),
+        (["--synthetic", "click"], "did you mean clicks"),
+        (["--synthetic", "clicks", "--seed", "-1"], "seed"),
+    ],
+)
+def test_files_or_a_made_up_stream(
+    topic: Topic, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["publish", "--topic", "t", *options])
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    assert code == Exit.USAGE
+    assert said in capsys.readouterr().err
+    assert not topic.there
 
 
 def test_an_interruption_says_how_far_it_came(

@@ -1,0 +1,163 @@
+"""The services of docker-compose.yml as processes of this machine, without Docker.
+
+Commands, environments and configuration files are those of the services. What is another here:
+ports are free ones, the paths of a container lie in a directory of its own, and a script stands in
+for Kafka's tool for topics, which is not among the broker's jars.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.broker.apache_kafka import HOST, free_port, jars
+
+ROOT = Path(__file__).resolve().parents[2]
+PORTS = ("19092", "9092", "9093", "9464", "9090")  # of the containers
+TOPICS_TOOL = f"""\
+#!{sys.executable}
+import argparse
+from kafka import KafkaAdminClient
+parser = argparse.ArgumentParser()
+for flag in ("--create", "--if-not-exists"):
+    parser.add_argument(flag, action="store_true", required=True)
+for option in ("--bootstrap-server", "--topic", "--partitions"):
+    parser.add_argument(option, required=True)
+given = parser.parse_args()
+admin = KafkaAdminClient(bootstrap_servers=given.bootstrap_server)
+about = {{"num_partitions": int(given.partitions), "replication_factor": 1}}
+admin.create_topics({{given.topic: about}}, wait_for_metadata=True)
+admin.close()
+"""
+
+
+def compose() -> dict[str, Any]:
+    """The file, with the defaults of its variables filled in."""
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    filled = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
+    loaded: dict[str, Any] = yaml.safe_load(filled.replace("$$", "$"))
+    return loaded
+
+
+def health_check() -> list[str]:
+    """The command of the image that says whether the daemon is well."""
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    found = re.search(r"^HEALTHCHECK .*?CMD (\[.*\])$", text, re.MULTILINE)
+    assert found is not None
+    command: list[str] = json.loads(found[1])
+    return command
+
+
+class Native:
+    """Services that are started one after the other, and stopped together."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.services: dict[str, Any] = compose()["services"]
+        self.ports = {port: free_port() for port in PORTS}
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def address(self, port: str) -> str:
+        """Where the service of that port is."""
+        return f"{HOST}:{self.ports[port]}"
+
+    def here(self, text: str) -> str:
+        """Addresses as they are on this machine."""
+        pattern = rf"(?:\b(?:\w+|0\.0\.0\.0|127\.0\.0\.1))?:({'|'.join(PORTS)})\b"
+        return re.sub(pattern, lambda found: self.address(found[1]), text)
+
+    def root(self, service: str) -> Path:
+        """The directory that stands for the container's, its volumes in it."""
+        root = self.directory / service
+        for volume in self.services[service].get("volumes", ()):
+            source, target = volume.split(":")[:2]
+            place = root / target.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if not source.startswith("."):
+                place.mkdir()
+            elif (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place)
+            else:
+                place.write_text(self.here((ROOT / source).read_text("utf-8")), encoding="utf-8")
+        return root
+
+    def environment(self, service: str, root: Path) -> dict[str, str]:
+        """Variables as the service has them."""
+        own = self.services[service].get("environment", {})
+        own = {name: self.here(self.inside(str(value), root)) for name, value in own.items()}
+        ours = {"STREAMLEARN_HOST": HOST, "STREAMLEARN_PORT": str(self.ports["9464"])}
+        return {**os.environ, "PYTHONPATH": str(ROOT), **own, **ours}
+
+    @staticmethod
+    def inside(text: str, root: Path) -> str:
+        """Absolute paths of the container as they are here."""
+        return re.sub(
+            r"(?<![\w/.:])/(?=(?:etc|config|prometheus|state|opt|var)\b)", f"{root}/", text
+        )
+
+    def command(self, service: str, root: Path, *program: str) -> list[str]:
+        """What the service runs."""
+        return [*program, *(self.inside(part, root) for part in self.services[service]["command"])]
+
+    def start(self, service: str, *program: str, more: tuple[str, ...] = ()) -> Any:
+        """Start the program of a service's image with the service's command."""
+        root = self.root(service)
+        command = [*self.command(service, root, *program), *more]
+        return self._start(service, command, self.environment(service, root))
+
+    def _start(self, service: str, command: list[str], environ: dict[str, str]) -> Any:
+        with (self.directory / f"{service}.log").open("wb") as log:
+            process = subprocess.Popen(
+                command, env=environ, cwd=self.directory, stdout=log, stderr=subprocess.STDOUT
+            )
+        self.running.append(process)
+        return process
+
+    def start_kafka(self) -> None:
+        """A broker with the properties that its image makes of the environment."""
+        root = self.root("kafka")
+        environ = self.environment("kafka", root)
+        own = [name for name in self.services["kafka"]["environment"] if name != "CLUSTER_ID"]
+        lines = [
+            f"{name.removeprefix('KAFKA_').lower().replace('_', '.')}={environ[name]}"
+            for name in own
+            if name != "KAFKA_HEAP_OPTS"
+        ]
+        properties = root / "server.properties"
+        properties.write_text("\n".join(lines), encoding="utf-8")
+        java = ["java", environ["KAFKA_HEAP_OPTS"], "-XX:TieredStopAtLevel=1", "-cp"]
+        java.append(f"{jars()}/*")
+        tool = [*java, "kafka.tools.StorageTool", "format", "-t", environ["CLUSTER_ID"]]
+        subprocess.run([*tool, "-c", str(properties)], check=True, capture_output=True)
+        self._start("kafka", [*java, "kafka.Kafka", str(properties)], environ)
+
+    def make_topics(self) -> None:
+        """The service that makes them and ends."""
+        tool = self.directory / "topics" / "opt" / "kafka" / "bin" / "kafka-topics.sh"
+        tool.parent.mkdir(parents=True)
+        tool.write_text(TOPICS_TOOL, encoding="utf-8")
+        tool.chmod(0o755)
+        assert self.start("topics").wait(60) == 0, self.said("topics")
+
+    def said(self, service: str) -> str:
+        """What a service has written."""
+        return (self.directory / f"{service}.log").read_text(encoding="utf-8", errors="replace")
+
+    def stop(self) -> None:
+        """Stop those that are left, the last one first."""
+        for process in reversed(self.running):
+            process.terminate()
+        for process in self.running:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,177 @@
+"""docker-compose.yml and its image: sound as files, and their commands run here as they stand."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from streamlearn import checkpoints
+from streamlearn.daemon import config
+from tests.broker.apache_kafka import Unavailable, wait_for_port
+from tests.compose.native import ROOT, Native, compose, health_check
+from tests.telemetry.prometheus import data, installed
+from tests.telemetry.running import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVICES = compose()["services"]
+TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+CLICKS = config.load(ROOT / "config" / "clicks.toml")
+
+
+def test_old_and_new_compose_read_it() -> None:
+    assert set(yaml.safe_load(TEXT)) == {"services", "volumes"}  # no name, for 1.29; no version
+    if (program := shutil.which("docker-compose")) is None:
+        return  # what follows below is what can be seen without it
+    command = [program, "--file", str(ROOT / "docker-compose.yml"), "config"]
+    read = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
+    assert read.returncode == 0, read.stderr.decode()
+    assert set(yaml.safe_load(read.stdout)["services"]) == set(SERVICES)
+
+
+def test_services_start_in_order_when_the_ones_before_are_well() -> None:
+    assert set(SERVICES) >= {"kafka", "streamlearn", "producer", "prometheus", "grafana"}
+    for name, service in SERVICES.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert other in SERVICES
+            if how["condition"] == "service_healthy":
+                checked = SERVICES[other].get("healthcheck") or SERVICES[other].get("build")
+                assert checked, f"{name} waits for {other}, whose health nobody checks"
+            else:
+                assert how["condition"] == "service_completed_successfully"
+                assert "restart" not in SERVICES[other]
+    order = [*SERVICES]
+    for name, service in SERVICES.items():
+        assert all(
+            order.index(other) < order.index(name) for other in service.get("depends_on", {})
+        )
+
+
+def test_what_it_mounts_is_there_and_what_must_last_is_in_a_volume() -> None:
+    named = set(compose()["volumes"])
+    for name, service in SERVICES.items():
+        for volume in service.get("volumes", ()):
+            source, target, *mode = volume.split(":")
+            assert target.startswith("/")
+            if source.startswith("."):
+                assert (ROOT / source).exists(), f"{name}: {source}"
+                assert mode == ["ro"]
+            else:
+                named.remove(source)
+    assert not named
+    state = SERVICES["streamlearn"]["environment"]["STREAMLEARN_STATE"]
+    assert f"checkpoints:{state}" in SERVICES["streamlearn"]["volumes"]
+    assert f"STREAMLEARN_STATE={state}" in DOCKERFILE
+
+
+def test_images_are_pinned_and_ports_are_open_to_this_machine_only() -> None:
+    for name, service in SERVICES.items():
+        if "build" not in service:
+            assert re.fullmatch(r"[\w/]+:v?\d+(\.\d+)+", service["image"]), name
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:")
+    for variable in re.findall(r"(?<!\$)\$\{?\w+[^}\s]*\}?", re.sub(r"#.*", "", TEXT)):
+        assert re.fullmatch(r"\$\{[A-Z_]+:-[^}]+\}", variable), f"{variable} has no default"
+
+
+def test_topics_are_those_of_the_configuration() -> None:
+    source = CLICKS.source
+    assert isinstance(source, config.KafkaSource)
+    made = re.search(r"for topic in ([\w -]+);", SERVICES["topics"]["command"][-1])
+    assert made is not None
+    outputs = [CLICKS.predictions, CLICKS.dead_letters]
+    assert made[1].split() == [*source.topics, *(getattr(one, "topic", None) for one in outputs)]
+    command = SERVICES["producer"]["command"]
+    assert command[command.index("--topic") + 1] in source.topics
+
+
+def test_the_image_is_slim_and_not_root() -> None:
+    stages = re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)[1:]
+    assert len(stages) == 2
+    assert all(stage.split()[0].endswith("-slim") for stage in stages)
+    assert "gcc" not in stages[1]
+    user = re.search(r"^USER (\w+)$", stages[1], re.MULTILINE)
+    assert user is not None
+    assert user[1] != "root"
+    assert stages[1].index("USER") < stages[1].index("ENTRYPOINT")
+    assert "/healthz" in health_check()[-1]
+
+
+def test_the_image_is_built_from_what_it_needs() -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+
+    def sent(path: str) -> bool:
+        """Whether Docker takes a file along: the last rule that fits decides."""
+        takes = True
+        parts = path.split("/")
+        ends = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
+        for rule in rules:
+            pattern = rule.removeprefix("!").removeprefix("**/")
+            names = parts if "**" in rule else ends
+            if any(fnmatch.fnmatchcase(name, pattern) for name in names):
+                takes = rule.startswith("!")
+        return takes
+
+    needed = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "streamlearn/linear.py"]
+    needed += ["streamlearn/rules/needs.py", "streamlearn/telemetry/page/index.html"]
+    for path in needed:
+        assert (ROOT / path).exists()
+        assert sent(path), path
+    compiled = ["streamlearn/a.so", "streamlearn/rules/b.c", "streamlearn/__pycache__/c.pyc"]
+    for path in [".git/config", "tests/compose/native.py", "state/models", *compiled]:
+        assert not sent(path), path
+
+
+def well(check: list[str], environ: dict[str, str]) -> bool:
+    """What a health check says."""
+    done = subprocess.run(check, env=environ, stderr=subprocess.DEVNULL, check=False)
+    return done.returncode == 0
+
+
+def test_the_same_commands_run_natively(tmp_path: Path) -> None:
+    prometheus = installed("prometheus")
+    native = Native(tmp_path)
+    try:
+        try:
+            native.start_kafka()
+        except Unavailable as reason:
+            if "CI" in os.environ:
+                raise
+            pytest.skip(str(reason))
+        listening = f"--web.listen-address={native.address('9090')}"
+        native.start("prometheus", prometheus, more=(listening,))
+        assert wait_for_port(native.ports["19092"], 60), native.said("kafka")
+        native.make_topics()
+        program = (sys.executable, "-m", "streamlearn")
+        daemon = native.start("streamlearn", *program)
+        check = [sys.executable, *health_check()[1:]]
+        environ = native.environment("streamlearn", tmp_path)
+        until(lambda: well(check, environ))
+        producer = native.start("producer", *program)
+        address = native.address("9090")
+        for asked in ('up{job="streamlearn"} == 1', "streamlearn_events_learnt_total > 0"):
+            until(lambda asked=asked: data(address, asked), 60.0)
+        assert {one["metric"]["learner"] for one in data(address, "streamlearn_best")} == {
+            learner.name for learner in CLICKS.learners
+        }
+        producer.send_signal(signal.SIGINT)
+        assert producer.wait(20) == 130, native.said("producer")
+        daemon.terminate()
+        assert daemon.wait(20) == 0, native.said("streamlearn")
+        kept = checkpoints.newest(tmp_path / "streamlearn" / "state" / "clicks")
+        assert kept is not None
+        assert kept[1]["counts"]["learnt"] > 0
+    finally:
+        native.stop()

@@ -1,0 +1,68 @@
+"""A real Prometheus, Debian's package, and what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.broker.apache_kafka import HOST, free_port
+from tests.telemetry.running import told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def installed(program: str) -> str:
+    """Where a program is; the test is skipped without it, but not in CI."""
+    found = shutil.which(program)
+    if found is None:
+        reason = f"{program} is not installed: Debian's package prometheus has it"
+        if "CI" in os.environ:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@contextlib.contextmanager
+def running_prometheus(directory: Path) -> Iterator[str]:
+    """Run it with the configuration that is there; its address."""
+    program, address = installed("prometheus"), f"{HOST}:{free_port()}"
+    command = [
+        program,
+        f"--config.file={directory}/prometheus.yml",
+        f"--storage.tsdb.path={directory}/data",
+        f"--web.listen-address={address}",
+        "--log.level=error",
+    ]
+    with subprocess.Popen(command) as process:
+        try:
+            yield address
+        finally:
+            process.terminate()
+
+
+def query(address: str, what: str) -> Any:
+    """What it answers; nothing while it starts."""
+    try:
+        return told(f"http://{address}/api/v1/{what}")["data"]
+    except (OSError, ValueError, KeyError):
+        return {"result": [], "groups": [], "alerts": []}
+
+
+def data(address: str, expression: str) -> list[Any]:
+    """The series that an expression has now."""
+    found: list[Any] = query(address, f"query?query={quote(expression)}")["result"]
+    return found
+
+
+def firing(address: str) -> set[str]:
+    """The alerts that fire."""
+    alerts = query(address, "alerts")["alerts"]
+    return {one["labels"]["alertname"] for one in alerts if one["state"] == "firing"}
