@@ -10,8 +10,9 @@ import numpy as np
 from river import base
 
 from streamlearn import frames
+from streamlearn.engine.joint import Joint
 from streamlearn.engine.labels import Labels
-from streamlearn.engine.learner import Joint, OneVersusRest, Single
+from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import BadEvent
 from streamlearn.linear import Event, Linear
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss

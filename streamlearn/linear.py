@@ -12,8 +12,9 @@ import numpy as np
 from river import base
 
 from streamlearn import checkpoints, frames, modelfile
-from streamlearn.engine.learner import Joint, Single
+from streamlearn.engine.joint import Joint
 from streamlearn.engine.model import Model
+from streamlearn.engine.single import Single
 from streamlearn.errors import ModelFileError
 from streamlearn.features import Names, Reader, from_state
 from streamlearn.losses import Loss, VectorLoss

@@ -10,7 +10,8 @@ import numpy as np
 from river import base
 
 from streamlearn import frames
-from streamlearn.engine.learner import Joint, Single
+from streamlearn.engine.joint import Joint
+from streamlearn.engine.single import Single
 from streamlearn.errors import BadEvent
 from streamlearn.linear import Event, Linear
 from streamlearn.losses import Loss, Squared, VectorLoss

@@ -7,14 +7,100 @@ cdef struct Row:
     double square  # |x|^2
 
 
-cdef inline double squared(const double* value, Py_ssize_t n) noexcept nogil:
-    """|x|^2, in the one order of additions that all who fill a row share."""
-    # two sums, for one would wait for itself
-    cdef double even = 0.0, odd = 0.0
-    cdef Py_ssize_t i
-    for i in range(0, n - 1, 2):
-        even += value[i] * value[i]
-        odd += value[i + 1] * value[i + 1]
-    if n & 1:
-        even += value[n - 1] * value[n - 1]
-    return even + odd
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #if defined(__SSE2__)
+    #include <emmintrin.h>
+    #endif
+    /* Sums over the features of a row. Four sums side by side, (0 + 2) + (1 + 3) at the end: one
+       would wait for itself at every feature. Two vector registers do the same additions in the
+       same order, so that the bits do not depend on the machine. */
+    #if defined(__SSE2__)
+    #define STREAMLEARN_SUM(n, PAIR, ONE)                                                       \
+        ptrdiff_t i = 0;                                                                        \
+        double total = 0.0;                                                                     \
+        __m128d even = _mm_setzero_pd(), odd = _mm_setzero_pd();                                \
+        for (; i + 4 <= n; i += 4) {                                                            \
+            even = _mm_add_pd(even, PAIR(i));                                                   \
+            odd = _mm_add_pd(odd, PAIR(i + 2));                                                 \
+        }                                                                                       \
+        even = _mm_add_pd(even, odd);                                                           \
+        total = _mm_cvtsd_f64(even) + _mm_cvtsd_f64(_mm_unpackhi_pd(even, even));               \
+        for (; i < n; i++)                                                                      \
+            total += ONE(i);                                                                    \
+        return total;
+    #else
+    #define STREAMLEARN_SUM(n, PAIR, ONE)                                                       \
+        ptrdiff_t i = 0;                                                                        \
+        double total, a = 0.0, b = 0.0, c = 0.0, d = 0.0;                                       \
+        for (; i + 4 <= n; i += 4) {                                                            \
+            a += ONE(i);                                                                        \
+            b += ONE(i + 1);                                                                    \
+            c += ONE(i + 2);                                                                    \
+            d += ONE(i + 3);                                                                    \
+        }                                                                                       \
+        total = (a + c) + (b + d);                                                              \
+        for (; i < n; i++)                                                                      \
+            total += ONE(i);                                                                    \
+        return total;
+    #endif
+
+    /* s moved towards 0 by a threshold: s less its part in [-t, t]. Written so that compilers take
+       min and max for it: which slots are 0 can't be foreseen, and a branch would cost more. */
+    static inline double streamlearn_soft(double s, double t) {
+        double part = s < t ? s : t;
+        part = part > -t ? part : -t;
+        return s - part;
+    }
+
+    static inline double streamlearn_squared(const double *x, ptrdiff_t n) {
+    #define ONE(k) (x[k] * x[k])
+    #define PAIR(k) _mm_mul_pd(_mm_loadu_pd(x + (k)), _mm_loadu_pd(x + (k)))
+        STREAMLEARN_SUM(n, PAIR, ONE)
+    #undef ONE
+    #undef PAIR
+    }
+
+    static inline double streamlearn_dot(
+        const double *cell, const int *slot, const double *x, ptrdiff_t n
+    ) {
+    #define ONE(k) (cell[slot[k]] * x[k])
+    #define CELLS(k) _mm_loadh_pd(_mm_load_sd(cell + slot[k]), cell + slot[(k) + 1])
+    #define PAIR(k) _mm_mul_pd(CELLS(k), _mm_loadu_pd(x + (k)))
+        STREAMLEARN_SUM(n, PAIR, ONE)
+    #undef ONE
+    #undef PAIR
+    }
+
+    #if defined(__SSE2__)
+    static inline __m128d streamlearn_soft_pair(__m128d s, double t) {
+        __m128d part = _mm_min_pd(s, _mm_set1_pd(t));
+        return _mm_sub_pd(s, _mm_max_pd(part, _mm_set1_pd(-t)));
+    }
+    #endif
+
+    static inline double streamlearn_soft_dot(
+        const double *cell, const int *slot, const double *x, ptrdiff_t n, double t
+    ) {
+    #define ONE(k) (streamlearn_soft(cell[slot[k]], t) * x[k])
+    #define PAIR(k) _mm_mul_pd(streamlearn_soft_pair(CELLS(k), t), _mm_loadu_pd(x + (k)))
+        STREAMLEARN_SUM(n, PAIR, ONE)
+    #undef ONE
+    #undef PAIR
+    #undef CELLS
+    }
+    #undef STREAMLEARN_SUM
+    """
+    # |x|^2
+    double squared "streamlearn_squared"(const double* value, Py_ssize_t n) noexcept nogil
+    # s moved towards 0 by a threshold
+    double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
+    # <cells, x>
+    double dot "streamlearn_dot"(
+        const double* cells, const int* slot, const double* value, Py_ssize_t n
+    ) noexcept nogil
+    # <soft(cells), x>
+    double soft_dot "streamlearn_soft_dot"(
+        const double* cells, const int* slot, const double* value, Py_ssize_t n, double threshold
+    ) noexcept nogil

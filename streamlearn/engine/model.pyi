@@ -5,8 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlearn.engine.events import Events
-from streamlearn.engine.learner import Joint, OneVersusRest, Single
+from streamlearn.engine.joint import Joint
 from streamlearn.engine.rows import Rows
+from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.features.reader import Reader
 
 _Array: TypeAlias = NDArray[np.float64]

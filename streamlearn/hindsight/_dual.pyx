@@ -13,7 +13,7 @@ from libc.math cimport INFINITY, fabs
 
 from streamlearn.hindsight._risk cimport Matrix
 from streamlearn.losses.loss cimport Loss
-from streamlearn.penalties.penalty cimport soft
+from streamlearn.row cimport soft
 
 from streamlearn.penalties.norms import soft as soft_threshold
 

@@ -9,7 +9,7 @@ cimport cython
 from libc.math cimport fmax, fmin, pow
 
 from streamlearn.hindsight._dual cimport PATIENCE, Dual, Example
-from streamlearn.penalties.penalty cimport soft
+from streamlearn.row cimport soft
 
 import numpy as np
 

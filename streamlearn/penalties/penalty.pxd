@@ -1,4 +1,5 @@
 from streamlearn.penalties.order cimport Order
+from streamlearn.row cimport soft
 from streamlearn.spec cimport Spec
 
 # What of the dual vector a penalty wants kept up to date.
@@ -21,19 +22,6 @@ cdef struct Shape:
     double q
     const double* table
     Py_ssize_t size
-
-
-cdef extern from *:
-    """
-    /* s moved towards 0 by a threshold: s less its part in [-t, t]. Written so that compilers take
-       min and max for it: which slots are 0 can't be foreseen, and a branch would cost more. */
-    static inline double streamlearn_soft(double s, double t) {
-        double part = s < t ? s : t;
-        part = part > -t ? part : -t;
-        return s - part;
-    }
-    """
-    double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
 
 
 cdef inline void set_soft(Shape* shape, double threshold, double denominator) noexcept nogil:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.classifier import LinearClassifier
-from streamlearn.engine.learner import OneVersusRest
+from streamlearn.engine.single import OneVersusRest
 from streamlearn.losses import VectorLoss
 from streamlearn.regressor import LinearRegressor
 from streamlearn.regret.ledger import Ledger
 
 if TYPE_CHECKING:
-    from streamlearn.engine.learner import Joint, Single
+    from streamlearn.engine.joint import Joint
+    from streamlearn.engine.single import Single
     from streamlearn.frames import Array
     from streamlearn.regret.report import Report
 

@@ -17,9 +17,8 @@ from streamlearn.penalties.penalty cimport (
     ORDER,
     read,
     set_soft,
-    soft,
 )
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, soft_dot
 from streamlearn.rules.rule cimport Ledger, Rule
 
 from streamlearn.rules.needs import not_simplex
@@ -63,21 +62,13 @@ cdef class Dual(Rule):
         return read(&self.shape, self.cells[j * self.width], j)
 
     cdef double score(self, Row* row) noexcept nogil:
-        cdef double p = 0.0, other = 0.0, threshold = self.shape.threshold
-        cdef const double* cells = self.cells
-        cdef const double* value = row.value
-        cdef const int* slot = row.slot
-        cdef Py_ssize_t i, n = row.n
+        cdef double p = 0.0
+        cdef Py_ssize_t i
         if self.shape.bend == NULL:
-            # two sums, for one would wait for itself at every feature
-            for i in range(0, n - 1, 2):
-                p += soft(cells[slot[i]], threshold) * value[i]
-                other += soft(cells[slot[i + 1]], threshold) * value[i + 1]
-            if n & 1:
-                p += soft(cells[slot[n - 1]], threshold) * value[n - 1]
-            return self.shape.scale * (p + other)
-        for i in range(n):
-            p += read(&self.shape, cells[slot[i]], slot[i]) * value[i]
+            p = soft_dot(self.cells, row.slot, row.value, row.n, self.shape.threshold)
+            return self.shape.scale * p
+        for i in range(row.n):
+            p += read(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
         return p
 
     cdef double query(self, Row* row) noexcept nogil:

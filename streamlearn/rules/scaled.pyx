@@ -7,7 +7,7 @@ from time to time, so projecting on a ball costs nothing more.
 
 from libc.math cimport INFINITY, NAN, fabs, sqrt
 
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, dot
 from streamlearn.rules.rule cimport Ledger, Rule
 
 from streamlearn.rules.rule import Field
@@ -30,18 +30,7 @@ cdef class Scaled(Rule):
         return self.scale * self.cells[j]
 
     cdef double score(self, Row* row) noexcept nogil:
-        cdef double p = 0.0, other = 0.0
-        cdef const double* cells = self.cells
-        cdef const double* value = row.value
-        cdef const int* slot = row.slot
-        cdef Py_ssize_t i, n = row.n
-        # two sums, for one would wait for itself at every feature
-        for i in range(0, n - 1, 2):
-            p += cells[slot[i]] * value[i]
-            other += cells[slot[i + 1]] * value[i + 1]
-        if n & 1:
-            p += cells[slot[n - 1]] * value[n - 1]
-        return self.scale * (p + other)
+        return self.scale * dot(self.cells, row.slot, row.value, row.n)
 
     cdef double query(self, Row* row) noexcept nogil:
         """The score, which `measure` will ask for if this row is learnt next."""

@@ -584,6 +584,16 @@ def test_divergence_is_raised(average: str) -> None:
         model.learn_rows(np.full((3, 1), 1e300), [1.0, 2.0, 3.0])
 
 
+def test_divergence_of_one_class_is_raised() -> None:
+    rule = R.GradientDescent(1e200)
+    model = sl.LinearClassifier(rule, L.SquaredHinge())
+    with pytest.raises(sl.Diverged):  # noqa: PT012 - the step at which it shows is not known
+        for label in "abcabc":
+            model.learn_one({"x": 1e100}, label)
+    with pytest.raises(sl.Diverged):
+        model.learn_rows(np.full((3, 1), 1e300), ["a", "b", "c"])
+
+
 def test_two_learners_on_two_threads() -> None:
     X, y = dense(n=2000, d=20)
     models = [sl.LinearClassifier() for _ in range(2)]

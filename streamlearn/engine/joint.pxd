@@ -1,0 +1,21 @@
+cimport cython
+
+from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.losses.loss cimport VectorLoss
+from streamlearn.row cimport Row
+
+
+@cython.final
+cdef class Joint(Learner):
+    cdef readonly VectorLoss loss
+    cdef readonly Weights weights
+    cdef readonly Weights free_intercept
+    cdef readonly Batch batch
+    cdef readonly Batch intercept_batch
+    cdef bint watchful, separate_score, inside
+    cdef Py_ssize_t wide_room
+    cdef int* wide_slot
+    cdef double* numbers
+    cdef void of_class(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil
+    cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil

@@ -1,0 +1,218 @@
+"""All outputs in one vector, for losses of several outputs."""
+
+cimport cython
+from libc.math cimport NAN, isfinite
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.losses.loss cimport VectorLoss
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport room
+
+import numpy as np
+
+
+@cython.final
+cdef class Joint(Learner):
+    """All outputs in one vector, feature j of output k in slot (shift + j) outputs + k.
+
+    So penalties, projections and norms see the whole of it, as in 004 section 3.2.
+    """
+
+    def __init__(self, rule, penalty, loss, intercept, average, batch, seed, outputs):
+        self.loss = loss
+        self.outputs = outputs
+        self.weights = Weights(rule.bind(penalty, loss), average, seed)
+        self.inside = intercept == "inside"
+        self.shift = 1 if self.inside else 0
+        self.watchful = self.weights.rule.watchful
+        self.separate_score = average != "last" or self.weights.rule.looks_ahead
+        self.batch = Batch(batch)
+        if intercept == "free":
+            self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
+            self.intercept_batch = Batch(batch)
+        self.make_room(16)
+        self.know(0)
+
+    def __dealloc__(self):
+        free(self.wide_slot)
+        free(self.numbers)
+
+    cdef int make_room(self, Py_ssize_t n) except -1:
+        Learner.make_room(self, n)
+        if n + 1 > self.wide_room:
+            self.wide_room = 2 * n + 16
+            self.wide_slot = <int*>room(self.wide_slot, self.wide_room * sizeof(int))
+        return 0
+
+    cdef int know(self, Py_ssize_t features) except -1:
+        self.features = max(self.features, features)
+        # scores, slopes and zeros, one of each for every output
+        self.numbers = <double*>room(self.numbers, 3 * self.outputs * sizeof(double))
+        self.weights.grow((self.features + self.shift) * self.outputs)
+        self.batch.grow((self.features + self.shift) * self.outputs)
+        if self.free_intercept is not None:
+            self.free_intercept.grow(self.outputs)
+            self.intercept_batch.grow(self.outputs)
+        return 0
+
+    cdef void of_class(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil:
+        """The row in the slots of output k."""
+        cdef Py_ssize_t i
+        for i in range(row.n):
+            self.wide_slot[i] = <int>(row.slot[i] * self.outputs + k)
+        out.n = row.n
+        out.slot = self.wide_slot
+        out.value = row.value
+        out.square = row.square
+
+    cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil:
+        """The scores of a row with its intercept: those shown, or those slopes are asked at."""
+        cdef Row wide, one
+        cdef Py_ssize_t k
+        cdef int slot
+        cdef double value = 1.0
+        one.n = 1
+        one.slot = &slot
+        one.value = &value
+        one.square = 1.0
+        for k in range(self.outputs):
+            self.of_class(row, k, &wide)
+            scores[k] = self.weights.predict(&wide) if shown else self.weights.query(&wide)
+            if self.free_intercept is not None:
+                slot = <int>k
+                if shown:
+                    scores[k] += self.free_intercept.predict(&one)
+                else:
+                    scores[k] += self.free_intercept.query(&one)
+
+    cdef void predict(self, Row* row, double* scores) noexcept nogil:
+        cdef Row inside
+        if self.inside:
+            self.placed(row, &inside)
+            row = &inside
+        self.ask(row, scores, True)
+
+    cdef double penalty_now(self) noexcept nogil:
+        return self.weights.rule.penalty_now() if self.weights.average is None else NAN
+
+    cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
+        cdef double* f = self.numbers
+        cdef double* slopes = f + self.outputs
+        cdef double* zeros = slopes + self.outputs
+        cdef Row inside, wide, one
+        cdef Py_ssize_t k
+        cdef int slot = 0
+        cdef double value = 1.0, at_zero
+        one.n = 1
+        one.slot = &slot
+        one.value = &value
+        one.square = 1.0
+        if self.inside:
+            self.placed(row, &inside)
+            row = &inside
+        if scores != NULL and self.separate_score:
+            self.ask(row, scores, True)
+        self.ask(row, f, False)
+        if scores != NULL and not self.separate_score:
+            memcpy(scores, f, self.outputs * sizeof(double))
+        self.loss.slopes_of(f, self.outputs, y, slopes)
+        for k in range(self.outputs):
+            if not (isfinite(f[k]) and isfinite(slopes[k])):
+                self.diverged = True
+                return
+        if self.watchful:
+            for k in range(self.outputs):
+                zeros[k] = 0.0
+            at_zero = self.loss.value_of(zeros, self.outputs, y)
+            self.weights.rule.see(row, at_zero, weight)
+            if self.free_intercept is not None:
+                self.free_intercept.rule.see(&one, at_zero, weight)
+        for k in range(self.outputs):
+            if slopes[k] != 0.0:
+                self.of_class(row, k, &wide)
+                self.batch.add(&wide, weight * slopes[k])
+                if self.free_intercept is not None:
+                    slot = <int>k
+                    self.intercept_batch.add(&one, weight * slopes[k])
+        if self.batch.complete():
+            self.batch.take(&wide)
+            self.weights.update(&wide, 1.0)
+            if self.free_intercept is not None:
+                self.intercept_batch.take(&wide)
+                self.free_intercept.update(&wide, 1.0)
+
+    def use_loss(self, VectorLoss loss):
+        """The same loss, for other classes."""
+        self.loss = loss
+        if self.watcher is not None:
+            self.watcher.use_loss(loss)
+
+    def widen(self, outputs):
+        """Room for so many outputs, the new ones at the start."""
+        old = self.outputs
+        self.weights.spread(old, outputs)
+        self.batch.spread(old, outputs)
+        if self.free_intercept is not None:
+            self.free_intercept.spread(old, outputs)
+            self.intercept_batch.spread(old, outputs)
+        self.outputs = outputs
+        self.know(self.features)
+
+    # -- what users see ---------------------------------------------------------------------------
+
+    def rules(self):
+        return [self.weights.rule]
+
+    def coefficients(self):
+        wide = self.weights.values().reshape(self.features + self.shift, self.outputs)
+        return np.ascontiguousarray(wide[self.shift :].T)
+
+    def intercepts(self):
+        if self.inside:
+            return self.weights.values(0, self.outputs)
+        if self.free_intercept is not None:
+            return self.free_intercept.values(0, self.outputs)
+        return np.zeros(self.outputs)
+
+    def penalised(self):
+        return self.weights.values()
+
+    def bound(self, u, intercept):
+        """Against u, an array of outputs x features, or the norm of all of it."""
+        if u is not None and np.ndim(u) > 0:
+            u = np.asarray(u, dtype=float)
+            if self.inside:
+                u = np.hstack([np.broadcast_to(intercept, len(u))[:, None], u])
+            u = np.ascontiguousarray(u.T).ravel()
+        bound, reason = self.weights.rule.bound(u)
+        if reason is None and self.free_intercept is not None:
+            against = None if u is None else np.broadcast_to(intercept, self.outputs)
+            more, reason = self.free_intercept.rule.bound(against)
+            if reason is not None:
+                return None, f"the intercepts are free: {reason}"
+            bound += more
+        return bound, reason
+
+    def state(self):
+        state = {
+            "features": self.features,
+            "outputs": self.outputs,
+            "weights": self.weights.state(),
+            "batch": self.batch.state(),
+        }
+        if self.free_intercept is not None:
+            state["intercept"] = self.free_intercept.state()
+            state["intercept_batch"] = self.intercept_batch.state()
+        return state
+
+    def restore(self, state):
+        self.outputs = state["outputs"]
+        self.know(state["features"])
+        self.weights.restore(state["weights"])
+        self.batch.restore(state["batch"])
+        if self.free_intercept is not None:
+            self.free_intercept.restore(state["intercept"])
+            self.intercept_batch.restore(state["intercept_batch"])

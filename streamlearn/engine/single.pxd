@@ -1,0 +1,33 @@
+cimport cython
+
+from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
+
+
+@cython.final
+cdef class Single(Learner):
+    cdef readonly Loss loss
+    cdef readonly Weights weights
+    cdef readonly Weights free_intercept
+    cdef readonly Batch batch
+    cdef double intercept_sum
+    cdef bint whole, watchful, separate_score, inside, special
+    cdef int one_slot
+    cdef double one_value
+    cdef Row one
+    cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil
+    cdef double learn_specially(
+        self, Row* row, double y, double weight, bint scored
+    ) noexcept nogil
+    cdef double predict_one(self, Row* row) noexcept nogil
+    cdef double ask(self, Row* row) noexcept nogil
+    cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
+
+
+@cython.final
+cdef class OneVersusRest(Learner):
+    cdef readonly list singles
+    cdef void** each
+    cdef int point(self) except -1

@@ -1,0 +1,289 @@
+"""One output, for a regression or two classes; and one output for each class."""
+
+cimport cython
+from libc.math cimport NAN, isfinite
+from libc.stdlib cimport free
+
+from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.row cimport Row
+from streamlearn.rules.rule cimport room
+
+import numpy as np
+
+from streamlearn.rules.needs import Refused
+
+
+@cython.final
+cdef class Single(Learner):
+    """One output: a regression, or two classes."""
+
+    def __init__(self, rule, penalty, loss, intercept, average, batch, seed):
+        """`intercept`: "none", "free" or "inside"."""
+        self.loss = loss
+        self.outputs = 1
+        self.weights = Weights(rule.bind(penalty, loss), average, seed)
+        self.inside = intercept == "inside"
+        self.shift = 1 if self.inside else 0
+        self.whole = type(self.weights.rule).whole
+        self.watchful = self.weights.rule.watchful
+        self.separate_score = average != "last" or self.weights.rule.looks_ahead
+        if batch > 1:
+            if self.whole:
+                raise Refused(
+                    f"{type(rule).__name__}: its steps look at each event's own features, "
+                    "so it takes no batches; use batch=1"
+                )
+            self.batch = Batch(batch)
+        if intercept == "free":
+            self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
+            self.free_intercept.grow(1)
+            self.watchful = self.watchful or self.free_intercept.rule.watchful
+        self.special = (
+            self.inside
+            or self.whole
+            or self.watchful
+            or self.separate_score
+            or self.batch is not None
+        )
+        self.one_slot = 0
+        self.one_value = 1.0
+        self.one.n = 1
+        self.one.slot = &self.one_slot
+        self.one.value = &self.one_value
+        self.one.square = 1.0
+        self.make_room(16)
+        self.know(0)
+
+    cdef int know(self, Py_ssize_t features) except -1:
+        self.features = max(self.features, features)
+        self.weights.grow(self.features + self.shift)
+        if self.batch is not None:
+            self.batch.grow(self.features + self.shift)
+        return 0
+
+    cdef double predict_one(self, Row* row) noexcept nogil:
+        cdef Row inside
+        cdef double p
+        if self.inside:
+            self.placed(row, &inside)
+            return self.weights.predict(&inside)
+        p = self.weights.predict(row)
+        if self.free_intercept is not None:
+            p += self.free_intercept.predict(&self.one)
+        return p
+
+    cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil:
+        cdef double p, slope
+        if self.special:
+            return self.learn_specially(row, y, weight, scored)
+        p = self.ask(row)
+        slope = weight * self.loss.slope_at(p, y)
+        if isfinite(p) and isfinite(slope):
+            self.step(row, slope, slope)
+        else:
+            self.diverged = True
+        return p
+
+    cdef double learn_specially(
+        self, Row* row, double y, double weight, bint scored
+    ) noexcept nogil:
+        """With an average, a batch, the intercept inside, or a rule that wants the whole event."""
+        cdef Row inside
+        cdef double p, shown = 0.0, slope
+        if scored and self.separate_score:
+            shown = self.predict_one(row)
+        if self.inside:
+            self.placed(row, &inside)
+            row = &inside
+        if self.whole:
+            if self.watchful:
+                self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
+            p = self.weights.learn(row, self.loss, y, weight)
+            return shown if self.separate_score else p
+        p = self.ask(row)
+        slope = weight * self.loss.slope_at(p, y)
+        if not (isfinite(p) and isfinite(slope)):
+            self.diverged = True
+            return p
+        if self.watchful:
+            self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
+            if self.free_intercept is not None:
+                self.free_intercept.rule.see(&self.one, self.loss.value_at(0.0, y), weight)
+        if self.batch is None:
+            self.step(row, slope, slope)
+        else:
+            self.batch.add(row, slope)
+            self.intercept_sum += slope
+            if self.batch.complete():
+                self.batch.take(&inside)
+                self.step(&inside, 1.0, self.intercept_sum / self.batch.size)
+                self.intercept_sum = 0.0
+        return shown if self.separate_score else p
+
+    cdef inline double ask(self, Row* row) noexcept nogil:
+        """The score at the weights where the rule asks for the slope."""
+        cdef double p = self.weights.query(row)
+        if self.free_intercept is not None:
+            p += self.free_intercept.query(&self.one)
+        return p
+
+    cdef double penalty_now(self) noexcept nogil:
+        return self.weights.rule.penalty_now() if self.weights.average is None else NAN
+
+    cdef inline void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
+        self.weights.update(row, slope)
+        if self.free_intercept is not None:
+            self.free_intercept.update(&self.one, intercept_slope)
+
+    cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
+        cdef double p = self.learn_one(row, y[0], weight, scores != NULL)
+        if scores != NULL:
+            scores[0] = p
+
+    cdef void predict(self, Row* row, double* scores) noexcept nogil:
+        scores[0] = self.predict_one(row)
+
+    # -- what users see ---------------------------------------------------------------------------
+
+    def rules(self):
+        """The rules of the features' weights, one for each output."""
+        return [self.weights.rule]
+
+    def coefficients(self):
+        """The weights of all features, an array of outputs x features."""
+        return self.weights.values(self.shift, self.shift + self.features)[None, :]
+
+    def intercepts(self):
+        if self.inside:
+            return self.weights.values(0, 1)
+        if self.free_intercept is not None:
+            return self.free_intercept.values(0, 1)
+        return np.zeros(1)
+
+    def penalised(self):
+        """The vector that the penalty sees."""
+        return self.weights.values()
+
+    def bound(self, u, intercept):
+        """The regret bound against the weights u and an intercept."""
+        if u is not None and np.ndim(u) == 1 and self.inside:
+            u = np.concatenate([[intercept], u])
+        bound, reason = self.weights.rule.bound(u)
+        if reason is None and self.free_intercept is not None:
+            against = None if u is None else np.array([intercept])
+            more, reason = self.free_intercept.rule.bound(against)
+            if reason is not None:
+                return None, f"the intercept is free: {reason}"
+            bound += more
+        return bound, reason
+
+    def mirror(self):
+        """Exchange the two classes."""
+        if self.watcher is not None:
+            self.watcher.mirror()
+        self.weights.mirror()
+        if self.free_intercept is not None:
+            self.free_intercept.mirror()
+        if self.batch is not None:
+            self.batch.mirror()
+        self.intercept_sum = -self.intercept_sum
+
+    def state(self):
+        state = {"features": self.features, "weights": self.weights.state()}
+        if self.free_intercept is not None:
+            state["intercept"] = self.free_intercept.state()
+        if self.batch is not None:
+            state["batch"] = self.batch.state()
+            state["intercept_sum"] = self.intercept_sum
+        return state
+
+    def restore(self, state):
+        self.know(state["features"])
+        self.weights.restore(state["weights"])
+        if self.free_intercept is not None:
+            self.free_intercept.restore(state["intercept"])
+        if self.batch is not None:
+            self.batch.restore(state["batch"])
+            self.intercept_sum = state["intercept_sum"]
+
+
+@cython.final
+cdef class OneVersusRest(Learner):
+    """One output for each class, each learning its class against all others."""
+
+    def __init__(self, singles):
+        self.singles = singles
+        self.outputs = len(singles)
+        self.features = max(single.features for single in singles)
+        self.shift = singles[0].shift
+        self.point()
+
+    def __dealloc__(self):
+        free(self.each)
+
+    cdef int point(self) except -1:
+        """The singles again, borrowed, for code without the GIL."""
+        self.each = <void**>room(self.each, self.outputs * sizeof(void*))
+        for k in range(self.outputs):
+            self.each[k] = <void*>self.singles[k]
+        return 0
+
+    cdef int make_room(self, Py_ssize_t n) except -1:
+        Learner.make_room(self, n)
+        for single in self.singles:
+            (<Single>single).make_room(n)
+        return 0
+
+    cdef int know(self, Py_ssize_t features) except -1:
+        self.features = max(self.features, features)
+        for single in self.singles:
+            (<Single>single).know(self.features)
+        return 0
+
+    cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef double p, label
+        for k in range(self.outputs):
+            label = 1.0 if y[0] == k else -1.0
+            p = (<Single>self.each[k]).learn_one(row, label, weight, scores != NULL)
+            if (<Single>self.each[k]).diverged:
+                (<Single>self.each[k]).diverged = False
+                self.diverged = True
+            if scores != NULL:
+                scores[k] = p
+
+    cdef void predict(self, Row* row, double* scores) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.outputs):
+            scores[k] = (<Single>self.each[k]).predict_one(row)
+
+    def rules(self):
+        return [rule for single in self.singles for rule in single.rules()]
+
+    def coefficients(self):
+        return np.vstack([single.coefficients() for single in self.singles])
+
+    def intercepts(self):
+        return np.concatenate([single.intercepts() for single in self.singles])
+
+    def penalised(self):
+        return np.concatenate([single.penalised() for single in self.singles])
+
+    def bound(self, u, intercept):
+        return None, "a bound holds for one output, and each class has its own (`rules`)"
+
+    def add(self, single):
+        """One more class."""
+        (<Single>single).know(self.features)
+        self.singles.append(single)
+        self.outputs += 1
+        self.point()
+
+    def state(self):
+        return {"singles": [single.state() for single in self.singles]}
+
+    def restore(self, state):
+        for single, saved in zip(self.singles, state["singles"], strict=True):
+            single.restore(saved)
+        self.know(max(single.features for single in self.singles))

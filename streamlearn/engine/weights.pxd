@@ -1,0 +1,40 @@
+cimport cython
+
+from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
+from streamlearn.rules.average cimport Average
+from streamlearn.rules.rule cimport Rule
+
+
+@cython.final
+cdef class Weights:
+    cdef readonly Rule rule
+    cdef readonly Average average
+    cdef int grow(self, Py_ssize_t n) except -1
+    cdef double predict(self, Row* row) noexcept nogil
+    cdef void before(self, Row* row) noexcept nogil
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil
+    cdef void after(self) noexcept nogil
+    cdef inline double query(self, Row* row) noexcept nogil:
+        return self.rule.query(row)
+    cdef inline void update(self, Row* row, double slope) noexcept nogil:
+        if self.average is not None:
+            self.before(row)
+        self.rule.update(row, slope)
+        if self.average is not None or self.rule.tired:
+            self.after()
+    cdef double weight(self, Py_ssize_t j) noexcept nogil
+
+
+@cython.final
+cdef class Batch:
+    cdef readonly Py_ssize_t size, count
+    cdef Py_ssize_t n, capacity, touched
+    cdef double* sums
+    cdef int* slot
+    cdef double* value
+    cdef bint* marked
+    cdef int grow(self, Py_ssize_t n) except -1
+    cdef void add(self, Row* row, double slope) noexcept nogil
+    cdef bint complete(self) noexcept nogil
+    cdef void take(self, Row* row) noexcept nogil

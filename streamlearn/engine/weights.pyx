@@ -1,0 +1,188 @@
+"""What one output learns with: the weights and their average, and sums for mini-batches."""
+
+cimport cython
+from libc.stdlib cimport free
+
+from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row, squared
+from streamlearn.rules.average cimport Average
+from streamlearn.rules.rule cimport Rule, room
+
+import numpy as np
+
+
+@cython.final
+cdef class Weights:
+    """A rule at work, and the average that is shown instead of its last weights."""
+
+    def __init__(self, Rule rule, average="last", seed=0):
+        self.rule = rule
+        if average != "last":
+            self.average = Average(rule, average, seed)
+
+    cdef int grow(self, Py_ssize_t n) except -1:
+        if n > self.rule.n:
+            self.rule.grow(n)
+            if self.average is not None:
+                self.average.grow()
+        return 0
+
+    cdef double predict(self, Row* row) noexcept nogil:
+        return self.rule.predict(row) if self.average is None else self.average.score(row)
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.rule.weight(j) if self.average is None else self.average.weight(j)
+
+    cdef void before(self, Row* row) noexcept nogil:
+        """What an average wants to know before a step."""
+        self.average.before(row)
+        if self.rule.forgets():
+            self.average.settle(self.rule.t + 1.0)
+
+    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
+        cdef double p
+        if self.average is not None:
+            self.average.before(row)
+        p = self.rule.learn(row, loss, y, weight)
+        if self.average is not None or self.rule.tired:
+            self.after()
+        return p
+
+    cdef void after(self) noexcept nogil:
+        if self.average is not None:
+            self.average.after()
+        if self.rule.tired:
+            if self.average is not None:
+                self.average.settle(self.rule.t)
+            self.rule.rest()
+
+    def values(self, start=0, stop=None):
+        """The weights of slots start .. stop - 1 as they are shown."""
+        shown = self.rule if self.average is None else self.average
+        return shown.weights(start, stop)
+
+    def mirror(self):
+        self.rule.mirror()
+        if self.average is not None:
+            self.average.mirror()
+
+    def spread(self, old, new):
+        self.rule.spread(old, new)
+        if self.average is not None:
+            self.average.spread(old, new)
+
+    def state(self):
+        state = {"rule": self.rule.state()}
+        if self.average is not None:
+            state["average"] = self.average.state()
+        return state
+
+    def restore(self, state):
+        self.rule.restore(state["rule"])
+        if self.average is not None:
+            self.average.restore(state["average"])
+
+
+@cython.final
+cdef class Batch:
+    """Sums of slope * x over the events of a batch, and which slots they touch."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __dealloc__(self):
+        free(self.sums)
+        free(self.slot)
+        free(self.value)
+        free(self.marked)
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.capacity * (2 * sizeof(double) + 2 * sizeof(int))
+
+    cdef int grow(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t j
+        if n > self.capacity:
+            self.capacity = n if n > 2 * self.capacity else 2 * self.capacity
+            self.sums = <double*>room(self.sums, self.capacity * sizeof(double))
+            self.slot = <int*>room(self.slot, self.capacity * sizeof(int))
+            self.value = <double*>room(self.value, self.capacity * sizeof(double))
+            self.marked = <bint*>room(self.marked, self.capacity * sizeof(bint))
+        for j in range(self.n, n):
+            self.sums[j] = 0.0
+            self.marked[j] = False
+        if n > self.n:
+            self.n = n
+        return 0
+
+    cdef void add(self, Row* row, double slope) noexcept nogil:
+        cdef Py_ssize_t i, j
+        for i in range(row.n):
+            j = row.slot[i]
+            if not self.marked[j]:
+                self.marked[j] = True
+                self.slot[self.touched] = <int>j
+                self.touched += 1
+            self.sums[j] += slope * row.value[i]
+
+    cdef bint complete(self) noexcept nogil:
+        """Count one event; whether the batch is full."""
+        self.count += 1
+        return self.count >= self.size
+
+    cdef void take(self, Row* row) noexcept nogil:
+        """The mean gradient as a row; the batch is empty again."""
+        cdef Py_ssize_t i, j
+        for i in range(self.touched):
+            j = self.slot[i]
+            self.value[i] = self.sums[j] / self.size
+            self.sums[j] = 0.0
+            self.marked[j] = False
+        row.n = self.touched
+        row.slot = self.slot
+        row.value = self.value
+        row.square = squared(self.value, self.touched)
+        self.touched = 0
+        self.count = 0
+
+    def mirror(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.sums[j] = -self.sums[j]
+
+    def pending(self):
+        """The slots touched and their sums."""
+        slots = [self.slot[i] for i in range(self.touched)]
+        return slots, [self.sums[j] for j in slots]
+
+    def spread(self, old, new):
+        """Give every feature `new` slots instead of `old`."""
+        slots, sums = self.pending()
+        for j in slots:
+            self.sums[<Py_ssize_t>j] = 0.0
+            self.marked[<Py_ssize_t>j] = False
+        self.touched = 0
+        moved = [j // old * new + j % old for j in slots]
+        self.hold(max(self.n // old * new, self.n), self.count, moved, sums)
+
+    def hold(self, n, count, slots, sums):
+        """Take these sums as what is pending."""
+        cdef Py_ssize_t j
+        self.grow(n)
+        self.count = count
+        for j, total in zip(slots, sums, strict=True):
+            self.marked[j] = True
+            self.slot[self.touched] = <int>j
+            self.touched += 1
+            self.sums[j] = total
+
+    def state(self):
+        slots, sums = self.pending()
+        return {
+            "n": self.n,
+            "count": self.count,
+            "slots": np.array(slots, dtype=np.int64),
+            "sums": np.array(sums),
+        }
+
+    def restore(self, state):
+        self.hold(state["n"], state["count"], state["slots"].tolist(), state["sums"].tolist())
