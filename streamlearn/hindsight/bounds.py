@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.hindsight.inner import inner
 from streamlearn.losses import VectorLoss
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def least(penalty: Penalty, g: Vector) -> float:
     """The minimum over w of <g, w> + Psi(w), which is -Psi*(-g); for Zero, L1, L2, ElasticNet."""
     excess = np.maximum(np.abs(g) - penalty.l1, 0.0)
     if penalty.l2 > 0.0:
-        return -float(excess @ excess) / (2.0 * penalty.l2)
+        return -inner(excess, excess) / (2.0 * penalty.l2)
     return -math.inf if excess.any() else 0.0
 
 
@@ -39,7 +40,7 @@ def plane_bound(problem: Objective, w: Vector, value: float, gradient: Vector) -
     """
     if gradient[problem.size - problem.intercepts :].any():
         return -math.inf
-    return value - float(gradient @ w) + least(problem.penalty, problem.penalised(gradient))
+    return value - inner(gradient, w) + least(problem.penalty, problem.penalised(gradient))
 
 
 def dual_bound(problem: Problem, w: Vector) -> float:
@@ -67,7 +68,7 @@ def _dual(problem: Problem, slopes: Vector, g: Vector) -> float:
     used = problem.weights > 0.0
     if not np.isfinite(conjugates[used]).all():
         return -math.inf
-    return least(problem.penalty, g) - float(problem.weights[used] @ conjugates[used])
+    return least(problem.penalty, g) - inner(problem.weights[used], conjugates[used])
 
 
 def balanced(problem: Problem, slopes: Vector) -> Vector:
@@ -83,8 +84,8 @@ def balanced(problem: Problem, slopes: Vector) -> Vector:
 
 def _scaled(shares: Vector, slopes: Vector) -> Vector:
     """The heavier of both signs scaled down: 0 is a slope of every loss, or a limit of slopes."""
-    up = float(shares @ np.maximum(slopes, 0.0))
-    down = float(shares @ np.maximum(-slopes, 0.0))
+    up = inner(shares, np.maximum(slopes, 0.0))
+    down = inner(shares, np.maximum(-slopes, 0.0))
     if up == down:
         return slopes
     heavy = slopes > 0.0 if up > down else slopes < 0.0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamlearn.hindsight.bundle import BundleRun
+from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.multivariate.problem import MultivariateProblem
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Scored:
             value, slope = self.value_and_slope(_between(at_a, at_b, step))
             w = penalised(_between(a, b, step))
             value += penalty.value(w)
-            rise = float(np.vdot(slope, along)) + penalty.l2 * float(w @ way)
+            rise = inner(np.ravel(slope), np.ravel(along)) + penalty.l2 * inner(w, way)
             # where a weight is 0, the side that the way goes to
             side = np.where(w == 0.0, np.abs(way), np.sign(w) * way)
             return value, rise + penalty.l1 * float(side.sum())
@@ -139,7 +140,7 @@ def _mean(problem: Problem, scores: Vector) -> tuple[float, Vector]:
     """The weighted mean of the losses of the rows, and its slopes."""
     values = problem.loss.value(scores, problem.y)
     slopes = problem.loss.slope(scores, problem.y)
-    return float(problem.weights @ values), (slopes.T * problem.weights).T
+    return inner(problem.weights, values), (slopes.T * problem.weights).T
 
 
 def _between(a: Vector, b: Vector, share: float) -> Vector:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.multivariate.loss import MultivariateLoss
 from streamlearn.hindsight.problem import shares
 
@@ -195,4 +196,4 @@ class Rows:
         """The loss of the scores of all nodes, a row of them for each label."""
         values, slopes = self.loss.of_leaves(self.loss.tree.down(f), self.y)
         slopes *= self.weights[:, None]
-        return float(self.weights @ values), self.loss.tree.up(slopes)
+        return inner(self.weights, values), self.loss.tree.up(slopes)

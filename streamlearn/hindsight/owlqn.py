@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.hindsight.bounds import dual_bound
+from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solution import Progress, Solution
 from streamlearn.hindsight.widths import widths
 
@@ -35,8 +36,8 @@ class Curvature:
 
     def learn(self, step: Vector, change: Vector) -> None:
         """Take note of a step along which the gradient rose."""
-        rise = float(step @ change)
-        if rise > 1e-14 * float(change @ change):
+        rise = inner(step, change)
+        if rise > 1e-14 * inner(change, change):
             self.pairs.append((step, change, rise))
 
     def size(self, g: Vector) -> float:
@@ -48,15 +49,15 @@ class Curvature:
         q = g.copy()
         shares = []
         for step, change, rise in reversed(self.pairs):
-            share = float(step @ q) / rise
+            share = inner(step, q) / rise
             shares.append(share)
             q -= share * change
         q *= self.squares
         if self.pairs:
             _, change, rise = self.pairs[-1]
-            q *= rise / float(change @ (self.squares * change))
+            q *= rise / inner(change, self.squares * change)
         for (step, change, rise), share in zip(self.pairs, reversed(shares), strict=True):
-            q += step * (share - float(change @ q) / rise)
+            q += step * (share - inner(change, q) / rise)
         return q
 
 
@@ -88,7 +89,7 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, mem
     problem.penalised(strength)[:] = problem.penalty.l1
     curvature = Curvature(memory, widths(problem))
     value, g = _smooth(problem, w)
-    total = value + float(strength @ np.abs(w))
+    total = value + inner(strength, np.abs(w))
     for iteration in range(max_iter + 1):
         bound = dual_bound(problem, w) if iteration % BOUND_EVERY == 0 else -np.inf
         if progress.record(iteration, w, total, bound) or iteration == max_iter:
@@ -114,7 +115,7 @@ def _smooth(problem: Problem, w: Vector) -> tuple[float, Vector]:
     value, g = problem.risk.value_and_gradient(w)
     weights, l2 = problem.penalised(w), problem.penalty.l2
     problem.penalised(g)[:] += l2 * weights
-    return value + 0.5 * l2 * float(weights @ weights), g
+    return value + 0.5 * l2 * inner(weights, weights), g
 
 
 def steepest(w: Vector, g: Vector, strength: Vector) -> Vector:
@@ -137,11 +138,11 @@ def _search(
     for _ in range(HALVINGS):
         after = w + step * direction
         after[(strength > 0.0) & (after * orthant <= 0.0)] = 0.0
-        promised = float(slope @ (after - w))
+        promised = inner(slope, after - w)
         if promised >= 0.0:
             return None
         value, g = _smooth(problem, after)
-        new = value + float(strength @ np.abs(after))
+        new = value + inner(strength, np.abs(after))
         if new <= total + SUFFICIENT * promised:
             return after, new, g
         step *= 0.5

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.hindsight.inner import inner
+
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
 
@@ -63,7 +65,7 @@ class Planes:
 
     def add(self, w: Vector, value: float, gradient: Vector) -> None:
         """The first-order Taylor expansion at w (004, (3))."""
-        self._append(gradient, value - float(gradient @ w))
+        self._append(gradient, value - inner(gradient, w))
 
     def at(self, w: Vector) -> float:
         """R_i(w), the maximum of all planes (004, (7))."""

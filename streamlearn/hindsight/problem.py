@@ -15,6 +15,7 @@ import scipy.sparse
 from streamlearn import frames
 from streamlearn.engine.rows import canonical, real, refuse_unfinite
 from streamlearn.hindsight._risk import Matrix
+from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.labels import coded
 from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
@@ -131,7 +132,7 @@ class Problem(Objective):
             lowest = -self.loss.conjugate(np.zeros((self.rows, self.outputs)), self.y)
         else:
             lowest = self.loss.lowest(self.y)
-        return float(self.weights @ lowest)
+        return inner(self.weights, lowest)
 
     def start(self, start: Any = None) -> Vector:
         """A flat w from a Solution, from weights with or without intercepts, or zeros.

@@ -12,6 +12,7 @@ import scipy.sparse
 
 from streamlearn.hindsight import Problem
 from streamlearn.hindsight.bounds import dual_bound
+from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solve import able, choose
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import L2, Penalty
@@ -204,8 +205,8 @@ def bracket(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
 def lowest(task: Task, y: Array, weights: Array) -> float:
     """The sum of the lowest values of the losses."""
     if isinstance(task.loss, Loss):
-        return float(weights @ task.loss.lowest(y))
-    return -float(weights @ task.loss.conjugate(np.zeros((len(y), task.outputs)), y))
+        return inner(weights, task.loss.lowest(y))
+    return -inner(weights, task.loss.conjugate(np.zeros((len(y), task.outputs)), y))
 
 
 def measured(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
