@@ -24,21 +24,23 @@ def widths(problem: Problem) -> Vector:
     """1 / sqrt of a bound on the curvature along each coordinate of the flat w."""
     bound = float(getattr(problem.loss, "curvature_bound", 1.0))
     bend = bound if 0.0 < bound < math.inf else 1.0
-    curvature = bend * np.repeat(squares(problem), problem.outputs) + problem.penalty.l2
+    curvature = bend * np.repeat(mean_squares(problem), problem.outputs) + problem.penalty.l2
     whole = np.concatenate([curvature, np.full(problem.intercepts, bend)])
     top = min(float(whole.max()), MOST)
     result: Vector = 1.0 / np.sqrt(np.clip(whole, max(LEAST * top, 1.0 / MOST), MOST))
     return result
 
 
-def squares(problem: Problem) -> Vector:
+def mean_squares(problem: Problem) -> Vector:
     """The weighted mean of each feature's square."""
     X, weights = problem.X, problem.weights
+    found: Vector
     with np.errstate(over="ignore"):
-        if not hasattr(X, "indptr"):
-            found: Vector = np.einsum("ij,ij,i->j", X, X, weights)
-            return found
-        shares = np.repeat(weights, np.diff(X.indptr))
-        data = X.data.astype(float, copy=False)
-        found = np.bincount(X.indices, shares * data * data, minlength=problem.features)
+        if hasattr(X, "indptr"):
+            data = X.data.astype(float, copy=False)
+            squares = np.repeat(weights, np.diff(X.indptr)) * data * data
+            found = np.zeros(problem.features)
+            np.add.at(found, X.indices, squares)
+        else:
+            found = np.einsum("ij,ij,i->j", X, X, weights)
     return found
