@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 SECONDS = 3.0  # between two measurements
-SHARE = 0.02  # most of the loop's time that they may take
+SHARE = 0.02  # most of the loop's time that they may take, if nothing else is said
 # what a report says, by the name of its metric
 SAID = {
     "regret": "regret",
@@ -41,6 +41,7 @@ class Regrets:
         self.board = board
         self.cpu_share = cpu_share
         self.clock = clock
+        self.share = SHARE
         self.trackers: dict[str, Tracker] = {}
         self.leaders: dict[str, str] = {}  # by learner: who solves for it
         self._next = 0.0
@@ -71,7 +72,7 @@ class Regrets:
             if leader is not tracker.ledger:
                 tracker.ledger.adopt(leader.found)
             self._tell(name, tracker, tracker.report(0.0))
-        self._next = now + max(SECONDS, (time.thread_time() - begun) / SHARE)
+        self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
 
     def _tell(self, name: str, tracker: Tracker, report: Report) -> None:
         board = self.board

@@ -67,8 +67,14 @@ class Watching(Observer):
     name = "telemetry"
 
     def __init__(
-        self, settings: config.Config, log: Log, clock: Callable[[], float] = time.time
+        self,
+        settings: config.Config,
+        log: Log,
+        clock: Callable[[], float] = time.time,
+        *,
+        serves: bool = True,
     ) -> None:
+        """`serves`: whether there is a server, or the numbers are for who has the board."""
         given = settings.telemetry
         self.log = log
         self.clock = clock
@@ -85,7 +91,7 @@ class Watching(Observer):
         )
         routes = Routes(self.board, self.history, self.recent, self.health, access)
         self.server = Server(given.host, given.port, routes.answer)
-        self.serving: bool | None = None  # None: not yet tried
+        self.serving: bool | None = None if serves else False  # None: not yet tried
         self.learners: Learners | None = None
         self.quality: dict[str, Recent] = {}
         self.places: dict[Partition, tuple[str, str]] = {}
@@ -95,7 +101,7 @@ class Watching(Observer):
         self._next_point = 0.0
         self._fresh = False  # whether there was a look since the last point of the curves
         self._look = Look(self.board, clock)
-        self._regrets = Regrets(self.board, settings.regret.cpu_share, clock)
+        self.regrets = Regrets(self.board, settings.regret.cpu_share, clock)
         self._describe(settings)
 
     def _describe(self, settings: config.Config) -> None:
@@ -153,7 +159,7 @@ class Watching(Observer):
             self.board.inform(learner.name, model=self.described[learner.name], loss=loss)
             if "error" in learner.progress:
                 self.quality[learner.name] = Recent(WINDOW)
-        self._regrets.start(learners)
+        self.regrets.start(learners)
         self.on_state(status)
         self._before = (self.seen, self.clock())
         self.look(status)
@@ -280,7 +286,7 @@ class Watching(Observer):
             if learner.name in self.quality:
                 self._rate(learner, self.quality[learner.name])
         self._look.due(self.learners)
-        self._regrets.measure()
+        self.regrets.measure()
         choice = self.learners.choice
         if choice is not None:
             for name in choice.names:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.multivariate.loss import Indices
@@ -52,6 +51,8 @@ class L1Program:
         return w, alpha
 
     def _program(self, planes: Planes, chosen: Indices) -> tuple[Vector, Vector] | None:
+        from scipy.optimize import linprog  # noqa: PLC0415 - half a second that others don't pay
+
         n = planes.count
         rows = planes.slopes[:, chosen].T / self.l1
         equal = np.vstack([np.ones(n), planes.free_slopes.T])

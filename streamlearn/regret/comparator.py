@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from streamlearn.hindsight import Solution, Step
 
 # Without a penalty the problem may have no solution. A little L2 gives it one, and the bracket
-# then holds against all u of at most so many times its norm.
+# then holds against all u of at most so many times its norm. On a sample it is one over the number
+# of rows, as for weights that are thought of as normal with variance 1: with less the comparator
+# would be that of the sample, and worse on the stream than the learner.
 TRACE = 1e-6
 REACH = 2.0
 
@@ -98,7 +100,8 @@ def sample_of(rows: dict[str, Any], events: float, task: Task) -> Sample:
 def problem_of(sample: Sample, task: Task) -> Problem:
     """The mean over the sample and the penalty's share, so that J times `scale` is the sum."""
     share = sample.events / sample.scale
-    penalty = L2(TRACE * share) if task.unpenalised else scaled(task.penalty, share)
+    little = TRACE if sample.complete else max(TRACE, 1.0 / len(sample.y))
+    penalty = L2(little * share) if task.unpenalised else scaled(task.penalty, share)
     X = sample.X
     # the solvers read rows as they lie, in whatever order the slots are
     index = X.indices if X.indices.dtype == np.int32 else X.indices.astype(np.int64, copy=False)

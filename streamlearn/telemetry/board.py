@@ -70,6 +70,7 @@ class Board:
         self._stages = {(stage,): [0.0] * (len(BUCKETS) + 2) for stage in STAGES}
         self.about = About()
         self.bad: deque[Bad] = deque(maxlen=SHOWN_BAD)
+        self.looked_at = 0.0  # when somebody asked for the status last, on the monotonic clock
         self.weights_wanted = 0.0  # when somebody asked for them last
         self.weights_time = 0.0  # when they were looked at
         self.weights: dict[str, list[Weight]] = {}  # the largest of each learner; replaced whole

@@ -150,6 +150,7 @@ class Routes:
 
     def status(self, request: Request) -> Answer:
         """Everything of now."""
+        self.board.looked_at = time.monotonic()
         found = views.status(self.board, config="config" in request.query)
         ready, reason = self.health.ready(self.board.about, self.board.unknown)
         return told({**found, "ready": ready, "why": reason, "time": time.time()})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from typing import Any
 
 import pytest
@@ -26,6 +30,8 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
     assert main(["demo", "--events", str(EVENTS), "--no-page", "--json", *arguments]) == 0
     facts: dict[str, Any] = json.loads(capsys.readouterr().out)
     facts.pop("events/s")
+    for learner in facts["learners"].values():
+        learner.pop("regret")  # solved within a time
     return facts
 
 
@@ -43,7 +49,7 @@ def test_another_seed_or_no_drift_tells_another_story(capsys: pytest.CaptureFixt
 def test_the_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     facts = shown(capsys, "--no-drift")
     stream = Clicks("clicks", 1)
-    model = parse("PegasosClassifier(l2=1e-3)")
+    model = parse(demo.LEARNERS[2]["model"])
     fields = config.fields(config.Format(label="clicked"))
     decoder, events = JSONDecoder(model._model.reader, fields, [model]), Events()
     decoder.decode(stream.values(0, EVENTS), events)
@@ -73,7 +79,7 @@ def test_plain_lines_have_no_control_codes(capsys: pytest.CaptureFixture[str]) -
     assert "won:" in said
     assert "3,000 of 3,000 events" in said
     for line in re.findall(r"^  streamlearn (.*)$", said.partition("Try next:")[2], re.MULTILINE):
-        words = line.split()
+        words = shlex.split(line, comments=True)
         if words[0] == "demo":
             words += ["--events", "100", "--no-page"]
         assert ended(words) == 0
@@ -112,3 +118,35 @@ def test_interrupted_it_tells_how_far_it_came() -> None:
         said = "".join(lines)
         assert run.wait(30) == 0
     assert "won:" in said
+
+
+def test_a_terminal_shows_a_table_and_the_page_stays_until_ctrl_c() -> None:
+    """In place of a taken port there is another."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # then somebody else has it
+            other.bind(("127.0.0.1", demo.PAGE_PORT))
+            other.listen()
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "streamlearn", "demo", "--events", "20000"]
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as run:
+            os.close(theirs)
+            said = read_until(ours, "Ctrl-C ends.")
+            address = re.search(r"live page: (http://\S+)", said)
+            assert address is not None
+            with urllib.request.urlopen(f"{address[1]}api/status", timeout=30) as answer:  # noqa: S310
+                assert len(json.load(answer)["learners"]) == len(demo.LEARNERS)
+            run.send_signal(signal.SIGINT)
+            assert run.wait(30) == 0
+        os.close(ours)
+    assert f"({demo.PAGE_PORT} is taken)" in said
+    row = r"pegasos +[\d.]+% +[\d.]+% +[\d.]+ +-?[\d.]+ \.\. -?[\d.]+ +[\d,]+"
+    assert re.search(row, said)
+    assert "\x1b[?25h" in said  # the cursor is there, whatever happens
+
+
+def read_until(terminal: int, end: str) -> str:
+    said = ""
+    while end not in said:
+        said += os.read(terminal, 1 << 16).decode()
+    return said

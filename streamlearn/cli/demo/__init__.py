@@ -1,27 +1,34 @@
 """`streamlearn demo`: five learners on a made-up click stream, through the daemon's own loop.
 
-view    the live table, or plain lines
+view    counts what happens, and says when it is over
+screen  how that is shown: a live table on a terminal, lines elsewhere
 story   what was learnt, computed from what happened
 """
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from streamlearn.cli.demo.screen import Lines, Screen, Silent
 from streamlearn.cli.demo.story import told
-from streamlearn.cli.demo.view import View
+from streamlearn.cli.demo.view import UntilNobodyLooks, View
 from streamlearn.cli.parsing import whole
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import config, parts
-from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
+from streamlearn.daemon.watching import Watching
 
 if TYPE_CHECKING:
     import argparse
 
     from streamlearn.cli.parsing import Options
+    from streamlearn.daemon.exits import Exit
     from streamlearn.stream import Source
 
 HELP = "watch five learners on a made-up click stream; no Kafka, no files"
@@ -32,10 +39,10 @@ EXAMPLES = """\
 """
 LEARNERS = (
     {"name": "default"},
-    {"name": "sparse", "rule": "AdaGradDualAveraging(step=0.3)", "penalty": "L1(1e-4)"},
-    {"name": "pegasos", "model": "PegasosClassifier(l2=1e-3)"},
-    {"name": "adaptive", "model": "AdaptiveClassifier(l2=1e-4)"},
-    {"name": "proximal", "model": "ProximalClassifier(l2=1e-4)"},
+    {"name": "sparse", "rule": "AdaGradDualAveraging(step=0.3)", "penalty": "L1(3e-4)"},
+    {"name": "pegasos", "model": "PegasosClassifier(l2=1e-2)"},
+    {"name": "adaptive", "model": "AdaptiveClassifier(l2=1e-2)"},
+    {"name": "proximal", "model": "ProximalClassifier(l2=1e-2)"},
 )
 PAGE_PORT = 9464
 
@@ -43,7 +50,7 @@ PAGE_PORT = 9464
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the stream and how it is shown."""
     parser.add_argument(
-        "--events", metavar="N", type=whole, default=300_000, help="how many (300000)"
+        "--events", metavar="N", type=whole, default=1_000_000, help="how many (1000000)"
     )
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="another truth (1)")
     parser.add_argument(
@@ -58,19 +65,41 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options) -> int:
     """Run the demonstration; Ctrl-C is a normal end."""
+    try:
+        view, code = shown(options)
+    except KeyboardInterrupt:
+        sys.stdout.write("It ended before the first event.\n")
+        return 0
+    if options.json and view.story is not None:
+        show_json(view.story.facts)
+    return int(code)
+
+
+def shown(options: Options) -> tuple[View, Exit]:
+    """Run it; what there was to see, and how it ended."""
     settings = configured(options)
-    plain = options.plain or options.json or not sys.stdout.isatty()
-    view = View(settings, plain=plain, quiet=options.json)
-    loop = parts.loop(settings, Log(level="warning"), observers=[view])
-    code = loop.run()
-    if code != Exit.OK:
-        return code
-    story = told(view, made_up(loop.source))
+    log = Log(level="warning")
+    # the numbers are the page's; without a page nobody is served
+    watching = Watching(settings, log, serves=not options.no_page)
+    watching.regrets.share = 0.2  # here they are what there is to see
+    screen = chosen(options)
+    view = View(settings, screen, watching, lambda: told(view, made_up(loop.source)))
+    own = msgspec.structs.replace(settings.telemetry, enabled=False)
+    settings = msgspec.structs.replace(settings, telemetry=own)
+    loop = parts.loop(settings, log, observers=[watching, view])
+    view.wanted = loop.stop_wanted
+    loop.policy = dataclasses.replace(loop.policy, until=UntilNobodyLooks(view))
+    return view, loop.run()
+
+
+def chosen(options: Options) -> Silent:
+    """How it is shown: as JSON at the end, as lines, or live."""
     if options.json:
-        show_json(story.facts)
-    else:
-        sys.stdout.write("\n" + story.text)
-    return 0
+        return Silent()
+    simple = os.environ.get("TERM", "dumb") in {"dumb", "unknown"}
+    if options.plain or simple or not sys.stdout.isatty():
+        return Lines()
+    return Screen()
 
 
 def configured(options: Options) -> config.Config:
@@ -82,7 +111,8 @@ def configured(options: Options) -> config.Config:
         "source.drift": not options.no_drift,
         "learner": [dict(learner) for learner in LEARNERS],
         "run.until": "end",
-        "telemetry.enabled": not options.no_page,
+        "regret.memory": 10_000,
+        "regret.cpu_share": 0.3,
         "telemetry.port": free_port(PAGE_PORT),
     }
     return config.parse("", "demo", overrides, environ={})

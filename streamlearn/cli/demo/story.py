@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 NEXT = """\
 Try next:
-  streamlearn demo --seed {seed} --no-drift
-  streamlearn check config/clicks.toml
-  streamlearn run --help
+  streamlearn demo --seed {seed} --no-drift   # another truth, which stays
+  streamlearn train --help              # your own files: CSV, JSON, svmlight, VW
+  streamlearn run --help                # your own Kafka: the daemon
 """
 
 
@@ -41,15 +41,11 @@ def told(view: View, stream: Clicks) -> Story:
     finder = max(found, key=lambda name: (found[name], -kept[name]))
     drifted = view.drift and view.seen > view.total // 2
     reason = why(view, winner, second, drifted=drifted)
-    first = (
-        f"From {view.seen:,} events, {view.clicked / view.seen:.0%} of them clicks, "
-        f"the learners came to err on {errors[winner]:.1%} ({winner}) to "
-        f"{errors[order[-1]]:.1%} ({order[-1]}) of events not seen before, where the better "
-        f"constant answer errs on {share:.1%}; of the {len(planted)} features that matter "
-        f"{'now' if drifted else 'in truth'}, {finder} has {found[finder]} among its "
-        f"{len(planted)} largest weights and keeps {kept[finder]:,} in all."
+    text = (
+        f"{learnt(view, errors, order, share)}; {discoveries(winner, finder, found, kept, planted)}"
+        f".\n{winner} won: {reason}.\n\n"
+        f"{NEXT.format(seed=stream.seed + 1)}"
     )
-    text = f"{first}\n{winner} won: {reason}.\n\n{NEXT.format(seed=stream.seed + 1)}"
     facts = {
         "events": view.seen,
         "events/s": view.rate,
@@ -58,11 +54,45 @@ def told(view: View, stream: Clicks) -> Story:
         "winner": winner,
         "why": reason,
         "learners": {
-            name: {"error": errors[name], "found": found[name], "non-zeros": kept[name]}
+            name: {
+                "error": errors[name],
+                "regret": view.regrets.get(name),
+                "found": found[name],
+                "non-zeros": kept[name],
+            }
             for name in order
         },
     }
     return Story(text, facts)
+
+
+def learnt(view: View, errors: dict[str, float], order: list[str], share: float) -> str:
+    """How well the best and the worst predict, beside who always says the same."""
+    clicks, best, worst = view.clicked / view.seen, order[0], order[-1]
+    usual = "click" if clicks > 0.5 else "no click"
+    return (
+        f"From {view.seen:,} events, {clicks:.0%} of them clicks, {best} learnt to err on "
+        f"{errors[best]:.1%} of what it had not seen before and {worst} on {errors[worst]:.1%}, "
+        f"where always saying {usual} errs on {share:.1%}"
+    )
+
+
+def discoveries(
+    winner: str,
+    finder: str,
+    found: dict[str, int],
+    kept: dict[str, int],
+    planted: dict[str, float],
+) -> str:
+    """How much of the truth the winner has found, and who has found most."""
+    n = len(planted)
+    first = (
+        f"{winner} has {found[winner]} of the {n} planted features among its {n} largest weights "
+        f"and keeps {kept[winner]:,} weights in all"
+    )
+    if finder == winner:
+        return f"{first}, and nobody has found more of the truth"
+    return f"{first}, {finder} has {found[finder]} and keeps {kept[finder]:,}"
 
 
 def discovered(weights: dict[Any, Any], planted: dict[str, float]) -> int:
@@ -80,8 +110,8 @@ def why(view: View, winner: str, second: str, *, drifted: bool) -> str:
         spans = {
             "at the beginning": (0, half // 3),
             "before the truth changed": (half // 3, half),
-            "right after it changed": (half, half + half // 3),
-            "once it had adapted": (half + half // 3, None),
+            "right after the truth changed": (half, half + half // 3),
+            "in the end": (half + half // 3, None),
         }
     gains = {name: gain(ours, theirs, span) for name, span in spans.items()}
     gains = {name: value for name, value in gains.items() if value > 0.0}

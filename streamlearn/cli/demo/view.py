@@ -1,28 +1,33 @@
-"""What the demonstration shows while it runs: a live table on a terminal, lines elsewhere."""
+"""What the demonstration counts while it runs, and when it is over."""
 
 from __future__ import annotations
 
-import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console, Group
-from rich.live import Live
-from rich.text import Text
 
-from streamlearn.cli.tables import table
 from streamlearn.daemon.observer import Observer
+from streamlearn.daemon.until import UntilEnd
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from collections.abc import Callable
 
+    from streamlearn.cli.demo.screen import Silent
+    from streamlearn.cli.demo.story import Story
     from streamlearn.daemon.config import Config
-    from streamlearn.daemon.learners import Learners
+    from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.observer import Batch, Status
+    from streamlearn.daemon.watching import Watching
+    from streamlearn.stream import Source
 
 STRETCHES = 60  # into which the stream is cut, to see how errors went
+# the last comparator of each learner is given this part of the time that the stream took
+SOLVE_SHARE, SOLVE_SECONDS = 0.1, 1.5  # and at most so many seconds
+PAGE_SECONDS = 15.0  # the page stays so long after all was told, or somebody looked at it
+IDLE_SECONDS = 0.1
 
 
 @dataclass
@@ -49,36 +54,49 @@ class Track:
         return sum(self.errors[first:last]) / count if count else float("nan")
 
 
-class View(Observer):
-    """Shows how the learners do."""
+@dataclass(frozen=True)
+class Row:
+    """How a learner does."""
 
-    def __init__(self, settings: Config, *, plain: bool, quiet: bool = False) -> None:
+    learner: str
+    error: float
+    late: float  # of the last sixth of the stream
+    loss: float
+    regret: tuple[float, float] | None  # per event, at least and at most
+    nonzero: int
+
+
+class View(Observer):
+    """Looks on; `screen` shows what it sees, and `tell` makes the story of it at the end."""
+
+    def __init__(
+        self, settings: Config, screen: Silent, watching: Watching, tell: Callable[[], Story]
+    ) -> None:
         source = settings.source
         self.total = int(getattr(source, "events", 0) or 1)
         self.drift = bool(getattr(source, "drift", False))
         self.length = max(self.total // STRETCHES, 1)
-        self.plain = plain
-        self.quiet = quiet
-        self.page: str | None = None
+        self.wish = settings.telemetry.port
+        self.screen = screen
+        self.watching = watching
+        self.tell = tell
+        self.wanted = threading.Event()  # set: it shall end
         self.learners: Learners | None = None
+        self.story: Story | None = None
         self.tracks: dict[str, Track] = {}
+        self.looked: dict[str, tuple[float, float]] = {}  # regrets of the board, when seen last
+        self.regrets: dict[str, tuple[float, float]] = {}  # an event's, at least and at most
         self.clicked = self.seen = 0
-        self.begun = self.ended = time.monotonic()
-        self._live: Live | None = None
-        self._next = 1000  # events at which the next plain line is due
+        self.begun = self.learnt = self.ended = time.monotonic()
+
+    # -- told by the loop -------------------------------------------------------------------------
 
     def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the seam's
         """Begin to show."""
         self.learners = learners
         self.tracks = {learner.name: Track() for learner in learners}
-        self.begun = time.monotonic()
-        if self.quiet:
-            return
-        if self.plain:
-            sys.stdout.write(self.headline() + "\n")
-            return
-        self._live = Live(self.render(), console=Console(), refresh_per_second=4, transient=False)
-        self._live.start()
+        self.begun = self.learnt = time.monotonic()
+        self.screen.begin(self)
 
     def on_batch(self, batch: Batch) -> None:
         """Count errors."""
@@ -87,71 +105,106 @@ class View(Observer):
                 self.tracks[name].add(outcome.measures["error"], self.seen, self.length)
         self.seen += len(batch.events)
         self.clicked += int(np.nansum(batch.events.labels))
-        self.ended = time.monotonic()
-        if self.plain and not self.quiet and self.seen >= self._next:
-            self._next = max(2 * self._next, self.seen + 1)
-            self.line()
+        self.learnt = time.monotonic()
+        self.screen.learnt(self)
 
     def on_tick(self, status: Status) -> None:  # noqa: ARG002 - the seam's
         """Show how things are."""
-        if self._live is not None:
-            self._live.update(self.render())
+        if self.story is None:
+            self._look()
+            self.screen.draw(self)
 
     def on_end(self) -> None:
-        """Leave the table as it is at the end."""
-        if self._live is not None:
-            self._live.update(self.render())
-            self._live.stop()
-            self._live = None
-        elif self.plain and not self.quiet and self.seen:
-            self.line()
+        """It is over, perhaps before its time."""
+        self.finish()
 
-    # -- what is shown ----------------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Measure, show how it ended, and tell its story: once."""
+        if self.story is not None or self.learners is None:
+            return
+        for learner in self.learners if self.seen else ():
+            self.screen.draw(self, f"measuring the regret of {learner.name} ..")
+            if not self.wanted.is_set():
+                self._solve(learner)
+        self.story = self.tell()
+        self.ended = time.monotonic()
+        self.screen.end(self, self.story.text)
+
+    def _solve(self, learner: Learner) -> None:
+        if learner.tracker is not None:
+            seconds = min(SOLVE_SHARE * (self.learnt - self.begun), SOLVE_SECONDS)
+            report = learner.tracker.report(seconds)
+            if report.regret_low is not None and report.regret_high is not None:
+                ends = (report.regret_low, report.regret_high, report.stderr)
+                self._measured(learner.name, *ends)
+
+    def _measured(self, name: str, low: float, high: float, stderr: float) -> None:
+        """Both ends of a regret, which is an estimate where the stderr is not 0."""
+        doubt = 2.0 * stderr
+        self.regrets[name] = ((low - doubt) / self.seen, (high + doubt) / self.seen)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the page is still served when all is told."""
+        return self.screen.live and self.page is not None and not self.wanted.is_set()
+
+    def unwatched(self) -> float:
+        """For how many seconds nobody has looked at the page since all was told."""
+        return time.monotonic() - max(self.ended, self.watching.board.looked_at)
+
+    # -- what there is to see ---------------------------------------------------------------------
 
     @property
     def rate(self) -> float:
         """Events a second so far."""
-        return self.seen / max(self.ended - self.begun, 1e-9)
+        return self.seen / max(self.learnt - self.begun, 1e-9)
 
-    def headline(self) -> str:
-        """What is being watched."""
-        turn = f"; the truth changes at {self.total // 2:,}" if self.drift else ""
-        page = f"\nlive page: {self.page}" if self.page else ""
-        return (
-            f"{self.total:,} clicks or no clicks are made up, with a sparse truth in them{turn}."
-            f"\nEach event is predicted before it is learnt.{page}"
-        )
+    @property
+    def page(self) -> str | None:
+        """The address of the live page, if it is served."""
+        server = self.watching.server
+        return f"http://{server.host}:{server.port}/" if self.watching.serving else None
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """A row for each learner."""
-        found = []
-        for learner in self.learners or ():
-            track = self.tracks[learner.name]
-            found.append(
-                {
-                    "learner": learner.name,
-                    "error": track.mean(),
-                    "of late": track.mean(max(len(track.errors) - STRETCHES // 6, 0)),
-                    "loss": learner.progress["loss"].mean,
-                    "non-zeros": learner.model.nonzero,
-                }
-            )
-        return found
+        return [self._row(learner) for learner in self.learners or ()]
 
-    def status(self) -> str:
-        """How far it is."""
-        return f"{self.seen:,} of {self.total:,} events, {self.rate:,.0f} events/s"
+    def _look(self) -> None:
+        """Take over regrets that were measured just now: those before were of fewer events."""
+        board = self.watching.board
+        for name in self.tracks:
+            low, high = (board.value(f"regret_{end}", name) for end in ("low", "high"))
+            if low is not None and high is not None and self.looked.get(name) != (low, high):
+                self.looked[name] = (low, high)
+                self._measured(name, low, high, board.value("regret_stderr", name) or 0.0)
 
-    def render(self) -> RenderableType:
-        """The table with what stands above it."""
-        return Group(
-            Text(self.headline()), Text(""), Text(self.status(), style="bold"), table(self.rows())
+    def _row(self, learner: Learner) -> Row:
+        track = self.tracks[learner.name]
+        return Row(
+            learner.name,
+            track.mean(),
+            track.mean(max(len(track.errors) - STRETCHES // 6, 0)),
+            learner.progress["loss"].mean,
+            self.regrets.get(learner.name),
+            learner.model.nonzero,
         )
 
-    def line(self) -> None:
-        """One plain line."""
-        told = "  ".join(
-            f"{row['learner']} {row['error']:.4f}/{row['non-zeros']:,}" for row in self.rows()
-        )
-        sys.stdout.write(f"{self.status()}  error/non-zeros: {told}\n")
-        sys.stdout.flush()
+
+class UntilNobodyLooks(UntilEnd):
+    """Until the last event is learnt, all is told, and nobody looks at the page any more."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def reached(self, source: Source) -> bool:
+        """Whether it is over."""
+        if not super().reached(source):
+            return False
+        view = self.view
+        view.finish()
+        if not view.stays or view.unwatched() > PAGE_SECONDS:
+            return True
+        time.sleep(IDLE_SECONDS)
+        return False

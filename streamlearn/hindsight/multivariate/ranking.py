@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from streamlearn.hindsight.multivariate.loss import MultivariateLoss
 from streamlearn.spec import number
@@ -150,6 +149,8 @@ class Assignments:
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
         """The mean over queries of the worst ranking's loss."""
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - half a second that others don't pay
+
         c, a = np.empty(len(f)), np.empty(len(f))
         for rows in self.queries:
             n = len(rows)
