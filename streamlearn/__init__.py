@@ -4,6 +4,7 @@ from streamlearn import hindsight, losses, penalties, regret, rules, schedules
 from streamlearn.classifier import LinearClassifier
 from streamlearn.errors import BadEvent, Diverged, ModelFileError, StreamlearnError
 from streamlearn.features import Hashing, Names
+from streamlearn.late import LateLabels
 from streamlearn.presets import (
     AdaGradClassifier,
     AdaGradRegressor,
@@ -41,6 +42,7 @@ __all__ = [
     "GradientDescentClassifier",
     "GradientDescentRegressor",
     "Hashing",
+    "LateLabels",
     "LinearClassifier",
     "LinearRegressor",
     "ModelFileError",

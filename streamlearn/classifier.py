@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from streamlearn.engine.joint import Joint
 from streamlearn.engine.labels import Labels
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import BadEvent
-from streamlearn.linear import Event, Linear
+from streamlearn.linear import Event, Linear, Memory
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 from streamlearn.rules import Refused, Rule
 
@@ -278,7 +279,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return self._in_stretches(n, new, learn)
 
     def _in_stretches(
-        self, n: int, new: list[tuple[int, Any]], learn: Callable[[int, int], Array | None]
+        self,
+        n: int,
+        new: list[tuple[int, Any]],
+        learn: Callable[[int, int], Array | None],
+        memory: Memory | None = None,
     ) -> list[Array]:
         """Learn n rows as far as the labels are known; each new one is met when its turn comes."""
         parts: list[Array] = []
@@ -293,6 +298,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                 self._meet(label)
                 if first is not None and self._positive_code() == -first:
                     parts = [-part for part in parts]
+                    if memory is not None:
+                        memory.mirror()
             start = stop
         return parts
 
@@ -306,7 +313,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self._refuse(list(labels))
 
     def progressive_events(
-        self, events: Events, measures: Mapping[str, Array] | None = None
+        self,
+        events: Events,
+        measures: Mapping[str, Array] | None = None,
+        memory: Memory | None = None,
     ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
@@ -315,7 +325,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         (`share_features`). With more than two classes there is a column for each label.
 
         `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
-        predicted), "log_loss" of the probability; NaN for events that were not learnt.
+        predicted), "log_loss" of the probability; NaN for events that were not learnt. With a
+        `memory`, scores and measures are those of when each event was predicted.
         """
         n = len(events)
         weights = events.learnt_weights()
@@ -330,7 +341,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
         def learn(start: int, stop: int) -> Array:
             now = encode() if new else codes
-            scores = self._learn_events(events, now, weights, start, stop)
+            scores = self._learn_events(events, now, weights, start, stop, memory)
             # while the labels are those known so far: a new one changes what scores mean
             self._measure(measures or {}, scores, now, weights, start)
             return scores
@@ -341,7 +352,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             first.setdefault(events.label_of(i), i)
         new = [(i, label) for label, i in first.items()]
         self._refuse(list(first))
-        return self._joined(self._in_stretches(n, new, learn))
+        return self._joined(self._in_stretches(n, new, learn, memory))
+
+    def _taken_for(self, label: Any) -> tuple[float, float]:
+        """The code of a label, and the factor on the weight of its events."""
+        return self._codes.get(label, math.nan), self._factors.get(label, 1.0)
 
     def _losses(self, scores: Array, codes: Array) -> Array:
         """The loss of each row; of several learners side by side, the sum of theirs."""

@@ -6,7 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from river import base
@@ -14,7 +14,7 @@ from river import base
 from streamlearn import checkpoints, frames, modelfile
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.model import Model
-from streamlearn.engine.single import Single
+from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import ModelFileError
 from streamlearn.features import Names, Reader, from_state
 from streamlearn.losses import Loss, VectorLoss
@@ -26,6 +26,30 @@ from streamlearn.spec import Spec
 if TYPE_CHECKING:
     from streamlearn.engine.events import Events
     from streamlearn.frames import Array
+
+
+class Memory(Protocol):
+    """Scores of rows that were predicted long before they are learnt, for the one estimator."""
+
+    @property
+    def label_before(self) -> Any:
+        """The label that a correction takes back."""
+
+    def fit(self, outputs: int, *, split: bool) -> None:
+        """Room for this many outputs; `split`: two classes that shared one have their own."""
+
+    def mirror(self) -> None:
+        """The two classes change places."""
+
+    def corrections(self, start: int, stop: int) -> list[int]:
+        """The rows among these that are corrections."""
+
+    def asked_at(self, row: int) -> Array:
+        """The scores at which the row was learnt with `label_before`; NaN: it was not."""
+
+    def take(self, scores: Array, start: int, stop: int) -> None:
+        """Remember the scores of what was predicted, and show those of what was learnt."""
+
 
 AVERAGES = ("last", "uniform", "tail", "random")
 Event = Mapping[Any, Any]
@@ -153,17 +177,66 @@ class Linear(base.Estimator):
         self._model = Model(reader, self._model.learner, self._penalty.on_simplex)
 
     def _learn_events(
-        self, events: Events, codes: Array, weights: Array, start: int, stop: int
+        self,
+        events: Events,
+        codes: Array,
+        weights: Array,
+        start: int,
+        stop: int,
+        memory: Memory | None = None,
     ) -> Array:
-        """Learn these rows; one whose score is not finite is left out, and its score NaN."""
-        scores = np.empty((len(events), self._model.learner.outputs))
+        """Learn these rows; one whose score is not finite is left out, and its score NaN.
+
+        With a memory, scores are those of when the rows were predicted; NaN for a correction.
+        """
+        learner = self._model.learner
+        scores = np.empty((len(events), learner.outputs))
+        if memory is None:
+            self._learn_rows(events, codes, weights, scores, start, stop)
+            return scores[start:stop]
+        memory.fit(learner.outputs, split=isinstance(learner, OneVersusRest))
         at = start
+        for row in memory.corrections(start, stop):
+            self._learn_rows(events, codes, weights, scores, at, row)
+            memory.take(scores, at, row)
+            self._correct(events, row, float(codes[row]), float(weights[row]), memory)
+            scores[row] = np.nan
+            at = row + 1
+        self._learn_rows(events, codes, weights, scores, at, stop)
+        memory.take(scores, at, stop)
+        return scores[start:stop]
+
+    def _learn_rows(
+        self, events: Events, codes: Array, weights: Array, scores: Array, at: int, stop: int
+    ) -> None:
+        """Learn these rows and fill in their scores."""
         while at < stop:
             at = self._model.run(events, codes, weights, scores, at, stop)
             if at < stop:
                 scores[at] = np.nan
                 at += 1
-        return scores[start:stop]
+
+    def check_corrections(self) -> None:
+        """Refused if what an event has taught cannot be taken back."""
+        if not self._model.learner.takes_back:
+            raise Refused(
+                f"{type(self).__name__} with {self.rules[0]!r}: the slope of an event can be taken "
+                "back only where weights follow from the sum of all slopes; for corrections use "
+                'DualAveraging or AdaGradDualAveraging, a scalar loss, average="last" and batch=1'
+            )
+
+    def _correct(
+        self, events: Events, row: int, code: float, weight: float, memory: Memory
+    ) -> None:
+        """Learn a row, and take back what it taught with another label."""
+        before, factor = self._taken_for(memory.label_before)
+        self._model.correct(
+            events, row, code, weight, memory.asked_at(row), before, factor * events.weights[row]
+        )
+
+    def _taken_for(self, label: Any) -> tuple[float, float]:
+        """The code of a label, and the factor on the weight of its events."""
+        return float(label), 1.0
 
     # what can be measured of a score and its label; each estimator says what it has
     measured: ClassVar[Mapping[str, Callable[..., Array]]] = {}

@@ -13,7 +13,7 @@ from streamlearn import frames
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.single import Single
 from streamlearn.errors import BadEvent
-from streamlearn.linear import Event, Linear
+from streamlearn.linear import Event, Linear, Memory
 from streamlearn.losses import Loss, Squared, VectorLoss
 from streamlearn.rules import Refused, Rule
 
@@ -179,7 +179,10 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             self._number(label)
 
     def progressive_events(
-        self, events: Events, measures: Mapping[str, Array] | None = None
+        self,
+        events: Events,
+        measures: Mapping[str, Array] | None = None,
+        memory: Memory | None = None,
     ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
@@ -188,7 +191,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         (`share_features`).
 
         `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute" errors
-        of the prediction; NaN for events that were not learnt.
+        of the prediction; NaN for events that were not learnt. With a `memory`, scores and measures
+        are those of when each event was predicted.
         """
         if not self._single():
             raise ValueError(f"{self._loss!r} has several targets, a decoded event one label")
@@ -199,7 +203,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         labels[weights == 0.0] = 0.0
         if not self._loss.score_is_label:
             self.check_labels(np.unique(labels[weights > 0.0]).tolist())
-        scores = self._learn_events(events, labels, weights, 0, len(events))
+        scores = self._learn_events(events, labels, weights, 0, len(events), memory)
         self._measure(measures or {}, scores, labels, weights, 0)
         return scores[:, 0]
 

@@ -81,6 +81,11 @@ cdef class Learner:
             raise RuntimeError("this learner is at work in another thread")
         self.busy = True
 
+    @property
+    def takes_back(self):
+        """Whether what an event has taught can be taken back."""
+        return False
+
     def run(self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None):
         """Learn rows start .. stop - 1, without the GIL.
 

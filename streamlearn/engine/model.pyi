@@ -34,5 +34,15 @@ class Model:
         start: int,
         stop: int,
     ) -> int: ...
+    def correct(
+        self,
+        events: Events,
+        i: int,
+        y: float,
+        weight: float,
+        asked: _Array,
+        before: float,
+        weight_before: float,
+    ) -> None: ...
     def score_all(self, event: Mapping[Any, Any]) -> _Array: ...
     def rows(self, X: Any, grow: bool) -> Rows: ...

@@ -3,6 +3,7 @@
 from streamlearn.engine.events cimport Events
 from streamlearn.engine.learner cimport Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
+from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.row cimport Row
 
 import numpy as np
@@ -112,6 +113,33 @@ cdef class Model:
             learner.diverged = False
         return i - 1 if diverged else i
 
+    def correct(
+        self, Events events, Py_ssize_t i, double y, double weight, asked, double before,
+        double weight_before,
+    ):
+        """Learn event i, and take back the slope at the score `asked` with the label `before`.
+
+        With several outputs labels are classes, each against the rest.
+        """
+        cdef Learner learner = self.learner
+        cdef Row row
+        cdef Single one
+        cdef Py_ssize_t k
+        cdef double back, score
+        cdef bint several = not isinstance(learner, Single)
+        events.inside(i)
+        self.idle()
+        learner.make_room(events.longest)
+        learner.know(<Py_ssize_t>events.known[i])
+        events.row(i, &row)
+        for k in range(learner.outputs):
+            one = (<OneVersusRest>learner).singles[k] if several else learner
+            score = asked[k]
+            back = 0.0
+            if score == score and before == before:
+                back = weight_before * one.loss.slope_at(score, side(before, k, several))
+            one.correct(&row, side(y, k, several), weight, back)
+
     def rows(self, X, bint grow):
         """A matrix as rows of slots; column j is the feature named j."""
         if self.reader.interactions:
@@ -126,3 +154,10 @@ cdef class Model:
         if grow:
             self.learner.know(self.reader.size)
         return rows
+
+
+cdef double side(double label, Py_ssize_t k, bint several) noexcept:
+    """A label as output k sees it."""
+    if not several:
+        return label
+    return 1.0 if label == k else -1.0

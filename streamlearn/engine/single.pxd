@@ -21,6 +21,7 @@ cdef class Single(Learner):
     cdef double learn_specially(
         self, Row* row, double y, double weight, bint scored
     ) noexcept nogil
+    cdef int correct(self, Row* row, double y, double weight, double back) except -1
     cdef double predict_one(self, Row* row) noexcept nogil
     cdef double ask(self, Row* row) noexcept nogil
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil

@@ -121,6 +121,25 @@ cdef class Single(Learner):
                 self.intercept_sum = 0.0
         return shown if self.separate_score else p
 
+    @property
+    def takes_back(self):
+        return not (
+            self.whole or self.watchful or self.separate_score or self.batch is not None
+        ) and self.weights.rule.sums_slopes
+
+    cdef int correct(self, Row* row, double y, double weight, double back) except -1:
+        """Learn a row, and take a slope back that it was learnt with before."""
+        cdef Row inside
+        cdef double p, slope
+        if self.inside:
+            self.placed(row, &inside)
+            row = &inside
+        p = self.ask(row)
+        slope = weight * self.loss.slope_at(p, y) - back
+        if isfinite(p) and isfinite(slope):
+            self.step(row, slope, slope)
+        return 0
+
     cdef inline double ask(self, Row* row) noexcept nogil:
         """The score at the weights where the rule asks for the slope."""
         cdef double p = self.weights.query(row)
@@ -257,6 +276,10 @@ cdef class OneVersusRest(Learner):
         cdef Py_ssize_t k
         for k in range(self.outputs):
             scores[k] = (<Single>self.each[k]).predict_one(row)
+
+    @property
+    def takes_back(self):
+        return self.singles[0].takes_back
 
     def rules(self):
         return [rule for single in self.singles for rule in single.rules()]

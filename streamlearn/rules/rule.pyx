@@ -296,6 +296,11 @@ cdef class Rule(Spec):
         """The step of the next event, where the rule has one for all slots."""
         return None
 
+    @property
+    def sums_slopes(self):
+        """Whether weights follow from a sum of slopes, out of which one can be taken again."""
+        return not self.whole and any([f.merge == "sum" and f.odd for f in self.fields])
+
     # -- state, from the declaration --------------------------------------------------------------
 
     def state(self):

@@ -1,0 +1,252 @@
+"""An estimator whose labels come later than its features, by themselves, under an id."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from river import base
+
+from streamlearn import modelfile
+from streamlearn.classifier import LinearClassifier
+from streamlearn.errors import ModelFileError
+from streamlearn.late.join import DROP, PREDICTED, Join
+from streamlearn.late.remembered import Remembered
+from streamlearn.linear import Event, Linear, plain, revived
+from streamlearn.regressor import LinearRegressor
+from streamlearn.rules import Refused
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Hashable
+
+    from streamlearn.frames import Array
+
+
+class LateLabels(base.Base):
+    """Predicts events now, holds their features, and learns them when their labels come.
+
+    What is learnt are the features as they were, and `loss` is that of the prediction as it was. A
+    label may come before its features. Time is what the calls say, not the machine's clock; it goes
+    on with the latest `t`, see `streamlearn.late.clock` for those that cannot be believed.
+
+    Parameters
+    ----------
+    estimator
+        A classifier, or a regressor of one target.
+    hold_events
+        How many events and labels may be held; beyond that the oldest goes as if timed out.
+    hold_for
+        How many seconds features wait for their label; None: as long as there is room.
+    on_timeout
+        `"drop"`, or the label that is learnt where none came in time.
+    corrections
+        Learn a label that comes after its time-out, and take back what the time-out had taught.
+        For rules that add slopes up (dual averaging); others are refused.
+
+    Examples
+    --------
+    >>> import streamlearn as sl
+    >>> model = sl.LateLabels(sl.LinearClassifier(), hold_for=1800.0, on_timeout=False)
+    >>> model.predict_one("e1", {"ad": "shoes"}, t=0.0)
+    False
+    >>> model.predict_one("e2", {"ad": "hats"}, t=60.0)
+    False
+    >>> model.learn_one("e1", True, t=75.0)
+    >>> model.predict_one("e3", {"ad": "hats"}, t=2000.0)  # and nobody has clicked on e2
+    False
+    >>> model.held, model.counts["joined"], model.counts["timed_out"], round(model.loss, 3)
+    (1, 1, 1, 0.693)
+    """
+
+    def __init__(
+        self,
+        estimator: LinearClassifier | LinearRegressor,
+        *,
+        hold_events: int = 1_000_000,
+        hold_for: float | None = None,
+        on_timeout: Any = DROP,
+        corrections: bool = False,
+    ) -> None:
+        if not isinstance(estimator, LinearClassifier | LinearRegressor):
+            raise Refused(
+                f"LateLabels holds rows of this package's estimators, not {estimator!r}: give it a "
+                "LinearClassifier, a LinearRegressor or a preset"
+            )
+        if estimator._loss.kind == "multitarget":  # noqa: SLF001 - one of us
+            raise Refused(f"{estimator!r} has several targets, and a late label is one value")
+        self.estimator = estimator
+        self.hold_events = hold_events
+        self.hold_for = hold_for
+        self.on_timeout = on_timeout
+        self.corrections = corrections
+        self._join = Join(hold_events, hold_for, on_timeout, corrections)
+        self._memory = Remembered(self._join)
+        self._sums = [0.0, 0.0]  # of loss times weight, and of weight
+        self._accepted: dict[Any, None] = {}
+        if on_timeout != DROP:
+            self._accept(on_timeout)
+        if corrections:
+            estimator.check_corrections()
+
+    # -- events and labels ------------------------------------------------------------------------
+
+    def predict_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
+        """The prediction for an event that came at time `t`, whose label comes later.
+
+        An id that is known is predicted, and not held again.
+        """
+        return self.estimator.predicted(self._predicted(id, x, t, w))[0]
+
+    def score_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
+        """`predict_one`, as the score that the prediction is made of; an array for several."""
+        score = self._predicted(id, x, t, w)[0]
+        return float(score) if np.ndim(score) == 0 else score
+
+    def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
+        """A label came at time `t`: its event is learnt, or the label waits for it."""
+        key, moment = name(id), seconds(t)
+        label = y.item() if isinstance(y, np.generic) else y
+        self._accept(label)
+        self._join.label(label, key, moment)
+        self._learn()
+
+    def _accept(self, label: Any) -> None:
+        """BadEvent if it cannot be learnt together with those that were accepted."""
+        if label not in self._accepted:
+            classes = self.estimator.learns == "classes"
+            self.estimator.check_labels([*self._accepted, label] if classes else [label])
+            if classes:
+                self._accepted[label] = None
+
+    def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Array:
+        """The score of an event, which is held from now on."""
+        weight = self.estimator._checked_weight(w)  # noqa: SLF001 - one of us
+        reader = self.estimator._model.reader  # noqa: SLF001
+        self._join.read(reader, x, name(key), seconds(t), weight)
+        row = int(np.flatnonzero(self._join.rows.roles == PREDICTED)[-1])
+        return self._learn()[row : row + 1]
+
+    def _learn(self) -> Array:
+        """Do what is due; the scores of the rows."""
+        rows = self._join.rows
+        if not len(rows):
+            return np.zeros(0)
+        measures = {"loss": np.empty(len(rows))}
+        try:
+            scores = self.estimator.progressive_events(rows, measures, self._memory)
+            learnt = ~np.isnan(measures["loss"])
+            losses, weights = measures["loss"][learnt].tolist(), rows.weights[learnt].tolist()
+            for loss, weight in zip(losses, weights, strict=True):
+                self._sums[0] += loss * weight
+                self._sums[1] += weight
+        finally:
+            self._join.clear()
+        return np.asarray(scores)
+
+    # -- what there is to see ---------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """How many events and labels wait for each other."""
+        return self._join.held
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many were joined, timed out (evicted among them), orphaned, corrected, .."""
+        return self._join.counts
+
+    @property
+    def loss(self) -> float:
+        """The mean loss of the predictions as they were, of what has a label; NaN of nothing."""
+        total, weight = self._sums
+        return total / weight if weight > 0.0 else math.nan
+
+    @property
+    def now(self) -> float:
+        """The time of the stream; NaN before it was told."""
+        return self._join.clock.now
+
+    # -- copies and files -------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "join": self._join.state(),
+            "remembered": self._memory.state(),
+            "sums": list(self._sums),
+            "accepted": list(self._accepted),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._join.restore(state["join"])
+        self._memory.restore(state["remembered"])
+        self._sums = list(state["sums"])
+        self._accepted = dict.fromkeys(state["accepted"])
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("hold_events", "hold_for", "on_timeout", "corrections")
+        return {one: getattr(self, one) for one in names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["estimator"], **state["params"])  # type: ignore[misc]
+        self._restore(state["state"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator and all that is held to a file; `load` goes on, to the bit."""
+        one = self.estimator
+        saved = {
+            "estimator": "LateLabels",
+            "late": one.described(one._state()),  # noqa: SLF001 - one of us
+            "params": plain(self._settings()),
+            "state": self._state(),
+        }
+        modelfile.write(path, saved)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What `save` wrote; nothing in the file is executed."""
+        data = modelfile.read(path)
+        if data.get("estimator") != "LateLabels":
+            raise ModelFileError(
+                f"{path} holds a {data.get('estimator')} without late labels: load it with its own "
+                "`load`"
+            )
+        try:
+            settings = {key: revived(value) for key, value in revived(data["params"]).items()}
+            one: Any = Linear.revived(data["late"], path)
+            found = cls(one, **settings)
+            found._restore(data["state"])
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ModelFileError(
+                f"{path} is not a model that this streamlearn understands: {error!r}"
+            ) from error
+        return found
+
+
+def name(given: int | str | bytes) -> bytes:
+    """An id as bytes; a number and its text are one id.
+
+    >>> name(17), name("e1")
+    (b'17', b'e1')
+    """
+    if isinstance(given, bytes):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int | str | np.integer):
+        raise ValueError(f"id={given!r}: an id is a string, bytes or a whole number")
+    return str(given).encode(errors="surrogatepass")
+
+
+def seconds(t: Any) -> float:
+    """A time in seconds since 1970; NaN: none. A datetime without a zone is of UTC."""
+    if t is None:
+        return math.nan
+    if isinstance(t, datetime):
+        return (t if t.tzinfo is not None else t.replace(tzinfo=UTC)).timestamp()
+    if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not np.isfinite(t):
+        raise ValueError(f"t={t!r}: a time is a finite number of seconds, or a datetime")
+    return float(t)

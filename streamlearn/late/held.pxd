@@ -1,0 +1,62 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from streamlearn.row cimport Row
+
+cdef struct Head:  # of each entry; its slots, values, id and what else it has follow
+    double stamp  # the stream's clock when it came
+    double time  # its own; NaN: none
+    double number  # the weight of features, or a label
+    int32_t n  # features
+    int32_t ticket  # where its predictions are remembered; -1: nowhere
+    uint32_t id_length
+    uint8_t kind  # of its label, or what else it is
+
+
+cdef class Segment:
+    cdef Py_ssize_t entries, live, first, size, capacity, after, before
+    cdef bint sealed
+    cdef object data, offset, alive  # what owns the memory below
+    cdef char* text
+    cdef uint32_t* start
+    cdef uint8_t* is_live
+    cdef int widen(self, Py_ssize_t size) except -1
+    cdef int seal(self) except -1
+
+
+cdef class Held:
+    cdef readonly Py_ssize_t count
+    cdef list segments, vacant
+    cdef Py_ssize_t head, tail
+    cdef object cells
+    cdef uint64_t* cell
+    cdef uint64_t mask
+    cdef uint64_t seed
+    cdef Py_ssize_t room
+    cdef int* slot
+    cdef double* value
+
+    cdef int64_t find(self, const char* name, Py_ssize_t length)
+    cdef int64_t append(
+        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
+    ) except -1
+    cdef int remove(self, int64_t place) except -1
+    cdef int64_t oldest(self)
+    cdef int64_t next(self, int64_t place)
+    cdef const char* at(self, int64_t place, Head* head)
+    cdef int read(self, int64_t place, Row* row) except -1
+    cdef const char* name(self, int64_t place, Head* head)
+    cdef bytes extra(self, int64_t place)
+
+    cdef Py_ssize_t new_segment(self) except -1
+    cdef int unlink(self, Py_ssize_t k) except -1
+    cdef int unite(self, Py_ssize_t k) except -1
+    cdef int take_over(self, Segment old, Py_ssize_t k) except -1
+    cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept
+    cdef int enter(self, int64_t place, uint64_t tag) except -1
+    cdef Py_ssize_t cell_of(self, int64_t place)
+    cdef int leave(self, int64_t place) except -1
+    cdef int make_cells(self, Py_ssize_t n) except -1
+    cdef int index_segment(self, Py_ssize_t k) except -1
+    cdef int unindex(self, Py_ssize_t k) except -1
+    cdef int restamp(self, double most) except -1
+    cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1

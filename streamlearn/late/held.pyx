@@ -1,0 +1,497 @@
+"""A store of held events: compact, found by id, in the order in which they came.
+
+An entry is a few bytes in a row: a head, slots, values, its id, and maybe more. A value of 1 (every
+name has it) takes no room: a bit of its slot says so. Entries lie in segments of up to 4096. One
+that is full never changes again but for which of its entries are live, so a checkpoint shares its
+bytes and copies the marks alone. Neighbours of which little is left are united.
+
+The index is a table of hashes with linear probing; a cell is the hash and the place, 32 bits each.
+"""
+
+import secrets
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy
+
+from streamlearn.row cimport Row, squared
+from streamlearn.rules.rule cimport room
+
+import numpy as np
+
+cdef enum:
+    MOST = 4096  # entries in a segment: twelve bits of a place
+    BITS = 12
+    LONGEST = 1 << 24  # bytes of a segment to which no more is added
+    SEGMENTS = 1 << 20
+
+cdef uint32_t IS_ONE = 0x80000000U
+cdef uint64_t LOW = 0xFFFFFFFFULL
+
+
+cdef inline uint64_t mix(uint64_t x) noexcept nogil:
+    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL
+    return x ^ (x >> 31)
+
+
+cdef class Segment:
+    """Entries that came one after the other."""
+
+    def __cinit__(self):
+        self.offset = np.zeros(MOST + 1, dtype=np.uint32)
+        self.alive = np.zeros(MOST, dtype=np.uint8)
+        self.after = self.before = -1
+        self.widen(1 << 14)
+
+    cdef int widen(self, Py_ssize_t size) except -1:
+        """Room for so many bytes; the arrays may be others now."""
+        data = np.empty(size, dtype=np.uint8)
+        if self.size:
+            data[:self.size] = self.data[:self.size]
+        self.data, self.capacity = data, size
+        self.text = <char*><size_t>self.data.ctypes.data
+        self.start = <uint32_t*><size_t>self.offset.ctypes.data
+        self.is_live = <uint8_t*><size_t>self.alive.ctypes.data
+        return 0
+
+    cdef int seal(self) except -1:
+        """No more will come: give back what is not needed."""
+        self.sealed = True
+        self.offset = self.offset[:self.entries + 1].copy()
+        self.alive = self.alive[:self.entries].copy()
+        self.widen(self.size)
+        return 0
+
+
+cdef class Held:
+    """Held entries; a place is a segment's number and an entry's in it."""
+
+    def __init__(self):
+        self.segments, self.vacant = [], []
+        self.seed = secrets.randbits(64)
+        self.head = self.tail = -1
+        self.count = 0
+        self.make_cells(64)
+
+    def __dealloc__(self):
+        free(self.slot)
+        free(self.value)
+
+    def __len__(self):
+        return self.count
+
+    def __sizeof__(self):
+        found = [one for one in self.segments if one is not None]
+        total = object.__sizeof__(self) + self.cells.nbytes
+        for segment in found:
+            total += (
+                (<Segment>segment).data.nbytes + (<Segment>segment).offset.nbytes
+                + (<Segment>segment).alive.nbytes + object.__sizeof__(segment) + 300)
+        return total
+
+    # Entries
+
+    cdef int64_t find(self, const char* name, Py_ssize_t length):
+        """The place of an id; -1: it is not held."""
+        cdef uint64_t tag = self.hashed(name, length), i = tag & self.mask, cell
+        cdef Head head
+        cdef const char* other
+        while True:
+            cell = self.cell[i]
+            if cell == 0:
+                return -1
+            if cell >> 32 == tag:
+                other = self.name(<int64_t>((cell & LOW) - 1), &head)
+                if <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0:
+                    return <int64_t>((cell & LOW) - 1)
+            i = (i + 1) & self.mask
+
+    cdef int64_t append(
+        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
+    ) except -1:
+        """One more entry, whose id is not yet held; where it is."""
+        cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
+        cdef Py_ssize_t n = 0 if row == NULL else row.n, k, ones = 0, size
+        cdef uint32_t slot
+        cdef char* to
+        if last is None or last.entries == MOST or last.size >= LONGEST:
+            if last is not None:
+                last.seal()
+                self.unite(last.before)
+            self.tail = self.new_segment()
+            last = self.segments[self.tail]
+        for k in range(n):
+            ones += row.value[k] == 1.0
+        size = sizeof(Head) + 4 * n + 8 * (n - ones) + head.id_length + extra_length
+        if size > LONGEST * 64:
+            raise ValueError(f"an event of {size} bytes is too large to be held")
+        if last.size + size > last.capacity:
+            last.widen(2 * (last.size + size))
+        head.n = <int32_t>n
+        to = last.text + last.size
+        memcpy(to, head, sizeof(Head))
+        to += sizeof(Head)
+        for k in range(n):
+            slot = <uint32_t>row.slot[k]
+            if row.value[k] == 1.0:
+                slot |= IS_ONE
+            memcpy(to, &slot, 4)
+            to += 4
+        for k in range(n):
+            if row.value[k] != 1.0:
+                memcpy(to, row.value + k, 8)
+                to += 8
+        memcpy(to, name, head.id_length)
+        if extra_length:
+            memcpy(to + head.id_length, extra, extra_length)
+        last.is_live[last.entries] = 1
+        last.size += size
+        last.entries += 1
+        last.live += 1
+        last.start[last.entries] = <uint32_t>last.size
+        self.count += 1
+        cdef int64_t place = (self.tail << BITS) | (last.entries - 1)
+        self.enter(place, self.hashed(name, head.id_length))
+        return place
+
+    cdef int remove(self, int64_t place) except -1:
+        """An entry goes."""
+        cdef Py_ssize_t k = place >> BITS
+        cdef Segment one = self.segments[k]
+        self.leave(place)
+        one.is_live[place & (MOST - 1)] = 0
+        one.live -= 1
+        self.count -= 1
+        if one.live == 0:
+            if one.sealed:
+                self.unlink(k)
+            else:
+                one.entries = one.size = one.first = 0
+        elif one.sealed:
+            self.unite(k)
+            if one.before >= 0 and self.segments[k] is one:
+                self.unite(one.before)
+        return 0
+
+    cdef int64_t oldest(self):
+        """The place of the entry that came first; -1: there is none."""
+        cdef Py_ssize_t k = self.head
+        cdef Segment one
+        while k >= 0:
+            one = self.segments[k]
+            while one.first < one.entries and not one.is_live[one.first]:
+                one.first += 1
+            if one.first < one.entries:
+                return (k << BITS) | one.first
+            k = one.after
+        return -1
+
+    cdef int64_t next(self, int64_t place):
+        """The place of the entry that came after this one; -1: it is the last."""
+        cdef Py_ssize_t k = place >> BITS, i = (place & (MOST - 1)) + 1
+        cdef Segment one
+        while k >= 0:
+            one = self.segments[k]
+            while i < one.entries and not one.is_live[i]:
+                i += 1
+            if i < one.entries:
+                return (k << BITS) | i
+            k, i = one.after, 0
+        return -1
+
+    cdef const char* at(self, int64_t place, Head* head):
+        """An entry's bytes, and a copy of its head."""
+        cdef Segment one = self.segments[place >> BITS]
+        cdef const char* text = one.text + one.start[place & (MOST - 1)]
+        memcpy(head, text, sizeof(Head))
+        return text
+
+    cdef int read(self, int64_t place, Row* row) except -1:
+        """The features of an entry, valid until the next read."""
+        cdef Head head
+        cdef const char* text = self.at(place, &head) + sizeof(Head)
+        cdef const char* values = text + 4 * head.n
+        cdef uint32_t slot
+        cdef Py_ssize_t k
+        if head.n > self.room:
+            self.room = 2 * head.n + 16
+            self.slot = <int*>room(self.slot, self.room * sizeof(int))
+            self.value = <double*>room(self.value, self.room * sizeof(double))
+        for k in range(head.n):
+            memcpy(&slot, text + 4 * k, 4)
+            self.slot[k] = <int>(slot & ~IS_ONE)
+            self.value[k] = 1.0
+            if not slot & IS_ONE:
+                memcpy(self.value + k, values, 8)
+                values += 8
+        row.n = head.n
+        row.slot = self.slot
+        row.value = self.value
+        row.square = squared(self.value, head.n)
+        return 0
+
+    cdef const char* name(self, int64_t place, Head* head):
+        """An entry's id, of `head.id_length` bytes."""
+        cdef const char* text = self.at(place, head) + sizeof(Head)
+        cdef uint32_t slot
+        cdef Py_ssize_t k, size = 4 * head.n
+        for k in range(head.n):
+            memcpy(&slot, text + 4 * k, 4)
+            if not slot & IS_ONE:
+                size += 8
+        return text + size
+
+    cdef bytes extra(self, int64_t place):
+        """What else was said of an entry."""
+        cdef Head head
+        cdef const char* text = self.name(place, &head) + head.id_length
+        cdef Segment one = self.segments[place >> BITS]
+        return text[:one.text + one.start[(place & (MOST - 1)) + 1] - text]
+
+    # Segments
+
+    cdef Py_ssize_t new_segment(self) except -1:
+        """The number of a fresh segment, the last in the order."""
+        cdef Segment fresh = Segment()
+        cdef Py_ssize_t k
+        if self.vacant:
+            k = self.vacant.pop()
+            self.segments[k] = fresh
+        else:
+            k = len(self.segments)
+            if k == SEGMENTS:
+                raise MemoryError("too many events are held")
+            self.segments.append(fresh)
+        fresh.before = self.tail
+        if self.tail >= 0:
+            (<Segment>self.segments[self.tail]).after = k
+        else:
+            self.head = k
+        return k
+
+    cdef int unlink(self, Py_ssize_t k) except -1:
+        """A segment of which nothing is left."""
+        cdef Segment one = self.segments[k]
+        if one.before >= 0:
+            (<Segment>self.segments[one.before]).after = one.after
+        else:
+            self.head = one.after
+        if one.after >= 0:
+            (<Segment>self.segments[one.after]).before = one.before
+        else:
+            self.tail = one.before
+        self.segments[k] = None
+        self.vacant.append(k)
+        return 0
+
+    cdef int unite(self, Py_ssize_t k) except -1:
+        """Make one of a segment and the next, if together they are not too much."""
+        cdef Segment one, other, fresh
+        cdef Py_ssize_t follower
+        if k < 0:
+            return 0
+        one = self.segments[k]
+        follower = one.after
+        if follower < 0 or not one.sealed:
+            return 0
+        other = self.segments[follower]
+        if not other.sealed or one.live + other.live > 3 * MOST // 4:
+            return 0
+        if one.size + other.size > LONGEST and one.live + other.live > MOST // 4:
+            return 0
+        self.unindex(k)
+        self.unindex(follower)
+        fresh = Segment()
+        fresh.before, fresh.after = one.before, other.after
+        self.segments[k] = fresh
+        self.take_over(one, k)
+        self.take_over(other, k)
+        fresh.seal()
+        if fresh.after >= 0:
+            (<Segment>self.segments[fresh.after]).before = k
+        else:
+            self.tail = k
+        self.segments[follower] = None
+        self.vacant.append(follower)
+        self.index_segment(k)
+        return 0
+
+    cdef int take_over(self, Segment old, Py_ssize_t k) except -1:
+        """Copy the live entries of a segment to the end of another."""
+        cdef Segment to = self.segments[k]
+        cdef Py_ssize_t i, size
+        for i in range(old.entries):
+            if old.is_live[i]:
+                size = old.start[i + 1] - old.start[i]
+                if to.size + size > to.capacity:
+                    to.widen(2 * (to.size + size))
+                memcpy(to.text + to.size, old.text + old.start[i], size)
+                to.is_live[to.entries] = 1
+                to.size += size
+                to.entries += 1
+                to.live += 1
+                to.start[to.entries] = <uint32_t>to.size
+        return 0
+
+    # The index
+
+    cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
+        """32 bits, different in every process, so that no one can choose ids that collide."""
+        cdef uint64_t h = self.seed ^ <uint64_t>length, word
+        cdef Py_ssize_t k = 0
+        while k + 8 <= length:
+            memcpy(&word, name + k, 8)
+            h = mix(h ^ word)
+            k += 8
+        if k < length:
+            word = 0
+            memcpy(&word, name + k, length - k)
+            h = mix(h ^ word)
+        return mix(h + self.seed) >> 32
+
+    cdef int enter(self, int64_t place, uint64_t tag) except -1:
+        """Find a place by this hash from now on."""
+        cdef uint64_t i
+        if 2 * self.count > <Py_ssize_t>self.mask:
+            self.make_cells(4 * self.count)  # enters all that is live, and so this
+            return 0
+        i = tag & self.mask
+        while self.cell[i]:
+            i = (i + 1) & self.mask
+        self.cell[i] = tag << 32 | <uint64_t>(place + 1)
+        return 0
+
+    cdef Py_ssize_t cell_of(self, int64_t place):
+        """The cell that leads to a place."""
+        cdef Head head
+        cdef const char* name = self.name(place, &head)
+        cdef uint64_t i = self.hashed(name, head.id_length) & self.mask
+        while (self.cell[i] & LOW) != <uint64_t>(place + 1):
+            i = (i + 1) & self.mask
+        return <Py_ssize_t>i
+
+    cdef int leave(self, int64_t place) except -1:
+        """Find it no more; what came behind it in the table moves up."""
+        cdef uint64_t hole = <uint64_t>self.cell_of(place), i = hole, home
+        while True:
+            i = (i + 1) & self.mask
+            if self.cell[i] == 0:
+                break
+            home = (self.cell[i] >> 32) & self.mask
+            if ((i - home) & self.mask) >= ((i - hole) & self.mask):
+                self.cell[hole] = self.cell[i]
+                hole = i
+        self.cell[hole] = 0
+        return 0
+
+    cdef int make_cells(self, Py_ssize_t n) except -1:
+        """A table of at least n cells."""
+        cdef Py_ssize_t size = 64, k
+        while size < n:
+            size *= 2
+        self.cells = np.zeros(size, dtype=np.uint64)
+        self.cell = <uint64_t*><size_t>self.cells.ctypes.data
+        self.mask = <uint64_t>(size - 1)
+        for k in range(len(self.segments)):
+            if self.segments[k] is not None:
+                self.index_segment(k)
+        return 0
+
+    cdef int index_segment(self, Py_ssize_t k) except -1:
+        """Find the live entries of a segment, for which there is room."""
+        cdef Segment one = self.segments[k]
+        cdef int64_t place
+        cdef uint64_t tag, i
+        cdef Py_ssize_t entry
+        cdef Head head
+        cdef const char* name
+        for entry in range(one.entries):
+            if one.is_live[entry]:
+                place = (k << BITS) | entry
+                name = self.name(place, &head)
+                tag = self.hashed(name, head.id_length)
+                i = tag & self.mask
+                while self.cell[i]:
+                    i = (i + 1) & self.mask
+                self.cell[i] = tag << 32 | <uint64_t>(place + 1)
+        return 0
+
+    cdef int unindex(self, Py_ssize_t k) except -1:
+        """Find the live entries of a segment no more."""
+        cdef Segment one = self.segments[k]
+        cdef Py_ssize_t entry
+        for entry in range(one.entries):
+            if one.is_live[entry]:
+                self.leave((k << BITS) | entry)
+        return 0
+
+    cdef int restamp(self, double most) except -1:
+        """No entry came later than this; those that came at no known time came now."""
+        cdef Py_ssize_t k = self.head, i
+        cdef Segment one
+        cdef double stamp
+        while k >= 0:
+            one = self.segments[k]
+            if one.sealed:
+                one.widen(one.size)  # a checkpoint may share the old bytes
+            for i in range(one.entries):
+                memcpy(&stamp, one.text + one.start[i], sizeof(double))
+                if not stamp <= most:
+                    memcpy(one.text + one.start[i], &most, sizeof(double))
+            k = one.after
+        return 0
+
+    cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1:
+        """The last n entries came at this time."""
+        cdef Py_ssize_t k = self.tail, i
+        cdef Segment one
+        while k >= 0 and n > 0:
+            one = self.segments[k]
+            if one.sealed:
+                one.widen(one.size)
+            for i in range(one.entries - 1, -1, -1):
+                if one.is_live[i] and n > 0:
+                    memcpy(one.text + one.start[i], &stamp, sizeof(double))
+                    n -= 1
+            k = one.before
+        return 0
+
+    # What a checkpoint keeps
+
+    def state(self):
+        """The segments in their order; bytes that change no more are shared, not copied."""
+        cdef Py_ssize_t k = self.head
+        cdef Segment one
+        found = []
+        while k >= 0:
+            one = self.segments[k]
+            data, offset = one.data, one.offset
+            if not one.sealed:
+                data, offset = data[:one.size].copy(), offset[:one.entries + 1].copy()
+            found.append({
+                "data": data, "offset": offset, "alive": one.alive[:one.entries].copy()})
+            k = one.after
+        return found
+
+    def restore(self, state):
+        """Take over a state that `state` gave."""
+        cdef Segment one
+        cdef Py_ssize_t k
+        self.__init__()
+        for saved in state:
+            k = self.new_segment()
+            one = self.segments[k]
+            one.entries = len(saved["alive"])
+            one.offset[:one.entries + 1] = saved["offset"]
+            one.alive[:one.entries] = saved["alive"]
+            one.data = saved["data"]
+            one.size = one.data.size
+            one.live = int(np.count_nonzero(saved["alive"]))
+            one.widen(one.size)
+            if self.tail >= 0:
+                (<Segment>self.segments[self.tail]).seal()
+            self.tail = k
+            self.count += one.live
+        self.make_cells(4 * self.count)

@@ -1,0 +1,501 @@
+"""The join of features and labels: what is held, for how long, and what is learnt when.
+
+Events go in, in the order of their records; out come the rows to be predicted and learnt, in the
+order in which that is to be done (`rows`). Nothing but the order of records and their times decides
+what comes out: not the machine's clock, and not where a batch ends.
+
+- Features are predicted, and held under their id. When the label comes they are learnt as they
+  were; a label that comes first is held too.
+- What is held for longer than `hold_for` on the stream's clock (`Clock`) times out: features are
+  learnt with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events` are
+  held already the oldest makes way, as if timed out.
+- An id whose label was learnt is remembered within the same bounds: a second label is a duplicate,
+  or corrects the one of the time-out, if `corrections` says so.
+"""
+
+import math
+from array import array
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from streamlearn.engine.events cimport CLASS, UNLABELLED, Events, Kind, Tags
+from streamlearn.features.reader cimport Reader
+from streamlearn.late.clock cimport Clock
+from streamlearn.late.held cimport Head, Held
+from streamlearn.row cimport Row
+
+import numpy as np
+
+from streamlearn.engine.events import LABEL_KINDS
+
+PREDICTED, LEARNT, TIMED_OUT, CORRECTED = range(4)
+DROP = "drop"
+NO_ID = "there is no id, by which features and label could find each other"
+# seconds from features to label; the last counts what took longer
+BOUNDS = (
+    1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
+
+cdef enum:  # what became of a row; in Python the names above
+    TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_CORRECT
+
+cdef enum:  # kinds of entries beside those of labels
+    FEATURES = 0  # as UNLABELLED
+    DONE = 16
+    GUESSED = 17  # learnt with the label of a time-out
+
+
+cdef class Joined(Events):
+    """Rows in the order in which they are predicted and learnt."""
+
+    def __init__(self):
+        Events.__init__(self)
+        self.make_room(256)
+
+    def make_room(self, n):
+        """Room for n rows; those that are there stay."""
+        roles, tickets = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.int32)
+        if self.role_array is not None:
+            roles[:self.n] = self.role_array[:self.n]
+            tickets[:self.n] = self.ticket_array[:self.n]
+        self.role_array, self.ticket_array, self.joined_room = roles, tickets, n
+        self.role = <uint8_t*><size_t>roles.ctypes.data
+        self.ticket = <int32_t*><size_t>tickets.ctypes.data
+
+    cdef int enter(self, Row* row, Tags* tags, Py_ssize_t known, int role, int ticket) except -1:
+        if self.n == self.joined_room:
+            self.make_room(2 * self.n)
+        self.role[self.n] = <uint8_t>role
+        self.ticket[self.n] = ticket
+        return self.append(row, tags, known)
+
+    @property
+    def roles(self):
+        """What each row is for: PREDICTED, LEARNT, TIMED_OUT or CORRECTED."""
+        return self.role_array[:self.n]
+
+    @property
+    def tickets(self):
+        """Where the predictions of each row are remembered; -1: nowhere."""
+        return self.ticket_array[:self.n]
+
+
+cdef class Join:
+    """Joins features and labels by id.
+
+    Parameters
+    ----------
+    hold_events
+        How many may be held, and as many ids remembered that are done with.
+    hold_for
+        How long, in seconds of the stream's clock; None: until there is no room.
+    on_timeout
+        `"drop"`, or the label of features whose own did not come.
+    corrections
+        Whether a label that comes after its time-out is learnt, and the time-out's taken back.
+    keep_orphans
+        Whether what was said of labels that found no features is kept in `orphans`.
+    """
+
+    def __init__(
+        self, hold_events, hold_for=None, on_timeout=DROP, corrections=False, keep_orphans=False
+    ):
+        if isinstance(hold_events, bool) or not isinstance(hold_events, int) or hold_events < 1:
+            raise ValueError(f"hold_events={hold_events!r}: a whole number >= 1")
+        hold = math.inf if hold_for is None else hold_for
+        if isinstance(hold, bool) or not isinstance(hold, (int, float)) or not hold > 0.0:
+            raise ValueError(f"hold_for={hold_for!r}: seconds > 0, or None")
+        if on_timeout is None or on_timeout != on_timeout:
+            raise ValueError(f"on_timeout={on_timeout!r}: \"drop\", or a label")
+        if corrections and on_timeout == DROP:
+            raise ValueError("corrections are of labels given at time-outs: on_timeout is a label")
+        if hold_events >= 1 << 31:
+            raise ValueError(f"hold_events={hold_events!r}: at most 2**31 - 1")
+        self.hold_events, self.hold_for = hold_events, hold
+        self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
+        self.waiting, self.settled = Held(), Held()
+        self.clock = Clock(hold)
+        self.rows = Joined()
+        self.classes = self.rows.classes
+        self.codes = {}
+        self.orphans = []
+        self.free_tickets, self.given_back = array("i"), array("i")
+        self.count_delays(np.zeros(DELAYS, dtype=np.int64))
+        self.set_label()
+
+    def set_label(self):
+        """The label of time-outs as a number."""
+        cdef Kind kind = LABEL_KINDS.get(type(self.on_timeout), CLASS)
+        self.at_timeout.kind = kind
+        if isinstance(self.on_timeout, str) and self.on_timeout == DROP:
+            self.at_timeout.kind = UNLABELLED
+        elif kind != CLASS:
+            self.at_timeout.label = self.on_timeout
+        else:
+            self.at_timeout.label = self.code(self.on_timeout)
+
+    def code(self, label):
+        """The place of a class among those met."""
+        found = self.codes.get(label)
+        if found is None:
+            found = self.codes[label] = len(self.classes)
+            self.classes.append(label)
+        return found
+
+    def count_delays(self, counts):
+        """Count delays in this array from now on."""
+        self.delays = counts
+        self.delay = <int64_t*><size_t>self.delays.ctypes.data
+
+    def clear(self):
+        """The rows were learnt: what they have given back may be given again."""
+        self.rows.clear()
+        self.orphans = []
+        self.free_tickets.extend(self.given_back)
+        del self.given_back[:]
+
+    # Events in
+
+    def features(self, Events events, base=0, extras=None):
+        """Events whose labels come later, and labels among them.
+
+        `base` is the number of the first record; `extras`: see `labels`.
+        """
+        cdef Py_ssize_t i, first = base
+        cdef Row row
+        cdef Tags tags
+        for i in range(events.n):
+            self.rows.records = first + <Py_ssize_t>events.record[i]
+            self.known = max(self.known, <Py_ssize_t>events.known[i])
+            events.row(i, &row)
+            fill(events, i, &tags)
+            if tags.kind != UNLABELLED:
+                self.one_label(events, &tags, <Py_ssize_t>events.record[i], extras)
+            elif tags.id == NULL:
+                events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
+            else:
+                self.take_features(&row, &tags)
+
+    def labels(self, Events events, base=0, extras=None):
+        """Labels; `extras`: what is to be kept of the record of each, for `orphans`."""
+        cdef Py_ssize_t i, first = base
+        cdef Tags tags
+        for i in range(events.n):
+            self.rows.records = first + <Py_ssize_t>events.record[i]
+            fill(events, i, &tags)
+            if tags.kind == UNLABELLED:
+                events.bad.append((<Py_ssize_t>events.record[i], None, "there is no label"))
+            else:
+                self.one_label(events, &tags, <Py_ssize_t>events.record[i], extras)
+
+    cdef int one_label(self, Events events, Tags* tags, Py_ssize_t record, extras) except -1:
+        if tags.id == NULL:
+            events.bad.append((record, None, NO_ID))
+            return 0
+        if tags.kind == CLASS:  # a decoder numbers classes in its own way
+            tags.label = self.code(events.classes[<Py_ssize_t>tags.label])
+        return self.take_label(tags, None if extras is None else extras[record])
+
+    def read(self, Reader reader, event, bytes key, double time, double weight):
+        """An event as Python has it, read by this reader."""
+        cdef Tags tags
+        reader.read(event, True)
+        tags.kind, tags.label, tags.weight, tags.time = UNLABELLED, NAN, weight, time
+        tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
+        self.known = max(self.known, reader.size)
+        self.take_features(&reader.row, &tags)
+
+    def label(self, label, bytes key, double time):
+        """A label as Python has it."""
+        cdef Tags tags
+        tags.kind = LABEL_KINDS.get(type(label), CLASS)
+        tags.label = self.code(label) if tags.kind == CLASS else label
+        tags.weight, tags.time = 1.0, time
+        tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
+        self.take_label(&tags, None)
+
+    cdef int take_features(self, Row* row, Tags* tags) except -1:
+        cdef Head head
+        cdef int64_t place
+        cdef int ticket
+        self.advance(tags.time)
+        place = self.waiting.find(tags.id, tags.id_length)
+        if place < 0 and self.settled.find(tags.id, tags.id_length) >= 0:
+            self.repeated += 1
+            return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
+        if place < 0:
+            self.make_way(self.waiting)
+            ticket = self.give_ticket()
+            new_head(&head, self.clock.now, tags, tags.weight, ticket, FEATURES)
+            self.waiting.append(&head, row, tags.id, NULL, 0)
+            self.doubted += self.clock.run > 0
+            return self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
+        self.waiting.at(place, &head)
+        if head.kind == FEATURES:
+            self.repeated += 1
+            return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
+        # its label came before
+        ticket = self.give_ticket()
+        self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
+        self.count_delay(0.0)
+        self.joined += 1
+        tags.kind = <Kind>head.kind
+        tags.label = head.number
+        self.rows.enter(row, tags, self.known, TO_LEARN, ticket)
+        self.given_back.append(ticket)
+        self.waiting.remove(place)
+        return self.settle(tags.id, tags.id_length, NULL, NULL, DONE)
+
+    cdef int take_label(self, Tags* tags, bytes extra) except -1:
+        cdef Head head
+        cdef int64_t place
+        cdef const char* text = NULL
+        cdef Py_ssize_t length = 0
+        self.advance(tags.time)
+        place = self.waiting.find(tags.id, tags.id_length)
+        if place >= 0:
+            self.waiting.at(place, &head)
+            if head.kind != FEATURES:
+                self.duplicates += 1
+                return 0
+            self.joined += 1
+            self.count_delay(
+                (self.clock.now - head.stamp) if isnan(tags.time - head.time)
+                else tags.time - head.time)
+            self.learn(place, &head, tags, TO_LEARN)
+            self.given_back.append(head.ticket)
+            self.waiting.remove(place)
+            return self.settle(tags.id, tags.id_length, NULL, NULL, DONE)
+        place = self.settled.find(tags.id, tags.id_length)
+        if place >= 0:
+            self.settled.at(place, &head)
+            same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
+            if head.kind != GUESSED or not self.corrections or same:
+                self.duplicates += 1
+                return 0
+            self.corrected += 1
+            self.learn(place, &head, tags, TO_CORRECT)
+            self.forget(place)
+            return self.settle(tags.id, tags.id_length, NULL, NULL, DONE)
+        self.make_way(self.waiting)
+        new_head(&head, self.clock.now, tags, tags.label, -1, tags.kind)
+        if self.keep_orphans and extra is not None:
+            text, length = PyBytes_AS_STRING(extra), PyBytes_GET_SIZE(extra)
+        self.waiting.append(&head, NULL, tags.id, text, length)
+        self.doubted += self.clock.run > 0
+        return 0
+
+    # What happens to them
+
+    cdef int learn(self, int64_t place, Head* head, Tags* tags, int role) except -1:
+        """Held features are learnt with this label."""
+        cdef Row row
+        cdef Tags said = tags[0]
+        cdef Held held = self.settled if role == TO_CORRECT else self.waiting
+        held.read(place, &row)
+        said.weight = head.number
+        said.id = held.name(place, head)
+        said.id_length = head.id_length
+        return self.rows.enter(&row, &said, self.known, role, head.ticket)
+
+    cdef int settle(
+        self, const char* name, Py_ssize_t length, Row* row, Head* old, int kind
+    ) except -1:
+        """Remember that this id is done with, and its features if they may be corrected."""
+        cdef Head head
+        head.stamp, head.time, head.number = self.clock.now, NAN, NAN
+        head.n, head.ticket, head.id_length, head.kind = 0, -1, <unsigned int>length, kind
+        if row != NULL:
+            head.time, head.number, head.ticket = old.time, old.number, old.ticket
+        self.make_way(self.settled)
+        self.settled.append(&head, row, name, NULL, 0)
+        return 0
+
+    cdef int forget(self, int64_t place) except -1:
+        """An id that was done with goes."""
+        cdef Head head
+        self.settled.at(place, &head)
+        if head.ticket >= 0:
+            self.given_back.append(head.ticket)
+        return self.settled.remove(place)
+
+    cdef int make_way(self, Held held) except -1:
+        """Room for one more: the oldest goes."""
+        if held.count >= self.hold_events:
+            if held is self.settled:
+                self.forget(held.oldest())
+            else:
+                self.evicted += 1
+                self.pass_on(held.oldest(), True)
+        return 0
+
+    cdef int pass_on(self, int64_t place, bint at_bound) except -1:
+        """What is held goes without having found its like."""
+        cdef Head head
+        cdef Row row
+        cdef const char* name
+        self.waiting.at(place, &head)
+        if head.kind != FEATURES:
+            self.orphaned += 1
+            if self.keep_orphans:
+                self.orphans.append(self.waiting.extra(place))
+            return self.waiting.remove(place)
+        self.timed_out += 1
+        if self.at_timeout.kind == UNLABELLED:
+            self.given_back.append(head.ticket)
+            return self.waiting.remove(place)
+        self.at_timeout.time = head.time
+        self.learn(place, &head, &self.at_timeout, TO_TIME_OUT)
+        name = self.waiting.name(place, &head)
+        if self.corrections:
+            self.waiting.read(place, &row)
+            self.settle(name, head.id_length, &row, &head, GUESSED)
+        else:
+            self.settle(name, head.id_length, NULL, NULL, GUESSED)
+            self.given_back.append(head.ticket)
+        return self.waiting.remove(place)
+
+    cdef int give_ticket(self) except -1:
+        """A place to remember predictions at; one given back in these rows is not given again."""
+        if self.free_tickets:
+            return <int>self.free_tickets.pop()
+        self.tickets += 1
+        return <int>(self.tickets - 1)
+
+    cdef int count_delay(self, double seconds) except -1:
+        cdef Py_ssize_t k = 0
+        while k < DELAYS - 1 and seconds > BOUND[k]:
+            k += 1
+        self.delay[k] += 1
+        return 0
+
+    # Time
+
+    cdef int advance(self, double time) except -1:
+        """A record of this time comes: what is due by it goes before."""
+        cdef Py_ssize_t stake = 0
+        cdef double before = self.clock.now
+        if time > self.clock.now + self.clock.leap:
+            stake = self.at_stake(self.clock.proposed(time))
+        if self.clock.moves(time, stake):
+            self.waiting.restamp(self.clock.now)
+            self.settled.restamp(self.clock.now)
+        elif self.doubted and self.clock.now > before + self.clock.leap:
+            # those that were doubted did not come before the leap
+            self.waiting.restamp_last(self.doubted, self.clock.now)
+        if self.clock.run == 0:
+            self.doubted = 0
+        return self.expire()
+
+    cdef Py_ssize_t at_stake(self, double time):
+        """How many events would time out at this time, up to ten."""
+        cdef int64_t place = self.waiting.oldest()
+        cdef Py_ssize_t n = 0
+        cdef Head head
+        while place >= 0 and n < 10:
+            self.waiting.at(place, &head)
+            if not head.stamp + self.hold_for <= time:
+                break
+            n += 1
+            place = self.waiting.next(place)
+        return n
+
+    cdef int expire(self) except -1:
+        """What was held for long enough goes, the oldest first."""
+        cdef Head head
+        cdef int64_t place = self.waiting.oldest()
+        while place >= 0:
+            self.waiting.at(place, &head)
+            if not head.stamp + self.hold_for <= self.clock.now:
+                break
+            self.pass_on(place, False)
+            place = self.waiting.oldest()
+        place = self.settled.oldest()
+        while place >= 0:
+            self.settled.at(place, &head)
+            if not head.stamp + self.hold_for <= self.clock.now:
+                break
+            self.forget(place)
+            place = self.settled.oldest()
+        return 0
+
+    # What there is to see, and what a checkpoint keeps
+
+    @property
+    def held(self):
+        """How many events and labels are held."""
+        return self.waiting.count
+
+    @property
+    def age(self):
+        """How long the oldest has been held, by the stream's clock; NaN if none is."""
+        cdef Head head
+        cdef int64_t place = self.waiting.oldest()
+        if place < 0:
+            return math.nan
+        self.waiting.at(place, &head)
+        return self.clock.now - head.stamp
+
+    @property
+    def counts(self):
+        """How many of what, over all that was seen."""
+        return {name: getattr(self, name) for name in COUNTS}
+
+    def __sizeof__(self):
+        total = object.__sizeof__(self) + self.waiting.__sizeof__() + self.settled.__sizeof__()
+        return total + self.rows.__sizeof__() + 4 * len(self.free_tickets)
+
+    def state(self):
+        """All that is held, and all that was counted; nothing in it changes any more."""
+        return {
+            "waiting": self.waiting.state(),
+            "settled": self.settled.state(),
+            "clock": self.clock.state(),
+            "classes": list(self.classes),
+            "tickets": self.tickets,
+            "free": np.array(self.free_tickets + self.given_back, dtype=np.int32),
+            "known": self.known,
+            "doubted": self.doubted,
+            "counts": self.counts,
+            "delays": self.delays.copy(),
+        }
+
+    def restore(self, state):
+        """Go on from there."""
+        self.waiting.restore(state["waiting"])
+        self.settled.restore(state["settled"])
+        self.clock.restore(state["clock"])
+        self.classes[:] = state["classes"]
+        self.codes = {label: k for k, label in enumerate(self.classes)}
+        self.set_label()
+        self.tickets, self.known = state["tickets"], state["known"]
+        self.doubted = state["doubted"]
+        self.free_tickets, self.given_back = array("i", state["free"].tolist()), array("i")
+        for name in COUNTS:
+            setattr(self, name, state["counts"][name])
+        self.count_delays(state["delays"].copy())
+
+
+cdef double[11] BOUND
+for _k in range(11):
+    BOUND[_k] = BOUNDS[_k]
+COUNTS = (
+    "joined", "orphaned", "timed_out", "evicted", "corrected", "duplicates", "repeated")
+
+
+cdef void fill(Events events, Py_ssize_t i, Tags* tags) noexcept:
+    """What event i says of itself."""
+    cdef Py_ssize_t first = 0 if i == 0 else <Py_ssize_t>events.id_end[i - 1]
+    tags.label, tags.kind = events.label[i], <Kind>events.kind[i]
+    tags.weight, tags.time = events.weight[i], events.time[i]
+    tags.id = events.id_text + first if events.has_id[i] else NULL
+    tags.id_length = <Py_ssize_t>events.id_end[i] - first
+
+
+cdef void new_head(
+    Head* head, double stamp, Tags* tags, double number, int ticket, int kind
+) noexcept:
+    head.stamp, head.time, head.number = stamp, tags.time, number
+    head.n, head.ticket, head.kind = 0, ticket, <uint8_t>kind
+    head.id_length = <unsigned int>tags.id_length

@@ -1,0 +1,108 @@
+"""Predictions that wait for their labels: the scores of one learner, each at a ticket.
+
+Of joined rows some are predicted now and learnt later, some rows or some days on. What they are
+measured by is the score of then. It is kept as it was, but for the sides of the classes: while one
+class alone is known its sign may turn, and columns are added for later ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.late.join import CORRECTED, PREDICTED, TIMED_OUT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from streamlearn.frames import Array
+    from streamlearn.late.join import Join
+
+
+class Remembered:
+    """The scores of what a join holds, as one learner gave them.
+
+    Parameters
+    ----------
+    join
+        Whose rows are learnt.
+    """
+
+    def __init__(self, join: Join) -> None:
+        self.join = join
+        self.scores = np.full((0, 1), np.nan)  # by ticket
+        # if those may be corrected: the scores at which the labels of time-outs were learnt
+        self.asked = np.full((0, 1), np.nan)
+
+    @property
+    def label_before(self) -> Any:
+        """The label that a correction takes back."""
+        return self.join.on_timeout
+
+    def fit(self, outputs: int, *, split: bool) -> None:
+        """Room for all tickets, and a column for every output.
+
+        `split`: of two classes, which shared one output, each has its own now.
+        """
+        if self.join.tickets > len(self.scores):
+            more = self.join.tickets + self.join.tickets // 8 - len(self.scores)
+            self.scores = grown(self.scores, more)
+        if self.join.corrections and len(self.asked) < len(self.scores):
+            self.asked = grown(self.asked, len(self.scores) - len(self.asked))
+        if outputs > self.scores.shape[1]:
+            self.scores = widened(self.scores, outputs, 0.0, split=split)
+            self.asked = widened(self.asked, outputs, np.nan, split=split)
+
+    def mirror(self) -> None:
+        """The two classes change places."""
+        self.scores, self.asked = -self.scores, -self.asked
+
+    def corrections(self, start: int, stop: int) -> list[int]:
+        """The rows among these that are corrections."""
+        if not self.join.corrections:
+            return []
+        rows = np.flatnonzero(self.join.rows.roles[start:stop] == CORRECTED)
+        return [start + row for row in rows.tolist()]
+
+    def asked_at(self, row: int) -> Array:
+        """The scores at which a row was learnt with `label_before`; NaN: it was not."""
+        return np.asarray(self.asked[self.join.rows.tickets[row]])
+
+    def take(self, scores: Array, start: int, stop: int) -> None:
+        """Remember the scores of what was predicted, and show those of what was learnt.
+
+        A row that could not be learnt (NaN) stays so; one that was never predicted, by a learner
+        that is newer, is shown as it was when it was learnt.
+        """
+        roles, tickets = self.join.rows.roles[start:stop], self.join.rows.tickets[start:stop]
+        part = scores[start:stop]
+        predicted = (roles == PREDICTED) & (tickets >= 0)
+        self.scores[tickets[predicted]] = part[predicted]
+        rows = np.flatnonzero((roles != PREDICTED) & ~np.isnan(part[:, 0]))
+        if self.join.corrections:
+            timed_out = rows[roles[rows] == TIMED_OUT]
+            self.asked[tickets[timed_out]] = part[timed_out]
+        then = self.scores[tickets[rows]]
+        known = np.isfinite(then).all(axis=1)
+        part[rows[known]] = then[known]
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps: a copy."""
+        n = self.join.tickets
+        return {"scores": self.scores[:n].copy(), "asked": self.asked[:n].copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.scores, self.asked = state["scores"].copy(), state["asked"].copy()
+
+
+def grown(scores: Array, more: int) -> Array:
+    """With rows of nothing known after it."""
+    return np.concatenate([scores, np.full((more, scores.shape[1]), np.nan)])
+
+
+def widened(scores: Array, outputs: int, start: float, *, split: bool) -> Array:
+    """With columns for new outputs."""
+    columns = np.hstack([-scores, scores]) if split and scores.shape[1] == 1 else scores
+    return np.pad(columns, ((0, 0), (0, outputs - columns.shape[1])), constant_values=start)

@@ -1,0 +1,224 @@
+"""The rules of late labels: those of a plain reference, on streams with everything in them."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+import streamlearn as sl
+from streamlearn import modelfile
+from streamlearn.engine.events import Events
+from streamlearn.late.join import Join
+from tests.reference import late
+
+WHAT = {0: "predict", 1: "learn", 2: "time out", 3: "correct"}
+
+
+def key(number: int) -> bytes:
+    """An id; some are long, and one is empty."""
+    return b"%d." % number * (1 + number % 7) if number else b""
+
+
+def row(draw: random.Random) -> list[tuple[int, float]]:
+    values = [1.0, 1.0, 2.5, -1e300, 1e-300]
+    slots = sorted(draw.sample(range(1000), draw.choice([0, 1, 3, 12])))
+    return [(slot, draw.choice(values)) for slot in slots]
+
+
+def happenings(seed: int, n: int, ids: int) -> list[tuple[Any, ...]]:
+    """Features and labels in any order, doubled, missing, late, early, with wrong clocks."""
+    draw = random.Random(seed)
+    found: list[tuple[Any, ...]] = []
+    now = 0.0
+    for i in range(n):
+        now += draw.expovariate(1.0)
+        if draw.random() < 0.002:
+            now += draw.choice([50.0, 5000.0])  # a gap
+        time = now
+        lot = draw.random()
+        if lot < 0.03:
+            time = now + draw.choice([5.0, 50.0, 1e9])
+        elif lot < 0.1:
+            time = now - draw.choice([1.0, 30.0, 1e6])
+        elif lot < 0.15:
+            time = math.nan
+        name = draw.randrange(max(i - ids, 0), i + 3)
+        if draw.random() < 0.6:
+            found.append(("features", key(name), row(draw), time, draw.choice([1.0, 1.0, 2.0])))
+        else:
+            found.append(("label", key(name), draw.choice([True, False, "odd", 3]), time))
+    return found
+
+
+def told(events: list[tuple[Any, ...]]) -> Events:
+    """Happenings as a decoder gives them."""
+    batch = Events()
+    for kind, name, said, time, *weight in events:
+        if kind == "features":
+            batch.add(said, None, weight[0], time, name, known=1000)
+        else:
+            batch.add([], said, 1.0, time, name, known=1000)
+    return batch
+
+
+def steps(join: Join, batch: Events) -> list[tuple[Any, ...]]:
+    """What a batch leads to."""
+    join.clear()
+    join.features(batch)
+    rows = join.rows
+    return [
+        (WHAT[role], rows.id_of(i), rows.row_of(i), rows.label_of(i), float(rows.weights[i]))
+        for i, role in enumerate(rows.roles.tolist())
+    ]
+
+
+SETTINGS: list[tuple[Any, ...]] = [
+    (1, math.inf, "drop", False),
+    (50, 40.0, False, False),
+    (50, 40.0, False, True),
+    (7, 400.0, "odd", True),
+    (100_000, 25.0, "drop", False),
+    (100_000, math.inf, 3, False),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_what_is_learnt_is_what_the_reference_learns(settings: tuple[Any, ...]) -> None:
+    hold_events, hold_for, on_timeout, corrections = settings
+    for seed in range(2):
+        events = happenings(seed, 1000, 60)
+        plain = late.Join(hold_events, hold_for, on_timeout, corrections=corrections)
+        for kind, *facts in events:
+            getattr(plain, kind)(*facts)
+        join = Join(hold_events, hold_for, on_timeout, corrections)
+        draw, at = random.Random(seed), 0
+        found = []
+        while at < len(events):
+            stop = at + draw.choice([1, 7, 200])
+            found += steps(join, told(events[at:stop]))
+            at = stop
+            if draw.random() < 0.1:  # as after a restart
+                state = modelfile.unpack(modelfile.pack(join.state()))
+                join = Join(hold_events, hold_for, on_timeout, corrections)
+                join.restore(state)
+        assert found == plain.steps
+        assert join.counts == plain.counts
+        assert join.held == len(plain.waiting)
+        assert join.counts["joined"] == int(join.delays.sum())
+
+
+def test_segments_come_and_go() -> None:
+    """So many that there are several, of which much or little is left."""
+    draw = random.Random(1)
+    join, open_ids, rows = Join(1_000_000), {}, 0
+    for step in range(25):
+        batch = Events()
+        for i in range(1000):
+            number = 1000 * step + i
+            open_ids[number] = features = row(draw)
+            batch.add(features, None, 1.0, float(step), key(number), known=1000)
+        steps(join, batch)
+        # most go soon, in any order, and one in fifty never
+        going = [k for k in open_ids if k % 50 and draw.random() < 0.4]
+        batch = Events()
+        for number in going:
+            batch.add([], True, 1.0, float(step), key(number), known=1000)
+        for what, name, features, label, _ in steps(join, batch):
+            number = going[rows % len(going)]
+            rows += 1
+            assert (what, name, label) == ("learn", key(number), True)
+            assert features == open_ids[number]
+        rows = 0
+        for number in going:
+            del open_ids[number]
+        assert join.held == len(open_ids)
+    live = len(open_ids)
+    # an event of six features takes about 120 bytes
+    assert join.waiting.__sizeof__() < 400 * live + 100_000
+    state = join.state()
+    again = Join(1_000_000)
+    again.restore(pickle.loads(pickle.dumps(state)))
+    batch = Events()
+    for number in open_ids:
+        batch.add([], False, 1.0, 25.0, key(number), known=1000)
+    left = steps(again, batch)
+    assert [(name, features) for _, name, features, *_ in left] == [
+        (key(number), features) for number, features in open_ids.items()
+    ]
+    assert again.held == 0
+
+
+def test_a_checkpoint_is_of_its_moment() -> None:
+    """What happens after it was taken does not change it."""
+    join = Join(100_000, 1e6)
+    events = happenings(5, 12_000, 5000)
+    steps(join, told(events[:9000]))
+    join.clear()
+    state = join.state()
+    packed = modelfile.pack(state)
+    steps(join, told(events[9000:]))
+    assert modelfile.pack(state) == packed
+
+
+def test_time() -> None:
+    """One record times out one event at most before its time; ten agree on anything."""
+
+    def waits(times: list[float]) -> int:
+        join = Join(1000, 60.0)
+        for i, time in enumerate([*range(20), *times]):
+            join.read(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
+        return 20 + len(times) - join.counts["timed_out"]
+
+    far = 4e9
+    assert waits([far]) == 21
+    assert waits([far, 20.0, far, 21.0] * 20) == 100
+    assert waits([far] * 9) == 29
+    # the tenth makes it true: the twenty go, and those that said so stay
+    assert waits([far + i for i in range(10)]) == 10
+    # as time goes by
+    assert waits([20.0 + i for i in range(60)]) == 60
+    # an early record alone cannot stop the clock for good
+    late_records = [30.0 + 0.001 * i for i in range(3000)]
+    join = Join(10_000, 60.0)
+    for i, time in enumerate([far, *late_records]):
+        join.read(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
+    assert join.clock.now < 100.0
+    join = Join(10_000, 60.0)
+    times = [*range(20), *([far] * 10), *late_records]
+    for i, time in enumerate(times):
+        join.read(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
+    assert join.clock.now < 100.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"hold_events": 0},
+        {"hold_events": 1.5},
+        {"hold_events": 10, "hold_for": 0},
+        {"hold_events": 10, "hold_for": math.nan},
+        {"hold_events": 10, "on_timeout": None},
+        {"hold_events": 10, "corrections": True},
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"hold|timeout|corrections"):
+        Join(**wrong)
+
+
+def test_without_ids_and_labels_records_are_bad() -> None:
+    join, batch = Join(10), Events()
+    batch.add([(0, 1.0)])
+    batch.add([(0, 1.0)], key=b"a")
+    join.features(batch)
+    assert [i for i, *_ in batch.bad] == [0]
+    batch.clear()
+    batch.add([], True)
+    batch.add([], None, key=b"a")
+    join.labels(batch)
+    assert [i for i, *_ in batch.bad] == [0, 1]
+    assert join.held == 1

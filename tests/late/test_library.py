@@ -1,0 +1,173 @@
+"""`sl.LateLabels`: as river's own delayed validation, and what is learnt in the end."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from river import evaluate, metrics, stream
+
+import streamlearn as sl
+from streamlearn import modelfile
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def data(n: int = 400) -> list[tuple[Any, bool]]:
+    draw = random.Random(2)
+    found = []
+    for i in range(n):
+        user, hour = draw.randrange(30), draw.randrange(24)
+        x = {"user": f"u{user}", "hour": hour / 24, "minute": i}
+        found.append((x, draw.random() < (user % 7) / 7))
+    return found
+
+
+def moment(x: Any) -> datetime:
+    return START + timedelta(minutes=x["minute"])
+
+
+def delay(x: Any, _: Any) -> timedelta:
+    """Of a long tail, the same whenever it is asked for."""
+    return timedelta(minutes=5.0 * (random.Random(str(x)).random() ** (-1 / 1.2) - 1.0))
+
+
+def test_river_s_delayed_validation_gives_the_same_score() -> None:
+    plain = sl.LinearClassifier()
+    score = evaluate.progressive_val_score(
+        data(), plain, metrics.Accuracy(), moment=moment, delay=delay
+    ).get()
+    mine = sl.LinearClassifier()
+    late, found = sl.LateLabels(mine), metrics.Accuracy()
+    said = {}
+    for i, x, y in stream.simulate_qa(data(), moment=moment, delay=delay):
+        if y is None:
+            said[i] = late.predict_one(i, x, moment(x))
+        else:
+            found.update(y, said.pop(i))
+            late.learn_one(i, y, moment(x) + delay(x, y))
+    assert found.get() == score
+    assert late.counts["joined"] == len(data())
+    assert mine.weights == plain.weights
+    assert mine.intercept == plain.intercept
+
+
+def test_the_loss_is_that_of_the_prediction_as_it_was() -> None:
+    late = sl.LateLabels(sl.LinearClassifier(sl.rules.DualAveraging()))
+    scores = [late.score_one(i, {"a": 1}, i) for i in range(5)]
+    for i in range(5):
+        late.learn_one(i, True, 10.0 + i)
+    assert scores == [0.0] * 5
+    assert late.loss == pytest.approx(np.log(2.0))
+    assert late.score_one(9, {"a": 1}) > 0.5
+
+
+@pytest.mark.parametrize("labels", [(1, 0), (0, 1), ("b", "a", "c"), (3, 5, 1)], ids=str)
+def test_classes_that_come_later_change_no_prediction(labels: tuple[Any, ...]) -> None:
+    """A score is kept through all that becomes of its sides and columns."""
+    late = sl.LateLabels(sl.LinearClassifier())
+    late.score_one("kept", {"a": 1.0, "b": 1.0}, 0)
+    for i, label in enumerate(labels * 3):
+        late.predict_one(i, {"a": float(i % len(labels)), "b": 1.0}, i)
+        late.learn_one(i, label, i)
+    before = late.loss * 3 * len(labels)
+    late.learn_one("kept", labels[0], 99)
+    expected = late.loss * (3 * len(labels) + 1) - before
+    # it was scored 0 for all there was: log 2, or as many as there are classes against their rest
+    assert expected == pytest.approx(np.log(2.0) * (1 if len(labels) == 2 else 3), abs=1e-9)
+
+
+def test_a_correction_takes_the_slope_back() -> None:
+    rule, penalty = sl.rules.DualAveraging(gamma=2.0), sl.penalties.L1(1e-3)
+    one = sl.LateLabels(
+        sl.LinearClassifier(rule, penalty=penalty),
+        hold_for=10.0,
+        on_timeout=False,
+        corrections=True,
+    )
+    one.predict_one("e", {"a": 2.0}, 0.0)
+    one.predict_one("f", {"b": 1.0}, 11.0)
+    assert one.counts["timed_out"] == 1
+    guessed = one.estimator._model.learner.state()["weights"]["rule"]["cells"][0, 0]
+    assert guessed == pytest.approx(0.5 * 2.0)  # the slope at 0 times the feature
+    asked = one.score_one("g", {"a": 2.0}, 11.0)
+    one.learn_one("e", True, 12.0)
+    assert one.counts["corrected"] == 1
+    sums = one.estimator._model.learner.state()["weights"]["rule"]["cells"][0, 0]
+    assert sums == pytest.approx(-2.0 / (1.0 + np.exp(asked)))  # of the positive event alone
+    one.learn_one("e", True, 13.0)
+    one.learn_one("e", False, 13.0)
+    assert one.counts["duplicates"] == 2
+    assert one.estimator.steps == 2
+
+
+def test_the_same_label_corrects_nothing() -> None:
+    late = sl.LateLabels(
+        sl.DualAveragingClassifier(), hold_for=10.0, on_timeout=False, corrections=True
+    )
+    late.predict_one("e", {"a": 2.0}, 0.0)
+    late.predict_one("f", {"b": 1.0}, 11.0)
+    late.learn_one("e", False, 12.0)
+    assert (late.counts["corrected"], late.counts["duplicates"]) == (0, 1)
+
+
+def test_corrections_are_refused_where_they_mean_nothing() -> None:
+    options: dict[str, Any] = {"on_timeout": False, "corrections": True}
+    for estimator in (
+        sl.LinearClassifier(),
+        sl.PegasosClassifier(),
+        sl.DualAveragingClassifier(average="tail"),
+        sl.DualAveragingClassifier(batch=2),
+        sl.LinearClassifier(sl.rules.DualAveraging(), sl.losses.Softmax()),
+    ):
+        with pytest.raises(sl.Refused, match="DualAveraging"):
+            sl.LateLabels(estimator, **options)
+
+
+def test_bad_input_is_refused_and_changes_nothing() -> None:
+    late = sl.LateLabels(sl.LinearClassifier())
+    late.predict_one("e", {"a": 1.0}, 1.0)
+    before = modelfile.pack(late._state())
+    for wrong in (
+        lambda: late.predict_one("f", {"a": float("nan")}, 1.0),
+        lambda: late.predict_one(1.5, {"a": 1.0}, 1.0),  # type: ignore[arg-type]
+        lambda: late.predict_one("f", {"a": 1.0}, "soon"),
+        lambda: late.predict_one("f", {"a": 1.0}, float("inf")),
+        lambda: late.predict_one("f", {"a": 1.0}, 1.0, w=-1.0),
+        lambda: late.learn_one("e", None, 1.0),
+        lambda: late.learn_one("e", float("nan"), 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            wrong()
+    assert modelfile.pack(late._state()) == before
+    with pytest.raises(sl.Refused, match="LinearClassifier"):
+        sl.LateLabels(object())  # type: ignore[arg-type]
+
+
+def test_labels_that_only_together_are_too_many_are_refused_when_they_come() -> None:
+    simplex = sl.penalties.Simplex()
+    two = sl.LinearClassifier(sl.rules.DualAveraging(), penalty=simplex, fit_intercept=False)
+    late = sl.LateLabels(two)
+    late.learn_one("e", "a", 1.0)
+    late.learn_one("f", "b", 1.0)
+    with pytest.raises(sl.BadEvent, match="third class"):
+        late.learn_one("g", "c", 1.0)
+    late.predict_one("e", {"a": 1.0}, 2.0)
+    late.predict_one("f", {"a": 2.0}, 2.0)
+    assert late.counts["joined"] == 2
+
+
+def test_regression() -> None:
+    late = sl.LateLabels(sl.LinearRegressor(), hold_events=2)
+    for i in range(3):
+        late.predict_one(i, {"a": 1.0})
+    late.learn_one(2, 3.5)
+    late.learn_one(0, 1.0)  # has made way
+    assert late.counts == {
+        "joined": 1, "orphaned": 0, "timed_out": 1, "evicted": 1, "corrected": 0,
+        "duplicates": 0, "repeated": 0,
+    }  # fmt: skip
+    assert late.loss == pytest.approx(3.5**2 / 2)

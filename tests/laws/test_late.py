@@ -1,0 +1,131 @@
+"""Late labels, for every rule: a label without delay is plain learning, and a file goes on."""
+
+import copy
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamlearn as sl
+from streamlearn import modelfile
+from streamlearn.stream import Events, Fields, JSONDecoder
+from tests.laws.members import LOSSES, VECTOR_LOSSES, allowed, brief, estimator, pairs, stream_for
+
+PAIRS = pairs()
+# every rule, with a third of the penalties that it takes
+SOME = [p for k, p in enumerate(PAIRS) if k % 3 == 0 or p[0] is not PAIRS[k - 1][0]]
+AVERAGES = ("last", "uniform", "tail", "random")
+
+
+def some(rule: Any, penalty: Any, turn: int) -> Any:
+    """One of the losses that go with them, and options: another for each pair."""
+    losses = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
+    options = {
+        "average": AVERAGES[turn % 4],
+        "batch": 1 if rule.whole or turn % 3 else 3,
+        "seed": 5,
+        "fit_intercept": not penalty.on_simplex,
+    }
+    return losses[turn % len(losses)], options
+
+
+def events(loss: Any, n: int = 72) -> list[tuple[dict[str, float], Any, float]]:
+    """A stream as Python has it; for losses of classes with a third one that comes later."""
+    data = stream_for(sl.losses.Logistic() if loss.kind == "multiclass" else loss)
+    found = []
+    for i, (x, y, w) in enumerate(zip(data.X, data.y.tolist(), data.w.tolist(), strict=True)):
+        label = y
+        if loss.kind == "multiclass":
+            label = (
+                i % min(loss.outputs, 2 if i < 30 else 3)
+                if loss.outputs
+                else "abc"[i % (2 if i < 30 else 3)]
+            )
+        found.append(({f"f{j}": float(v) for j, v in enumerate(x) if v}, label, w or 1.0))
+    return found[:n]
+
+
+def state(model: Any) -> bytes:
+    return modelfile.pack(model._state())
+
+
+@pytest.mark.parametrize(("rule", "penalty"), SOME, ids=brief)
+def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
+    loss, options = some(rule, penalty, PAIRS.index((rule, penalty)))
+    plain = estimator(rule, penalty, loss, **options)
+    late = sl.LateLabels(estimator(rule, penalty, loss, **options))
+    stream = events(loss)
+    texts = [json.dumps({**x, "y": y, "w": w}).encode() for x, y, w in stream]
+    decoder = JSONDecoder(plain._model.reader, Fields(label="y", weight="w"), [plain])
+    for i, (text, (x, y, w)) in enumerate(zip(texts, stream, strict=True)):
+        batch = Events()
+        decoder.decode([text], batch)
+        score, seen = late.score_one(i, x, t=i, w=w), plain.progressive_events(batch)[0]
+        # a rule that learns whole events adds up its score in another order then
+        assert score == (pytest.approx(seen, rel=1e-12) if rule.whole else seen)
+        late.learn_one(i, y, t=i)
+        assert late.counts["joined"] == i + 1
+    assert state(late.estimator) == state(plain)
+
+
+@pytest.mark.parametrize(
+    "loss", [loss for loss in VECTOR_LOSSES if loss.kind == "multiclass"], ids=brief
+)
+@pytest.mark.parametrize("rule", [sl.rules.DualAveraging(), sl.rules.AdaGrad()], ids=brief)
+def test_without_delay_classes_are_learnt_as_ever(rule: Any, loss: Any) -> None:
+    plain = sl.LinearClassifier(rule, loss)
+    late = sl.LateLabels(sl.LinearClassifier(rule, loss))
+    for i, (x, y, w) in enumerate(events(loss)):
+        assert late.predict_one(i, x, w=w) == plain.predict_one(x)
+        plain.learn_one(x, y, w)
+        late.learn_one(i, y)
+    assert state(late.estimator) == state(plain)
+
+
+@pytest.mark.parametrize("rule", [None, *dict.fromkeys(rule for rule, _ in PAIRS)], ids=brief)
+def test_a_file_goes_on(rule: Any, tmp_path: Path) -> None:
+    """With events that are held, and some that may be corrected."""
+    penalty = next((p for r, p in PAIRS if r is rule), None)
+    options: dict[str, Any] = {"hold_events": 40, "hold_for": 30.0, "on_timeout": False}
+    learner = sl.LinearClassifier(
+        rule, penalty=penalty, fit_intercept=penalty is None or not penalty.on_simplex
+    )
+    try:
+        learner.check_corrections()
+    except sl.Refused:
+        pass
+    else:
+        options["corrections"] = True
+    model = sl.LateLabels(learner, **options)
+    data = events(sl.losses.Logistic())
+    happens = [(float(i), i, None) for i in range(len(data))]
+    draw = random.Random(3)
+    happens += [
+        (i + draw.expovariate(0.05), i, data[i][1] > 0.0) for i in range(len(data)) if i % 4
+    ]
+    happens.sort(key=lambda one: one[0])
+
+    def run(model: Any, part: list[Any]) -> None:
+        for time, i, label in part:
+            if label is None:
+                model.predict_one(i, data[i][0], t=time)
+            else:
+                model.learn_one(i, label, t=time)
+
+    run(model, happens[:70])
+    model.save(tmp_path / "model")
+    twins = [
+        copy.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),
+        sl.LateLabels.load(tmp_path / "model"),
+    ]
+    run(model, happens[70:])
+    assert model.counts["timed_out"] > model.counts["corrected"]
+    for twin in twins:
+        run(twin, happens[70:])
+        assert modelfile.pack(twin._state()) == modelfile.pack(model._state())
+        assert state(twin.estimator) == state(model.estimator)
+        assert twin.loss == model.loss
