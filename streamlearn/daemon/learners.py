@@ -35,6 +35,7 @@ class Outcome:
     measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learnt
     learnt: Array  # whether it was learnt
     before: int  # events that the learner had learnt before the batch
+    count: int  # events that it learnt from it
 
     @property
     def steps(self) -> Array:
@@ -76,9 +77,9 @@ class Learner:
         measures = {name: np.empty(len(events)) for name in self.progress}
         scores = self.model.progressive_events(events, measures)
         learnt = ~np.isnan(measures["loss"])
-        outcome = Outcome(scores, measures, learnt, self.learnt)
         everything = bool(learnt.all())
         weights = events.weights if everything else events.weights[learnt]
+        outcome = Outcome(scores, measures, learnt, self.learnt, len(weights))
         for name, progress in self.progress.items():
             progress.add(measures[name] if everything else measures[name][learnt], weights)
         self.learnt += len(weights)

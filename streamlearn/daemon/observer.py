@@ -26,6 +26,7 @@ class Batch:
     events: Events
     outcomes: Mapping[str, Outcome]  # by learner
     start: int  # the position before it
+    unlabelled: int = 0  # events without a label, or of weight 0
     seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
 
 

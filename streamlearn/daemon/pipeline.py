@@ -89,15 +89,15 @@ class Pipeline:
             self.dead_letters.send(records, events.bad)
         published = clock()
         start = self.positions.get(records.partition, records.offsets[0])
-        self._count(records, events)
-        batch = Batch(records, events, outcomes, start)
+        batch = Batch(records, events, outcomes, start, self._count(records, events))
         batch.seconds.update(
             decode=decoded - begun, learn=learnt - decoded, publish=published - learnt
         )
         self.tell("on_batch", batch)
         self._report(records, events)
 
-    def _count(self, records: Records, events: Events) -> None:
+    def _count(self, records: Records, events: Events) -> int:
+        """Count it; how many events have no label."""
         counts = self.counts
         counts.records += len(records.offsets)
         counts.events += len(events)
@@ -106,6 +106,7 @@ class Pipeline:
         counts.unlabelled += len(events) - learnt
         counts.tombstones += events.tombstones
         counts.bad += len(events.bad)
+        return len(events) - learnt
 
     def _report(self, records: Records, events: Events) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 SECONDS = 3.0  # between two measurements
-SHARE = 0.02  # most of the loop's time that they may take, if nothing else is said
+SHARE = 0.005  # most of the loop's time that they may take, if nothing else is said
 # what a report says, by the name of its metric
 SAID = {
     "regret": "regret",

@@ -13,31 +13,27 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.regrets import Regrets
+from streamlearn.daemon.tally import OTHERS, Tally
 from streamlearn.daemon.weights import Look
 from streamlearn.rules import Mixture
 from streamlearn.telemetry import Access, Bad, Board, Health, History, LastMinutes, Routes, Server
-from streamlearn.telemetry.quality import Recent, calibration
+from streamlearn.telemetry.quality import Recent, calibration, roc_area
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from streamlearn.daemon import config
     from streamlearn.daemon.checkpoint import Failed, Written
-    from streamlearn.daemon.learners import Learner, Learners, Outcome
+    from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.observer import Batch, Status
-    from streamlearn.stream import Partition
 
 WINDOW = 10_000  # events, for the area under the ROC curve and calibration
 LOOK_SECONDS = 1.0
 POINT_SECONDS = 0.1  # the least between two points of the curves
-MOST_PLACES = 50  # partitions with series of their own; the others are added up
-OTHERS = ("other", "other")
 PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
 # what a learner is measured by, and what the metrics over its life and of late are called
 MEASURES = {
@@ -45,7 +41,6 @@ MEASURES = {
     "error": ("error_ratio", "window_error_ratio"),
     "absolute": ("absolute_error", "window_absolute_error"),
 }
-QUICK = {"loss": "progressive_loss", "recent": "window_loss"}
 # curves of what is looked at once a second: a point between two looks has none
 SLOW = {
     "nonzero": "nonzero_weights",
@@ -93,9 +88,8 @@ class Watching(Observer):
         self.server = Server(given.host, given.port, routes.answer)
         self.serving: bool | None = None if serves else False  # None: not yet tried
         self.learners: Learners | None = None
+        self.tally = Tally(self.board, clock)
         self.quality: dict[str, Recent] = {}
-        self.places: dict[Partition, tuple[str, str]] = {}
-        self.seen = 0  # events over the model's life
         self._before = (0, clock())  # events and time of the look before
         self._looked = 0.0
         self._next_point = 0.0
@@ -129,8 +123,13 @@ class Watching(Observer):
         board.set("standby", float(status.state == "standby"))
         board.set("epoch", status.epoch)
         board.set("restarts", status.restarts)
+        self._enter()
         if self.serving is None:
             self._serve()
+
+    def _enter(self) -> None:
+        if self.learners is not None:
+            self.tally.enter(self.learners)
 
     def _serve(self) -> None:
         server = self.server
@@ -151,59 +150,41 @@ class Watching(Observer):
     def on_start(self, learners: Learners, status: Status) -> None:
         """From now on there are learners to look at."""
         self.learners = learners
+        self.tally.start(learners)
         for learner in learners:
-            for name in ("events_predicted_total", "events_learnt_total"):
-                self.board.add(name, 0, learner.name)
-            self.board.set("learnt_events", learner.learnt, learner.name)
             loss = repr(learner.model._loss)  # noqa: SLF001 - one of us
             self.board.inform(learner.name, model=self.described[learner.name], loss=loss)
             if "error" in learner.progress:
                 self.quality[learner.name] = Recent(WINDOW)
         self.regrets.start(learners)
         self.on_state(status)
-        self._before = (self.seen, self.clock())
+        self._before = (self.tally.seen, self.clock())
         self.look(status)
 
     def on_poll(self, seconds: float, records: int) -> None:  # noqa: ARG002 - counted by batch
         """The source has answered."""
         self.health.polled = True
         self.health.beat()
-        self.board.observe("poll", seconds)
+        self.tally.poll(seconds)
 
     def on_batch(self, batch: Batch) -> None:
-        """Count it."""
-        board, events, records = self.board, batch.events, batch.records
-        where = records.partition
+        """Note it, and take a point of the curves if one is due."""
         self.health.beat()
-        self.seen += len(events)
-        board.add("events_polled_total", len(records.offsets), *self.place(where))
-        board.add("polled_bytes_total", size(records.values), where.topic)
-        for name, outcome in batch.outcomes.items():
-            n = int(np.count_nonzero(outcome.learnt))
-            board.add("events_predicted_total", len(events), name)
-            board.add("events_learnt_total", n, name)
-            board.set("learnt_events", outcome.before + n, name)
-            if name in self.quality:
-                self._judge(self.quality[name], outcome)
-        if not all(outcome.learnt.all() for outcome in batch.outcomes.values()):
-            learnt = int(np.count_nonzero(events.learnt_weights()))
-            board.add("events_unlabelled_total", len(events) - learnt)
-        if events.tombstones:
-            board.add("events_deleted_total", events.tombstones)
-        if events.bad:
+        self.tally.note(batch)
+        for name, quality in self.quality.items():
+            told = batch.outcomes[name]
+            quality.add(told.scores, told.measures["error"], told.learnt, told.count)
+        if batch.events.bad:
             self._refused(batch)
-        for stage, seconds in batch.seconds.items():
-            board.observe(stage, seconds)
-        board.set("last_batch_timestamp_seconds", self.clock())
-        if self.history.due(self.seen) and self.clock() >= self._next_point:
+        if self.history.due(self.tally.seen) and self.clock() >= self._next_point:
             self._next_point = self.clock() + POINT_SECONDS
-            self._measure()
             fresh, self._fresh = self._fresh, False
-            self.history.add(self.seen, self.clock(), self._curves(slow=fresh))
+            self.history.add(self.tally.seen, self.clock(), self._curves(slow=fresh))
 
     def on_tick(self, status: Status) -> None:
-        """Look around, once a second."""
+        """Count, and look around once a second."""
         self.health.beat()
+        self._enter()
         now = self.clock()
         if not 0.0 <= now - self._looked < LOOK_SECONDS:  # a clock may be set back
             self._looked = now
@@ -224,33 +205,14 @@ class Watching(Observer):
 
     def state(self) -> Any:
         """The curves, and how many events they span."""
-        return {"history": self.history.state(), "seen": self.seen}
+        return {"history": self.history.state(), "seen": self.tally.seen}
 
     def restore(self, state: Any) -> None:
         """Go on from there."""
         self.history.restore(state["history"])
-        self.seen = int(state["seen"])
+        self.tally.seen = int(state["seen"])
 
     # -- a batch ----------------------------------------------------------------------------------
-
-    def place(self, where: Partition) -> tuple[str, str]:
-        """The labels of a partition: its own, or those of all that are too many."""
-        if where not in self.places:
-            own = len(self.places) < MOST_PLACES
-            self.places[where] = (where.topic, str(where.number)) if own else OTHERS
-        return self.places[where]
-
-    @staticmethod
-    def _judge(quality: Recent, outcome: Outcome) -> None:
-        """Remember scores and labels, of learners that tell two classes apart."""
-        scores = outcome.scores
-        if scores.ndim > 1 and scores.shape[1] > 1:
-            return
-        # the label is the one predicted, by the score's sign, unless that was an error
-        flat, wrong = scores.reshape(-1), outcome.measures["error"]
-        if not outcome.learnt.all():
-            flat, wrong = flat[outcome.learnt], wrong[outcome.learnt]
-        quality.add(flat, (flat > 0.0) != (wrong > 0.0))
 
     def _refused(self, batch: Batch) -> None:
         """Count and remember records that could not be read."""
@@ -299,30 +261,28 @@ class Watching(Observer):
     def _flow(self, status: Status) -> None:
         """Lag and positions of the partitions that are held, and how fast events come."""
         held = status.lag.keys() or status.positions.keys()
-        for gone in self.places.keys() - held if held else ():
-            del self.places[gone]
+        if held:
+            self.tally.hold(held)
         lag: dict[tuple[str, ...], float] = {}
         offsets: dict[tuple[str, ...], float] = {}
         for where in held:
-            labels, waiting = self.place(where), status.lag.get(where)
+            labels, waiting = self.tally.place(where), status.lag.get(where)
             if waiting is not None:
                 lag[labels] = lag.get(labels, 0) + waiting
             if where in status.positions and labels != OTHERS:
                 offsets[labels] = status.positions[where]
-        board, living = self.board, set(self.places.values())
+        board = self.board
         board.replace("lag_events", lag)
         board.replace("position_offset", offsets)
         board.unknown = sum(
             waiting is None and where not in status.positions
             for where, waiting in status.lag.items()
         )
-        board.keep("events_polled_total", living)
-        board.keep("polled_bytes_total", {(where.topic,) for where in self.places})
         now = self.clock()
         events, before = self._before
         if now > before:
-            board.about.rate = (self.seen - events) / (now - before)
-        self._before = (self.seen, now)
+            board.about.rate = (self.tally.seen - events) / (now - before)
+        self._before = (self.tally.seen, now)
 
     def _measure(self) -> None:
         """Progressive losses, and others."""
@@ -347,10 +307,11 @@ class Watching(Observer):
     def _rate(self, learner: Learner, quality: Recent) -> None:
         """How well its scores separate, and whether probabilities are right."""
         board, name = self.board, learner.name
-        board.set("window_roc_area_ratio", quality.roc_area(), name)
+        scores, positive = quality.window()
+        board.set("window_roc_area_ratio", roc_area(scores, positive), name)
         loss = learner.model._loss  # noqa: SLF001 - one of us
-        shares = loss.probability(quality.scores) if loss.has_probability else None
-        ratio, distance = (None, None) if shares is None else calibration(shares, quality.positive)
+        shares = loss.probability(scores) if loss.has_probability else None
+        ratio, distance = (None, None) if shares is None else calibration(shares, positive)
         board.set("window_calibration_ratio", ratio, name)
         board.set("window_calibration_error_ratio", distance, name)
 
@@ -358,8 +319,10 @@ class Watching(Observer):
         """A point of every curve, or of those that are quick to look at."""
         board = self.board
         points: dict[str, float | None] = {}
-        for name in board.about.learners:
-            for curve, metric in {**QUICK, **(SLOW if slow else {})}.items():
+        for learner in self.learners or ():
+            name, loss = learner.name, learner.progress["loss"]
+            points[f"loss/{name}"], points[f"recent/{name}"] = loss.mean, loss.recent
+            for curve, metric in SLOW.items() if slow else ():
                 value = board.value(metric, name)
                 if value is not None:
                     points[f"{curve}/{name}"] = value
@@ -385,15 +348,6 @@ def described(learner: config.Learner) -> str:
         return learner.model
     parts = [part for part in (learner.rule, learner.loss, learner.penalty) if part is not None]
     return " · ".join(parts) or "a mixture that needs no tuning"
-
-
-def size(values: Iterable[bytes | None]) -> int:
-    """Bytes of all values."""
-    try:
-        # joined it is quicker than one by one, and hardly ever is there a None
-        return len(b"".join(values))  # type: ignore[arg-type]
-    except TypeError:
-        return sum(len(value) for value in values if value is not None)
 
 
 def loopback(host: str) -> bool:

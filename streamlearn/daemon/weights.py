@@ -28,7 +28,7 @@ LONGEST = 200  # characters of a name
 SECONDS = 1.0
 # names are looked up for those who read them, and now and then for who will ask
 ASKED_SECONDS, UNASKED_SECONDS = 10.0, 30.0
-SHARE = 0.01  # most of the time that may go into looking
+SHARE = 0.003  # most of the time that may go into looking
 
 
 class Look:
@@ -71,20 +71,20 @@ class Look:
     def _tell(self, name: str, weights: Array) -> None:
         board = self.board
         board.set("nonzero_weights", int(np.count_nonzero(weights)), name)
-        board.set("weights_norm", math.sqrt(np.square(weights).sum()), name)
+        board.set("weights_norm", math.sqrt(np.einsum("ij,ij->", weights, weights)), name)
         board.set("weights_timestamp_seconds", self.clock(), name)
 
 
 def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
     """The largest weights that are not 0, by name; of several outputs each with its label."""
-    flat, n = np.abs(weights.reshape(-1)), weights.shape[1]
-    few = min(TOP, len(flat))
-    if not few:
-        return []
-    places = np.argpartition(flat, len(flat) - few)[-few:]
-    places = places[np.argsort(-flat[places], kind="stable")]
+    flat, n = weights.reshape(-1), weights.shape[1]
+    places = np.flatnonzero(flat)
+    sizes = np.abs(flat[places])
+    if len(places) > TOP:
+        few = np.argpartition(sizes, len(sizes) - TOP)[-TOP:]
+        places, sizes = places[few], sizes[few]
     found = []
-    for place in places[flat[places] > 0.0].tolist():
+    for place in places[np.argsort(-sizes, kind="stable")].tolist():
         output, slot = divmod(place, n)
         if slot >= reader.size:
             continue

@@ -21,6 +21,7 @@ cdef struct Tags:  # what an event says of itself beside its features
 
 cdef class Events(Rows):
     cdef readonly Py_ssize_t records
+    cdef public Py_ssize_t byte_count
     cdef readonly Py_ssize_t tombstones
     cdef public Py_ssize_t blank
     cdef readonly list bad

@@ -25,7 +25,7 @@ cdef class Events(Rows):
       `label_of(i)` is the label as Python has it.
     - `weights`; `times` in seconds since 1970, NaN for none; `ids` as bytes, None for none.
     - `index`: which of the records given to the decoder since `clear` the row came from;
-      `records` counts those.
+      `records` counts those, and `byte_count` their bytes.
     - `bad`: (index, field, reason) of each record that was refused; `tombstones`: how many were
       null; `blank`: how many were lines that hold no event, such as a header or a comment.
 
@@ -53,6 +53,7 @@ cdef class Events(Rows):
     def clear(self):
         """Forget the rows and what was bad; the buffers stay."""
         self.n = self.records = self.tombstones = self.blank = self.longest = self.columns = 0
+        self.byte_count = 0
         self.start[0] = 0
         self.bad = []
 

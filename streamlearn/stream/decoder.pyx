@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timezone
 
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport NAN, isfinite
 from libc.string cimport memcmp
 
@@ -50,6 +50,7 @@ cdef class Decoder:
 
     def decode(self, values, Events events):
         """Append the events of these records; null is a tombstone."""
+        cdef bytes value
         if events.classes is not self.classes:
             if len(events):
                 raise ValueError("these events are another decoder's: clear them first")
@@ -58,6 +59,7 @@ cdef class Decoder:
             if value is None:
                 events.tombstones += 1
             else:
+                events.byte_count += PyBytes_GET_SIZE(value)
                 try:
                     self.begin()
                     self.record(value, events)

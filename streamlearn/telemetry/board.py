@@ -119,12 +119,13 @@ class Board:
             known |= changes
             values[tuple(known.get(name, "") for name in names)] = 1
 
-    def observe(self, stage: str, seconds: float) -> None:
-        """A batch took so long in this stage."""
+    def observe(self, stage: str, *batches: float) -> None:
+        """Batches took so long in this stage."""
         counts = self._stages[stage,]
         with self._lock:
-            counts[bisect_left(BUCKETS, seconds)] += 1
-            counts[-1] += seconds
+            for seconds in batches:
+                counts[bisect_left(BUCKETS, seconds)] += 1
+                counts[-1] += seconds
 
     def values(self, name: str) -> dict[Labels, float]:
         """The numbers of a metric by its labels: a copy."""

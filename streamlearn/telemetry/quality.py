@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,53 +14,63 @@ if TYPE_CHECKING:
     Marks = NDArray[np.bool_]
 
 BINS = 10
+MOST_BATCHES = 1000  # that wait to be looked at
 
 
 class Recent:
     """The last scores and labels of a learner of two classes.
 
+    A batch is only kept when it comes; labels are made of it when somebody looks, once a second.
+
     >>> recent = Recent(100)
-    >>> recent.add(np.array([-1.0, 0.5, 0.2, 2.0]), np.array([False, False, True, True]))
-    >>> recent.roc_area()
-    0.75
+    >>> scores, error = np.array([-1.0, 0.5, 0.2, 2.0]), np.array([0.0, 1.0, 0.0, 0.0])
+    >>> recent.add(scores, error, np.array([True, True, True, True]), 4)
+    >>> recent.window()[1], roc_area(*recent.window())
+    (array([False, False,  True,  True]), 0.75)
     """
 
-    def __init__(self, window: int) -> None:
-        self._scores = np.zeros(window)
-        self._positive = np.zeros(window, bool)
-        self._count = 0
+    def __init__(self, events: int) -> None:
+        self.events = events
+        self._scores, self._positive = np.zeros(0), np.zeros(0, bool)
+        self._fresh: deque[tuple[int, Array, Array, Marks]] = deque()
+        self._waiting = 0  # events with a label in those
 
-    def __len__(self) -> int:
-        return min(self._count, len(self._scores))
+    def add(self, scores: Array, error: Array, learnt: Marks, count: int) -> None:
+        """The next batch: its scores, which of them were errors, which `count` have a label."""
+        if scores.ndim > 1 and scores.shape[1] > 1:
+            return  # of several outputs
+        self._fresh.append((count, scores.reshape(-1), error, learnt))
+        self._waiting += count
+        while self._waiting - self._fresh[0][0] >= self.events:
+            self._waiting -= self._fresh.popleft()[0]  # too old to be looked at
+        if len(self._fresh) > MOST_BATCHES:
+            self.window()
 
-    def add(self, scores: Array, positive: Marks) -> None:
-        """The next events, in their order."""
-        window = len(self._scores)
-        scores, positive = scores[-window:], positive[-window:]
-        at = self._count % window
-        self._count += len(scores)
-        head = min(len(scores), window - at)
-        for kept, new in ((self._scores, scores), (self._positive, positive)):
-            kept[at : at + head] = new[:head]
-            kept[: len(new) - head] = new[head:]
+    def window(self) -> tuple[Array, Marks]:
+        """The last scores, and whether the label of each was the positive one."""
+        if self._fresh:
+            batches, self._fresh, self._waiting = self._fresh, deque(), 0
+            _, *columns = zip(*batches, strict=True)
+            scores, error, learnt = map(np.concatenate, columns)
+            scores, error = scores[learnt][-self.events :], error[learnt][-self.events :]
+            # the label is the one predicted, by the score's sign, unless that was an error
+            self._keep(scores, (scores > 0.0) != (error > 0.0))
+        return self._scores, self._positive
 
-    @property
-    def scores(self) -> Array:
-        """Those kept, in no order."""
-        return self._scores[: len(self)]
+    def _keep(self, scores: Array, positive: Marks) -> None:
+        before = self.events - len(scores)  # so many of the past stay
+        past = slice(max(len(self._scores) - before, 0), None)
+        self._scores = np.concatenate([self._scores[past], scores])
+        self._positive = np.concatenate([self._positive[past], positive])
 
-    @property
-    def positive(self) -> Marks:
-        """Whether the label of each was the positive one."""
-        return self._positive[: len(self)]
 
-    def roc_area(self) -> float | None:
-        """How likely a positive event has the higher score; None without one of each."""
-        above, below = self.scores[self.positive], np.sort(self.scores[~self.positive])
-        if not len(above) or not len(below):
-            return None
-        ranks = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
-        return float(ranks.sum() / (2.0 * len(above) * len(below)))
+def roc_area(scores: Array, positive: Marks) -> float | None:
+    """How likely a positive event has the higher score; None without one of each."""
+    above, below = scores[positive], np.sort(scores[~positive])
+    if not len(above) or not len(below):
+        return None
+    ranks = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
+    return float(ranks.sum() / (2.0 * len(above) * len(below)))
 
 
 def calibration(probabilities: Array, positive: Marks) -> tuple[float | None, float | None]:

@@ -69,12 +69,15 @@ def watched(
 
 @contextlib.contextmanager
 def running(
-    directory: Path | None = None, source: Any = None, given: config.Config | None = None
+    directory: Path | None = None,
+    source: Any = None,
+    given: config.Config | None = None,
+    **policy: Any,
 ) -> Iterator[tuple[Loop, Watching, str]]:
     """The same, learning on a thread; and its address."""
     source = Endless(3, 1_000_000) if source is None else source
     # without a checkpoint there is nothing to save at the end
-    loop, watching = watched(directory, source, given, until=None)
+    loop, watching = watched(directory, source, given, until=None, **policy)
     up = threading.Event()
     start = watching.on_start
 

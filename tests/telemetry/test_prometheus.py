@@ -1,34 +1,41 @@
-"""The rules for Prometheus, by Prometheus' own tool and against what a daemon exports."""
+"""The rules for Prometheus, by its own tool and live: a real one asks daemons that fall ill.
+
+Live, all times of the rules (`for`, windows, offsets, ages) are divided by SPEED, and what is read
+every 5 s is read every 0.1 s; numbers of events are as they stand. With the times as they stand
+`promtool test rules` tries them.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import socket
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from streamlearn.daemon import checkpoint
 from streamlearn.telemetry.catalogue import METRICS, PREFIX
-from tests.telemetry.running import running, told, until
+from tests.telemetry.ill import FAULTS, Ill, Output, silent, unproved
+from tests.telemetry.prometheus import data, firing, installed, query, running_prometheus
+from tests.telemetry.running import running, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streamlearn.telemetry import Server
 
 CONFIG = Path(__file__).parents[2] / "config"
-PROMTOOL = shutil.which("promtool")
+SPEED = 200  # how many times as fast the live rules are
 FILES = sorted([*CONFIG.glob("prometheus/*.yml"), *CONFIG.glob("grafana/**/*.json")])
 
 
 def promtool(*arguments: str) -> None:
-    if PROMTOOL is None:
-        if "CI" in os.environ:
-            pytest.fail("promtool is not installed: Debian's package prometheus has it")
-        pytest.skip("promtool is not installed: Debian's package prometheus has it")
+    program = installed("promtool")
     done = subprocess.run(
-        [PROMTOOL, *arguments], cwd=CONFIG / "prometheus", capture_output=True, check=False
+        [program, *arguments], cwd=CONFIG / "prometheus", capture_output=True, check=False
     )
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
@@ -75,55 +82,96 @@ def expressions() -> list[tuple[str, str]]:
     return found
 
 
-def test_a_real_prometheus_finds_data_for_every_panel(tmp_path: Path) -> None:
-    program = shutil.which("prometheus")
-    if program is None:
-        if "CI" in os.environ:
-            pytest.fail("prometheus is not installed: Debian's package has it")
-        pytest.skip("prometheus is not installed: Debian's package has it")
-    with running(tmp_path / "models") as (_, watching, address):
-        text = (CONFIG / "prometheus" / "prometheus.yml").read_text()
-        text = text.replace("127.0.0.1:9464", address.removeprefix("http://")).replace("5s", "1s")
+def faster(rules: str) -> str:
+    """The rules with all times divided by SPEED."""
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+    def shorter(found: re.Match[str]) -> str:
+        return f"{found[1]}{1000.0 * int(found[2]) * units[found[3]] / SPEED:.0f}ms"
+
+    scaled = re.sub(r"(\[|offset |for: )(\d+)([smh])\b", shorter, rules)
+    age = r"(time\(\) - streamlearn_checkpoint_timestamp_seconds > )(\d+)"
+    return re.sub(age, lambda found: f"{found[1]}{int(found[2]) / SPEED}", scaled)
+
+
+class Live(NamedTuple):
+    """Daemons that run, and a Prometheus that asks them."""
+
+    address: str
+    ill: Ill  # many events
+    stalled: Ill  # few of them
+    server: Server  # of the third, which has few too
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    directory = tmp_path_factory.mktemp("live")
+    installed("prometheus")
+    ill, stalled, quiet = Ill(4000.0), Ill(100.0), Ill(100.0)
+    targets, servers = [], []
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "BACKOFF_SECONDS", (0.1, 0.1))
+        patch.setattr("streamlearn.daemon.watching.LOOK_SECONDS", 0.3)
+        patch.setattr("streamlearn.daemon.loop.TICK_SECONDS", 0.05)
+        policy: dict[str, Any] = {"every_events": 10**9, "every_seconds": 0.3}
+        for i, stream in enumerate((ill, stalled, quiet)):
+            outputs = {"predictions": Output(stream)}
+            daemon = running(directory / f"models-{i}", stream, sinks=outputs, **policy)
+            _, watching, address = stack.enter_context(daemon)
+            targets.append(address.removeprefix("http://"))
+            servers.append(watching.server)
         for name in ("recording.yml", "alerts.yml"):
-            shutil.copy(CONFIG / "prometheus" / name, tmp_path)
-        (tmp_path / "prometheus.yml").write_text(text)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        with subprocess.Popen(
-            [
-                program,
-                f"--config.file={tmp_path}/prometheus.yml",
-                f"--storage.tsdb.path={tmp_path}/data",
-                f"--web.listen-address=127.0.0.1:{port}",
-                "--log.level=error",
-            ]
-        ) as process:
-            try:
-                missing = expressions()
-
-                def answered() -> bool:
-                    missing[:] = [one for one in missing if not data(port, one[1])]
-                    return not missing
-
-                try:
-                    until(answered, 30.0)
-                except AssertionError:
-                    pytest.fail(f"no data: {missing}")
-                rules = query(port, "rules")["groups"]
-                unsound = [r for group in rules for r in group["rules"] if r["health"] == "err"]
-                assert not unsound
-                assert not query(port, "alerts")["alerts"]
-            finally:
-                process.terminate()
-    assert watching.serving
+            rules = (CONFIG / "prometheus" / name).read_text("utf-8")
+            (directory / name).write_text(faster(rules), encoding="utf-8")
+        text = (CONFIG / "prometheus" / "prometheus.yml").read_text("utf-8")
+        (directory / "prometheus.yml").write_text(text.replace("5s", "100ms"), encoding="utf-8")
+        listed = json.dumps([{"targets": targets}])  # JSON is YAML
+        (directory / "targets.yml").write_text(listed, encoding="utf-8")
+        prometheus = stack.enter_context(running_prometheus(directory))
+        yield Live(prometheus, ill, stalled, servers[2])
 
 
-def query(port: int, what: str) -> Any:
+def test_in_health_every_panel_has_data_and_no_alert_fires(live: Live) -> None:
+    missing = expressions()
+
+    def answered() -> bool:
+        missing[:] = [one for one in missing if not data(live.address, one[1])]
+        return not missing
+
     try:
-        return told(f"http://127.0.0.1:{port}/api/v1/{what}")["data"]
-    except (OSError, ValueError, KeyError):  # it is starting
-        return {"result": [], "groups": [], "alerts": []}
+        until(answered, 30.0)
+    except AssertionError:
+        pytest.fail(f"no data: {missing}")
+    groups = query(live.address, "rules")["groups"]
+    rules = {rule["name"]: rule for group in groups for rule in group["rules"]}
+    assert not [rule for rule in rules.values() if rule["health"] == "err"]
+    assert {name for name, rule in rules.items() if rule["type"] == "alerting"} == set(FAULTS)
+
+    def empty() -> set[str]:
+        return {name for name, rule in rules.items() if not data(live.address, rule["query"])}
+
+    until(lambda: empty() == set(FAULTS))  # each named with the fault that fills it
+    assert not firing(live.address)
 
 
-def data(port: int, expression: str) -> bool:
-    return bool(query(port, f"query?query={quote(expression)}")["result"])
+def test_every_fault_fires_its_alert_which_resolves_after_it(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(lambda: data(live.address, "streamlearn_regret_bound"))
+    own = {"stalled", "silent", "unproved"}
+    with silent(live.server), unproved(monkeypatch):
+        live.stalled.cause("stalled")
+        live.ill.cause(*(set(FAULTS.values()) - own))
+        fired: set[str] = set()
+
+        def all_fired() -> bool:
+            fired.update(firing(live.address))
+            return fired == set(FAULTS)
+
+        try:
+            until(all_fired, 30.0)
+        except AssertionError:
+            pytest.fail(f"did not fire: {set(FAULTS) - fired}")
+        live.stalled.cause()
+        live.ill.cause()
+    until(lambda: not firing(live.address), 40.0)

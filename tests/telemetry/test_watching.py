@@ -12,13 +12,13 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from streamlearn.daemon.observer import Status
-from streamlearn.daemon.watching import MOST_PLACES
+from streamlearn.daemon.tally import MOST_PLACES
 from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
-from streamlearn.telemetry.quality import Recent
+from streamlearn.telemetry.quality import Recent, roc_area
 from tests.daemon.streams import TOPIC, MadeUp
 from tests.telemetry.running import HOSTILE, ask, running, settings, told, until, watched
 
@@ -53,12 +53,18 @@ def test_the_area_under_the_curve_is_that_of_others() -> None:
     draw = np.random.default_rng(0)
     recent = Recent(500)
     scores, labels = np.zeros(0), np.zeros(0, bool)
-    for n in (3, 700, 0, 130, 499):
+    for i, n in enumerate((3, 700, 0, 130, 499, *[5] * 60, *[900] * 5)):
         more = draw.normal(size=n).round(1)  # with ties
         positive = more + draw.normal(size=n) > 0.5
-        recent.add(more, positive)
-        scores, labels = np.append(scores, more)[-500:], np.append(labels, positive)[-500:]
-        assert recent.roc_area() == pytest.approx(roc_auc_score(labels, scores))
+        learnt = draw.random(n) < 0.9
+        error = np.where(learnt, positive != (more > 0.0), np.nan)
+        recent.add(more.reshape(-1, 1), error, learnt, int(learnt.sum()))
+        scores = np.append(scores, more[learnt])[-500:]
+        labels = np.append(labels, positive[learnt])[-500:]
+        if i < 5 or i % 7 == 0:
+            found, said = recent.window()
+            assert np.array_equal(found, scores)
+            assert roc_area(found, said) == pytest.approx(roc_auc_score(labels, scores))
 
 
 def test_what_does_not_exist_is_absent() -> None:
@@ -79,7 +85,7 @@ def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> 
     assert loop.run() == 0
     past = before.history.columns
     assert after.history.columns["events"][: len(past["events"])] == past["events"]
-    assert after.seen == 1200
+    assert after.tally.seen == 1200
     assert after.board.value("learnt_events", "default") == loop.pipeline.counts.learnt
     now = after.board.value("events_learnt_total", "default")
     assert now is not None
@@ -114,7 +120,7 @@ def test_series_of_what_is_gone_are_dropped_and_too_many_added_up() -> None:
     many = [Partition("t", n) for n in range(MOST_PLACES + 10)]
     status = Status(positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2))
     for where in many:
-        watching.board.add("events_polled_total", 1, *watching.place(where))
+        watching.board.add("events_polled_total", 1, *watching.tally.place(where))
     watching.look(status)
     lag = watching.board.values("lag_events")
     assert len(lag) == MOST_PLACES + 1
