@@ -92,7 +92,17 @@ def confining(penalty: Penalty) -> bool:
 
 _BUNDLE = "L2, L1 or ElasticNet of a strength > 0, or a Ball"
 
+# Of several that can solve a problem, `auto` takes the first.
 _TABLE = (
+    Method(
+        "sdca",
+        "sdca",
+        "sdca",
+        scalar,
+        curved,
+        losses="losses of one output",
+        penalties="L2 and ElasticNet with l2 > 0",
+    ),
     Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
     Method(
         "owlqn",
@@ -102,15 +112,6 @@ _TABLE = (
         weighing,
         losses="smooth losses",
         penalties="L1, L2 or ElasticNet of a strength > 0",
-    ),
-    Method(
-        "sdca",
-        "sdca",
-        "sdca",
-        scalar,
-        curved,
-        losses="losses of one output",
-        penalties="L2 and ElasticNet with l2 > 0",
     ),
     Method(
         "bundle-ls",

@@ -39,7 +39,8 @@ class Solution:
 
     The optimum is between `lower_bound` and `objective`; `gap` is their distance. `w` has a weight
     for each feature, a row of them for each output with a loss of several; `labels` are the
-    classes in the order of the outputs, of two the positive one last.
+    classes in the order of the outputs, of two the positive one last. `interrupted`: Ctrl-C or the
+    callback ended it before the gap was reached.
     """
 
     w: Array
@@ -50,6 +51,7 @@ class Solution:
     iterations: int
     history: list[Step] = field(repr=False)
     method: str
+    interrupted: bool = False
     labels: list[Any] = field(default_factory=list)
 
 
@@ -71,6 +73,7 @@ class Progress:
         self.objective = math.inf
         self.lower_bound = problem.lowest  # Psi is >= 0
         self.history: list[Step] = []
+        self.interrupted = False
         self._began = time.perf_counter()
 
     def record(
@@ -85,6 +88,7 @@ class Progress:
         step = Step(iteration, self.objective, self.lower_bound, seconds)
         self.history.append(step)
         wish = self.callback(step) if self.callback is not None else None
+        self.interrupted = wish is True and step.gap > self.gap
         return step.gap <= self.gap or wish is True
 
     def bound(self, lower_bound: float) -> None:
@@ -107,6 +111,7 @@ class Progress:
             iterations=self.history[-1].iteration if self.history else 0,
             history=self.history,
             method=self.method,
+            interrupted=self.interrupted,
             labels=list(getattr(self.problem, "labels", [])),
         )
 
@@ -119,4 +124,6 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        return kind is not None and issubclass(kind, KeyboardInterrupt)
+        stopped = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.interrupted = self.interrupted or stopped
+        return stopped

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.hindsight.methods import METHODS, AnyLoss, weighing
+from streamlearn.hindsight.auto import alternatives, auto
+from streamlearn.hindsight.methods import METHODS, AnyLoss
 from streamlearn.hindsight.multivariate.loss import MultivariateLoss
 from streamlearn.hindsight.multivariate.problem import MultivariateProblem
 from streamlearn.hindsight.problem import Problem
@@ -79,11 +80,20 @@ def solve(
     gap = number("solve", "gap", gap, low=0.0)
     if max_iter is not None and (isinstance(max_iter, bool) or max_iter < 1):
         raise ValueError(f"max_iter must be a whole number >= 1 or None, got {max_iter!r}")
-    chosen = choose(problem) if method == "auto" else named(method)
+    asked: dict[str, Any] = {
+        "gap": gap,
+        "max_iter": max_iter,
+        "start": start,
+        "callback": callback,
+        **options,
+    }
+    if method == "auto":
+        return auto(problem, **asked)
+    chosen = named(method)
     refusal = chosen.refusal(problem.loss, penalty, fit_intercept=problem.fit_intercept)
     if refusal is not None:
         raise ValueError(f"{refusal}; {alternatives(problem)}")
-    return chosen(problem, gap=gap, max_iter=max_iter, start=start, callback=callback, **options)
+    return chosen(problem, **asked)
 
 
 def posed(
@@ -121,33 +131,3 @@ def named(name: str) -> Method:
     if name not in METHODS:
         raise ValueError(f"method is one of auto, {', '.join(METHODS)}; not {name!r}")
     return METHODS[name]
-
-
-def able(problem: Problem | MultivariateProblem) -> list[Method]:
-    """The methods that solve this problem."""
-    given = (problem.loss, problem.penalty)
-    return [
-        method
-        for method in METHODS.values()
-        if method.refusal(*given, fit_intercept=problem.fit_intercept) is None
-    ]
-
-
-def alternatives(problem: Problem | MultivariateProblem) -> str:
-    """What to do instead of what was refused."""
-    names = [method.name for method in able(problem)]
-    if names:
-        return f"use method={' or '.join(map(repr, names))}, or 'auto'"
-    if not weighing(problem.penalty):
-        return "use L2, L1 or ElasticNet with a strength > 0"
-    return "no method takes this loss with this penalty"
-
-
-def choose(problem: Problem | MultivariateProblem) -> Method:
-    """The method for this loss, penalty and size."""
-    methods = able(problem)
-    if not methods:
-        raise ValueError(
-            f"no method solves {problem.loss!r} with {problem.penalty!r}: {alternatives(problem)}"
-        )
-    return methods[0]

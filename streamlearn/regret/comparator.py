@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse
 
 from streamlearn.hindsight import Problem
+from streamlearn.hindsight.auto import able, auto
 from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
-from streamlearn.hindsight.solve import able, choose
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import L2, Penalty
 from streamlearn.regret._reservoir import gathered
@@ -166,8 +166,7 @@ def solved(
     start = None
     if before is not None and before.solution.w.shape[-1] <= problem.features:
         start = before.solution
-    method = choose(problem)
-    found = method(problem, gap=gap, max_iter=None, start=start, callback=pause)
+    found = auto(problem, gap=gap, start=start, callback=pause)
     radius = math.inf
     lower_bound = found.lower_bound
     if task.unpenalised:

@@ -173,8 +173,9 @@ def test_a_start_may_know_fewer_features() -> None:
     flat = problem.start(narrow)
     np.testing.assert_array_equal(flat, [*narrow.w, 0, 0, narrow.intercept])
     np.testing.assert_array_equal(problem.start(flat), flat)
-    warm = solve(X, Y, L.Logistic(), P.L2(0.1), fit_intercept=True, gap=1e-9)
-    again = solve(X, Y, L.Logistic(), P.L2(0.1), fit_intercept=True, gap=1e-9, start=warm)
+    posed = (X, Y, L.Logistic(), P.L2(0.1))
+    warm = solve(*posed, fit_intercept=True, gap=1e-9)
+    again = solve(*posed, fit_intercept=True, gap=1e-9, start=warm, method="lbfgs")
     assert again.iterations <= 1
     several = Problem(X, np.arange(40) % 3, L.Softmax(), P.L2(0.1), fit_intercept=True)
     w = np.arange(15.0).reshape(3, 5)

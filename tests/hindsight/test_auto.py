@@ -1,0 +1,73 @@
+"""The method that suits a problem, and what happens where the first one stalls."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.hindsight import Step, solve
+from streamlearn.hindsight.auto import TRIAL
+
+L, P = sl.losses, sl.penalties
+RNG = np.random.default_rng(7)
+ALIKE = RNG.normal(size=(60, 5))
+# an age beside an income: single dual steps hardly move
+UNLIKE = ALIKE * [1.0, 1e-2, 1e2, 1e4, 1.0]
+SIGNS = np.where(ALIKE[:, 0] + ALIKE[:, 3] + 0.3 * RNG.normal(size=60) > 0, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("X", "loss", "penalty", "method"),
+    [
+        (ALIKE, L.Logistic(), P.L2(0.1), "sdca"),
+        (ALIKE, L.Hinge(), P.L2(0.1), "sdca"),
+        (ALIKE, L.Logistic(), P.L1(0.1), "owlqn"),
+        (ALIKE, L.Hinge(), P.L1(0.1), "bundle-ls"),
+        (ALIKE, L.Softmax(), P.L2(0.1), "lbfgs"),
+        (UNLIKE, L.Logistic(), P.L2(1e-6), "sdca, lbfgs"),
+        (UNLIKE, L.Logistic(), P.ElasticNet(1e-3, 1e-6), "sdca, owlqn"),
+    ],
+)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_what_suits(X: Any, loss: Any, penalty: Any, method: str, fit_intercept: bool) -> None:
+    steps: list[Step] = []
+    found = solve(
+        X, SIGNS, loss, penalty, gap=1e-6, fit_intercept=fit_intercept, callback=steps.append
+    )
+    assert found.method == method
+    assert found.gap <= 1e-6
+    assert not found.interrupted
+    assert steps == found.history
+    assert found.iterations == steps[-1].iteration
+    for one, next_one in itertools.pairwise(steps):
+        assert one.iteration <= next_one.iteration
+        assert one.objective >= next_one.objective
+        assert one.lower_bound <= next_one.lower_bound
+        assert one.seconds <= next_one.seconds
+
+
+def test_a_limit_within_the_trial_is_kept() -> None:
+    found = solve(UNLIKE, SIGNS, L.Logistic(), P.L2(1e-6), gap=1e-9, max_iter=TRIAL // 2)
+    assert found.method == "sdca"
+    assert found.iterations <= TRIAL // 2
+    more = solve(UNLIKE, SIGNS, L.Logistic(), P.L2(1e-6), gap=1e-14, max_iter=TRIAL + 2)
+    assert more.iterations <= TRIAL + 2
+
+
+@pytest.mark.parametrize("after", [1, 5, TRIAL + 4])
+def test_ended_from_outside_it_tries_no_more(after: int) -> None:
+    def wish(step: Step) -> bool:
+        return step.iteration >= after
+
+    def interrupt(step: Step) -> None:
+        if step.iteration >= after:
+            raise KeyboardInterrupt
+
+    for callback in (wish, interrupt):
+        found = solve(UNLIKE, SIGNS, L.Logistic(), P.L2(1e-6), gap=1e-14, callback=callback)
+        assert found.interrupted
+        assert after <= found.iterations <= after + TRIAL
+        assert found.method == ("sdca" if after <= TRIAL else "sdca, lbfgs")
+        assert np.isfinite(found.w).all()
