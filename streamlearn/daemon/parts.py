@@ -21,7 +21,7 @@ from streamlearn.stream import Clicks, Files, StandardInput, Synthetic, decoder_
 from streamlearn.stream.sink import FileSink
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.observer import Observer
@@ -67,7 +67,7 @@ def loop(
     )
     kept = settings.checkpoint
     return Loop(
-        source(settings.source, reset_offsets=reset_offsets),
+        source(settings.source, reset_offsets=reset_offsets, report=log.warning),
         pipeline,
         None if kept is None else ownership(kept, log),
         policy(settings, reset, skip_to or {}),
@@ -106,12 +106,22 @@ def policy(
 
 
 def reading(settings: config.Config) -> dict[str, str]:
-    """How bytes become rows, as text: with another reading the models mean something else."""
-    tables = {"features": settings.features, "format": settings.format}
+    """How bytes become rows, as text: with another reading the models mean something else.
+
+    Which fields are the id and the time matters only in that they are no features.
+    """
+    format_ = plan.plain(settings.format)
+    aside = {format_.pop(name) for name in ("id", "time")} - {None}
+    del format_["time_unit"]
+    include = format_["include"]
+    if include is not None:  # then most fields are no features anyway
+        aside = {name for name in aside if any(name.startswith(f"{one}.") for one in include)}
+    format_["exclude"] = sorted({*format_["exclude"], *aside})
+    tables = {"features": plan.plain(settings.features), "format": format_}
     return {
         f"{name}.{key}": str(value)
         for name, table in tables.items()
-        for key, value in plan.plain(table).items()
+        for key, value in table.items()
     }
 
 
@@ -128,8 +138,13 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
     )
 
 
-def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
-    """Where records come from."""
+def source(
+    settings: config.Source,
+    *,
+    reset_offsets: bool = False,
+    report: Callable[[str], None] | None = None,
+) -> Source:
+    """Where records come from; what happens to followed files is reported."""
     if isinstance(settings, config.KafkaSource):
         return KafkaSource(
             connection(settings),
@@ -149,7 +164,7 @@ def source(settings: config.Source, *, reset_offsets: bool = False) -> Source:
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
     if isinstance(settings, config.FileSource):
-        return Files(settings.paths, follow=settings.follow, batch=settings.batch)
+        return Files(settings.paths, follow=settings.follow, batch=settings.batch, report=report)
     return StandardInput(batch=settings.batch)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from streamlearn.errors import SourceError
+from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
 from streamlearn.stream.packed import is_packed, opened
 from streamlearn.stream.source import Partition, Records
@@ -41,17 +42,30 @@ def glob_of(pattern: str) -> list[str]:
     found = glob.glob(pattern, recursive=True)  # noqa: PTH207 - Path's take no absolute pattern
     names = sorted(name for name in found if Path(name).is_file())
     if not names:
-        raise SourceError(f"no file matches {pattern}")
+        raise SourceNotFound(f"no file matches {pattern}")
     return names
 
 
+def unreadable(path: str, error: Exception) -> SourceError:
+    """What to raise for a file that the system does not let us read."""
+    reason = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
+    if isinstance(error, PermissionError):
+        return SourceDenied(reason)
+    return (SourceNotFound if isinstance(error, FileNotFoundError) else SourceError)(reason)
+
+
 class Fingerprint:
-    """What tells a file from another of its name: its first bytes, and where it lies."""
+    """What tells a file from another of its name: its first bytes, and where it lies.
+
+    Of what is not a regular file, such as a named pipe, nothing is read: it would be lost.
+    """
 
     def __init__(self, path: str, length: int = HEAD) -> None:
-        with Path(path).open("rb") as file:
-            head = file.read(length)
-            status = os.fstat(file.fileno())
+        status, head = Path(path).stat(), b""
+        if stat.S_ISREG(status.st_mode):
+            with Path(path).open("rb") as file:
+                head = file.read(length)
+                status = os.fstat(file.fileno())
         self.text = f"{status.st_ino}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
 
     @staticmethod
@@ -128,7 +142,7 @@ class Files:
                 self._fingerprints[key(where)] = Fingerprint(path).text
                 size = Path(path).stat().st_size
             except OSError as error:
-                raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+                raise unreadable(path, error) from error
             kept = (identity or {}).get(key(where))
             at = self._positions.get(where, 0)
             if kept is not None and Fingerprint.refuted(path, kept):
@@ -155,7 +169,7 @@ class Files:
             self._file = opened(path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
-            raise SourceError(f"{path} cannot be read: {error}") from error
+            raise unreadable(path, error) from error
         self._lines = Lines(path, at)
         return self._lines
 
@@ -281,7 +295,8 @@ def key(where: Partition) -> str:
 def skip(file: BinaryIO, path: str, position: int) -> None:
     """Go to a position; what is packed is unpacked up to there."""
     if not is_packed(path):
-        file.seek(position)
+        if position > 0:  # a pipe can be read, but not gone back in
+            file.seek(position)
         return
     left = position
     while left > 0:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn.daemon import config
+from streamlearn.daemon import config, parts
 from streamlearn.daemon.config import ConfigError, plan, reading
 from streamlearn.stream import Fields
 
@@ -442,3 +442,16 @@ def test_every_key_has_a_description() -> None:
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     ]
     assert [name for kind in tables for name in undescribed(kind)] == []
+
+
+def test_id_and_time_are_of_the_reading_in_that_they_are_no_features() -> None:
+    def read(format_: str) -> dict[str, str]:
+        return parts.reading(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
+
+    aside = read('exclude = ["at", "name"]')
+    assert read('id = "name"\ntime = "at"\ntime_unit = "ms"') == aside
+    assert read('id = "at"\nexclude = ["name"]') == aside
+    assert read('id = "name"') != aside
+    chosen = read('include = ["user", "ad"]')
+    assert read('include = ["user", "ad"]\nid = "name"\ntime = "at"') == chosen
+    assert read('include = ["user", "ad"]\nid = "ad.name"') != chosen

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamlearn.errors import SourceError
+from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream import Files, Partition, StandardInput
 from streamlearn.stream import file as file_module
+from streamlearn.stream.file import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,3 +194,23 @@ def test_zstandard(tmp_path: Path) -> None:
     path.write_bytes(module.compress(b"one\ntwo\n"))
     assert [value for _, _, value in drained(opened(Files([path])))] == [b"one", b"two"]
     assert drained(opened(Files([path]), {Partition(str(path)): 4}))[0][1:] == (4, b"two")
+
+
+def test_a_named_pipe_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    lines = [b"%d" % i for i in range(3000)]
+    writer = threading.Thread(target=path.write_bytes, args=(b"\n".join(lines),))
+    writer.start()
+    source = opened(Files([path]))
+    assert [value for _, _, value in drained(source)] == lines
+    writer.join()
+
+
+def test_why_a_file_is_not_read_has_its_own_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceNotFound):
+        opened(Files([tmp_path / "none"]))
+    with pytest.raises(SourceNotFound):
+        opened(Files([tmp_path / "*.txt"]))
+    assert type(unreadable("x", PermissionError(13, "Permission denied"))) is SourceDenied
+    assert type(unreadable("x", IsADirectoryError(21, "Is a directory"))) is SourceError

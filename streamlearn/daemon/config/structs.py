@@ -208,7 +208,7 @@ class Best(Table, frozen=True):
     window: Annotated[int, about("over how many labelled events", ge=1)] = 10_000
     hysteresis: Annotated[
         float, about("how much better another must be to be chosen, as a share", ge=0, lt=1)
-    ] = 0.01
+    ] = 0.05
 
 
 class Predictions(Table, frozen=True):
