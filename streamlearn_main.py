@@ -7,13 +7,13 @@ so this stands outside of it.
 import signal
 
 
-def main() -> int:
+def main() -> None:
     """Import the command line and run it."""
     waits = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if waits:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from streamlearn.cli import main as command  # noqa: PLC0415 - the second that it takes
+    from streamlearn.cli import process  # noqa: PLC0415 - the second that it takes
 
     if waits:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    return command()
+    process()

@@ -1,8 +1,6 @@
 """`python -m streamlearn` is the command `streamlearn`."""
 
-import sys
-
-from streamlearn.cli import main
+from streamlearn.cli import process
 
 if __name__ == "__main__":
-    sys.exit(main())
+    process()

@@ -7,6 +7,6 @@ completion   the shell completes commands, options and choices
 check ..     the commands
 """
 
-from streamlearn.cli.main import main
+from streamlearn.cli.main import main, process
 
-__all__ = ["main"]
+__all__ = ["main", "process"]

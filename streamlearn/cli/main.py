@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import streamlearn
 from streamlearn.cli import (
@@ -24,6 +24,8 @@ from streamlearn.cli import (
 )
 from streamlearn.cli.parsing import Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.watchdog import end_soon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "replay": replay,
     "completion": completion,
 }
+EXIT_SECONDS = 3.0  # for the interpreter to end, once the command has
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 EPILOG = """\
 exit codes: 0 done, 1 an error that nobody foresaw, 2 wrong usage or configuration,
@@ -87,6 +90,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line
         return failed(error, options)
     return code
+
+
+def process() -> NoReturn:
+    """`main` as a process of its own, which ends when the command has ended."""
+    code = main()
+    end_soon(EXIT_SECONDS, code, Log())
+    sys.exit(code)
 
 
 def failed(error: Exception, options: Options) -> int:

@@ -7,9 +7,9 @@ call holds it. The stacks are faulthandler's; `kill -USR2 PID` shows them of a h
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 import signal
-import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -31,10 +31,7 @@ class Watchdog:
 
     def start(self) -> None:
         """Begin to watch."""
-        try:
-            handle = self.log.stream.fileno()
-        except (OSError, ValueError, AttributeError):
-            handle = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
+        handle = self._handle = self._opened()
         faulthandler.register(signal.SIGUSR2, file=handle, all_threads=True)
         silent = self.log.line(
             "error",
@@ -44,14 +41,13 @@ class Watchdog:
         late = self.log.line(
             "error", "the end takes too long: it is cut short; the stacks of its threads follow", {}
         )
-        self._handle = os.dup(handle)
         threading.Thread(
             target=self.pulse.watch,
             args=(
                 self.seconds,
                 int(Exit.WATCHDOG),
                 int(signal.SIGUSR2),
-                self._handle,
+                handle,
                 silent.encode(),
                 late.encode(),
             ),
@@ -59,10 +55,31 @@ class Watchdog:
             daemon=True,
         ).start()
 
-    def deadline(self, seconds: float, code: Exit) -> None:
+    def _opened(self) -> int:
+        """Where the log is written to, for as long as the process lives."""
+        try:
+            return os.dup(self.log.stream.fileno())
+        except (OSError, ValueError, AttributeError):  # a log in memory, or none at all
+            pass
+        try:
+            return os.dup(2)
+        except OSError:
+            return os.open(os.devnull, os.O_WRONLY)
+
+    def deadline(self, seconds: float, code: int) -> None:
         """End the process with this code when so much time has passed, whatever it is doing."""
         self.pulse.deadline(seconds, int(code))
 
     def end(self) -> None:
         """Watch no more."""
         self.pulse.end()
+
+
+def end_soon(seconds: float, code: int, log: Log) -> None:
+    """End the process with this code in this time, also if the interpreter's own end hangs.
+
+    It waits for threads, and for what libraries want to do last.
+    """
+    last = Watchdog(math.inf, log)
+    last.start()
+    last.deadline(seconds, code)

@@ -87,3 +87,30 @@ def test_stopped_process_is_not_silent() -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == Exit.OK
+
+
+@pytest.mark.parametrize("stderr", ["there", "closed"])
+def test_interpreter_that_does_not_end_is_ended(stderr: str) -> None:
+    program = """
+import importlib, os, sys, threading
+from streamlearn.cli import process
+importlib.import_module("streamlearn.cli.main").EXIT_SECONDS = 0.3
+sys.argv[1:] = ["completion", "bash"]
+threading.Thread(target=threading.Event().wait).start()
+process()
+"""
+    command = [sys.executable, "-c", program]
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    done = subprocess.run(
+        command if stderr == "there" else shell,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "complete" in done.stdout
+    if stderr == "there":
+        assert "takes too long" in done.stderr
+        assert "in wait" in done.stderr
