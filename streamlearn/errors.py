@@ -60,3 +60,11 @@ class SinkError(StreamlearnError, ValueError):
 
 class SinkFull(SinkError):
     """A place for output takes no more for now: what was handed over before is not delivered."""
+
+
+class SinkDenied(SinkError):
+    """The place for output is there, but these credentials may not write to it."""
+
+
+class SinkNotFound(SinkError):
+    """The server is there and lets us in, but has no such place for output."""

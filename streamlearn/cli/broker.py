@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from streamlearn.daemon import config, parts
-from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.exits import Stop, code_of
 from streamlearn.errors import SinkError, SourceError
 
 if TYPE_CHECKING:
@@ -52,4 +52,4 @@ def reachable() -> Iterator[None]:
     try:
         yield
     except (SourceError, SinkError) as error:
-        raise Stop(Exit.SOURCE, str(error)) from error
+        raise Stop(code_of(error), str(error)) from error

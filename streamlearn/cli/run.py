@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from streamlearn.cli.check import config_arguments, load
 from streamlearn.daemon import parts
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.exits import Exit, code_of
 from streamlearn.daemon.log import Forward, Log
+from streamlearn.errors import SinkError, SourceError
 from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ CODES = {
     Exit.OK: "ended as asked: by a signal, or --until",
     Exit.CRASH: "an error that nobody foresaw; the log has its stack",
     Exit.USAGE: "the command line or the configuration is wrong",
-    Exit.SOURCE: "the source or an output is not there, not reachable, or refuses the login",
+    Exit.SOURCE: "the source or an output is not reachable, or failed in another way",
     Exit.STREAM: "not the stream of the checkpoint, or its position is gone: see --on-gap",
     Exit.BAD_EVENTS: "too many events that cannot be read: see --skip-to",
     Exit.CHECKPOINT: "no checkpoint could be written for too long, or none can be read",
@@ -28,6 +29,8 @@ CODES = {
     Exit.WATCHDOG: "the loop was silent for too long; the log has its stack",
     Exit.OWNED: "another instance owns the models, and standby = false",
     Exit.UNSAVED: "stopped as asked, but without a last checkpoint",
+    Exit.DENIED: "the source or an output is there, and refuses the login or the right",
+    Exit.MISSING: "the server is there, and has no such topic; or there is no such file",
 }
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
@@ -59,7 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=position,
         action="append",
         default=[],
-        help="go on from there in this partition",
+        help="go on from there in this partition; all before it is passed over, good events too",
     )
     parser.add_argument(
         "--on-gap",
@@ -94,6 +97,11 @@ def run(options: Options) -> int:
             skip_to=dict(options.skip_to),
             reset_offsets=options.reset_offsets,
         )
+    except (SourceError, SinkError) as error:  # an output is looked at before all else
+        code = code_of(error)
+        log.error("stopped", reason=str(error), exit=int(code))  # noqa: TRY400 - our own log
+        return code
+    else:
         return loop.run()
     finally:
         logging.getLogger().removeHandler(forward)

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from streamlearn.errors import (
+    SinkDenied,
+    SinkError,
+    SinkNotFound,
+    SourceChanged,
+    SourceDenied,
+    SourceError,
+    SourceNotFound,
+)
+
 
 class Exit(IntEnum):
     """Why the process ended."""
@@ -11,7 +21,7 @@ class Exit(IntEnum):
     OK = 0  # the end that was asked for: a signal, or --until
     CRASH = 1  # an error nobody foresaw; the log has its stack
     USAGE = 2  # the command line or the config file
-    SOURCE = 3  # the source or an output is not there, not reachable, or refuses the log-in
+    SOURCE = 3  # the source or an output is not reachable, or failed in another way
     STREAM = 4  # not the stream of the checkpoint, or its position is gone: see --on-gap
     BAD_EVENTS = 5  # too many events that cannot be read: see --skip-to
     CHECKPOINT = 6  # no checkpoint could be written for too long, or none can be read
@@ -19,6 +29,8 @@ class Exit(IntEnum):
     WATCHDOG = 8  # the loop was silent for too long; the log has its stack
     OWNED = 9  # another instance owns the models, and this one is not to wait as a standby
     UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learnt again
+    DENIED = 11  # the source or an output is there, and refuses the login or the right
+    MISSING = 12  # the server is there, and has no such topic; or there is no such file
 
 
 class Stop(Exception):
@@ -35,3 +47,23 @@ class Fenced(Stop):
 
     def __init__(self, reason: str) -> None:
         super().__init__(Exit.FENCED, reason)
+
+
+KINDS: dict[type[SourceError | SinkError], Exit] = {
+    SourceChanged: Exit.STREAM,
+    SourceDenied: Exit.DENIED,
+    SourceNotFound: Exit.MISSING,
+    SinkDenied: Exit.DENIED,
+    SinkNotFound: Exit.MISSING,
+}
+
+
+def code_of(error: SourceError | SinkError) -> Exit:
+    """The exit code for a source or an output that failed.
+
+    >>> code_of(SourceNotFound("no topic 'cliks'"))
+    <Exit.MISSING: 12>
+    >>> code_of(SinkError("not all records delivered"))
+    <Exit.SOURCE: 3>
+    """
+    return next((code for kind, code in KINDS.items() if isinstance(error, kind)), Exit.SOURCE)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from streamlearn import checkpoints
 from streamlearn.daemon import resume
 from streamlearn.daemon.checkpoint import sweep
-from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.exits import Exit, Stop, code_of
 from streamlearn.daemon.keeper import Keeper
 from streamlearn.daemon.observer import Status
 from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.until import Until
-from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
+from streamlearn.errors import ModelFileError, SinkError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -36,7 +36,7 @@ POLL_SECONDS = 0.25  # a signal is seen between two polls
 TICK_SECONDS = 0.25
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # after these the state is as good as ever, and worth a last checkpoint
-SOUND = {Exit.OK, Exit.SOURCE, Exit.STREAM}
+SOUND = {Exit.OK, Exit.SOURCE, Exit.DENIED, Exit.MISSING, Exit.STREAM}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +102,8 @@ class Loop:
             self._learn()
         except Stop as stop:
             return stop
-        except SourceChanged as error:
-            return Stop(Exit.STREAM, str(error))
         except (SourceError, SinkError) as error:
-            return Stop(Exit.SOURCE, str(error))
+            return Stop(code_of(error), str(error))
         except ModelFileError as error:
             return Stop(Exit.CHECKPOINT, str(error))
         except Exception as error:  # noqa: BLE001 - said with its stack, and nothing is saved

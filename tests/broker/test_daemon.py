@@ -19,9 +19,9 @@ from streamlearn import checkpoints, modelfile
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
 from streamlearn.daemon.kafka import KafkaSource
-from tests.broker.apache_kafka import free_port
+from tests.broker.apache_kafka import USER, free_port
 from tests.broker.conftest import all_of, create, values, write
-from tests.broker.daemons import EVENTS, KILLED, Daemons, fill
+from tests.broker.daemons import EVENTS, KILLED, Daemons, fill, lines
 from tests.daemon.streams import event
 
 if TYPE_CHECKING:
@@ -183,20 +183,48 @@ def test_garbage_is_told_from_events(
 
 
 def test_the_exit_code_and_one_line_say_why_it_cannot_start(
-    over: Over, make_topic: MakeTopic
+    over: Over, make_topic: MakeTopic, own_broker: ApacheKafka
 ) -> None:
+    topic, wrong = make_topic(), f"{make_topic()}-mistyped"
+    nowhere = f"127.0.0.1:{free_port()}"
+    login = f"""
+[source.security]
+mechanism = "SCRAM-SHA-512"
+username = "{USER}"
+password = "wrong"
+cafile = "{own_broker.cafile}"
+"""
+    dead = '\n[dead_letters]\ntopic = "{}"\n'
     cases = {
-        "absent": over("any", "absent", bootstrap=f"127.0.0.1:{free_port()}"),
-        "unknown": over(f"{make_topic()}-mistyped", "unknown"),
+        "absent": (over(topic, "1", bootstrap=nowhere), Exit.SOURCE, "is the broker started?"),
+        "unknown": (over(wrong, "2"), Exit.MISSING, f"no topic '{wrong}'"),
+        "login": (
+            over(topic, "3", bootstrap=own_broker.secure, outputs=login),
+            Exit.DENIED,
+            "check security.mechanism, username and password",
+        ),
+        # an output is looked at first
+        "absent for outputs": (
+            over(topic, "4", bootstrap=nowhere, outputs=dead.format(topic)),
+            Exit.SOURCE,
+            "is the broker started?",
+        ),
+        "unknown output": (
+            over(topic, "5", outputs=dead.format(wrong)),
+            Exit.MISSING,
+            f"no topic '{wrong}'",
+        ),
     }
-    processes = [daemons.start() for daemons in cases.values()]
-    for daemons in cases.values():
-        daemons.wait_for(lambda: "learner begins" in daemons.said())  # noqa: B023
-    start = time.monotonic()
-    for process in processes:
-        assert process.wait(15 - (time.monotonic() - start)) == Exit.SOURCE
-    assert "is the broker started?" in cases["absent"].said()
-    assert "no topic" in cases["unknown"].said()
+    processes = {name: daemons.start() for name, (daemons, _, _) in cases.items()}
+    started = time.monotonic()
+    for name, (daemons, code, reason) in cases.items():
+        left = 15.0 + 2.0 * len(cases) - (time.monotonic() - started)  # all start at once
+        assert processes[name].wait(left) == code, (name, daemons.said())
+        errors = [line for line in lines(daemons.said()) if line["level"] == "error"]
+        assert len(errors) == 1, errors
+        assert errors[0]["event"] == "stopped"
+        assert reason in errors[0]["reason"]
+        assert "Traceback" not in daemons.said()
 
 
 def test_the_broker_goes_away_and_comes_back(

@@ -22,8 +22,16 @@ from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.ownership import Ownership
 from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.regret import Regret
-from streamlearn.errors import SinkError, SinkFull, SourceChanged, SourceError
-from streamlearn.stream import Partition, Records
+from streamlearn.errors import (
+    SinkError,
+    SinkFull,
+    SourceChanged,
+    SourceDenied,
+    SourceError,
+    SourceNotFound,
+    SourceUnreachable,
+)
+from streamlearn.stream import Files, Partition, Records
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
 
 if TYPE_CHECKING:
@@ -419,7 +427,10 @@ def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (SourceError("no topic 'clicks'"), Exit.SOURCE),
+        (SourceError("nobody knows why"), Exit.SOURCE),
+        (SourceUnreachable("no broker"), Exit.SOURCE),
+        (SourceDenied("wrong password"), Exit.DENIED),
+        (SourceNotFound("no topic 'clicks'"), Exit.MISSING),
         (SourceChanged("another cluster"), Exit.STREAM),
         (KeyError("a bug"), Exit.CRASH),
     ],
@@ -491,6 +502,30 @@ def test_learners_come_go_and_change(tmp_path: Path) -> None:
     archived = sl.LinearClassifier.load(path)
     assert archived.steps > 0
     assert sum(end - start for *_, start, end in audit) == 200
+
+
+def test_a_file_that_was_rotated_is_gone_on_from(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.jsonl"
+    lines = [(event(0, i) or b"") + b"\n" for i in range(120)]
+    path.write_bytes(b"".join(lines[:50]))
+
+    class Rotating(Observer):
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            if not path.with_suffix(".1").exists():
+                path.rename(path.with_suffix(".1"))
+                path.write_bytes(b"".join(lines[50:100]))
+
+    models = tmp_path / "models"
+    loop = made(models, Files([path], follow=True), until="100")
+    loop.pipeline.observers.append(Rotating())
+    assert loop.run() == Exit.OK
+    assert set(newest(models)["source"]) == {str(path), f"{path}#1"}
+    with path.open("ab") as file:
+        file.write(b"".join(lines[100:]))
+    assert made(models, Files([path], follow=True), until="20").run() == Exit.OK
+    data = newest(models)
+    assert data["counts"]["records"] == 120
+    assert [str(path), 1, path.stat().st_size] in data["positions"]
 
 
 def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:

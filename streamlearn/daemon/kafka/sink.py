@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from streamlearn.errors import SinkError, SinkFull
+from streamlearn.errors import SinkDenied, SinkError, SinkFull, SinkNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,12 +48,12 @@ def check_topic(
 ) -> None:
     """Refuse a topic that is not there or not writable; rights are None where nobody tells."""
     if not exists:
-        raise SinkError(
+        raise SinkNotFound(
             f"kafka at {connection.bootstrap}: no topic {topic!r}: create it (streamlearn creates "
             "none, so that a mistyped name is noticed)"
         )
     if rights is not None and "WRITE" not in rights:
-        raise SinkError(str(connection.denied([topic], "WRITE")))
+        raise SinkDenied(str(connection.denied([topic], "WRITE")))
 
 
 def too_large(topic: str, size: int, largest: int) -> SinkError:

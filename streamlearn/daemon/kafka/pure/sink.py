@@ -21,7 +21,7 @@ from streamlearn.daemon.kafka.sink import (
     refused,
     undelivered,
 )
-from streamlearn.errors import SinkError
+from streamlearn.errors import SinkDenied, SinkError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -131,7 +131,7 @@ def _examine(admin: Any, connection: Connection, topic: str) -> int:
     rights = found["authorized_operations"] if exists else None
     check_topic(connection, topic, exists=exists or found["error_code"] == DENIED, rights=rights)
     if not exists:
-        raise SinkError(str(connection.denied([topic], "WRITE")))
+        raise SinkDenied(str(connection.denied([topic], "WRITE")))
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         settings = admin.describe_configs([resource], config_filter="all")["topic"][topic]

@@ -24,7 +24,7 @@ from streamlearn.daemon.kafka.sink import (
     refused,
     undelivered,
 )
-from streamlearn.errors import SinkError
+from streamlearn.errors import SinkDenied
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +160,7 @@ def _examine(admin: AdminClient, connection: Connection, topic: str) -> int:
         found = wanted[topic].result(SECONDS + 1)
     except KafkaException as error:
         if error.args[0].code() in DENIED:
-            raise SinkError(str(connection.denied([topic], "WRITE"))) from error
+            raise SinkDenied(str(connection.denied([topic], "WRITE"))) from error
         check_topic(connection, topic, exists=False, rights=None)
         raise
     operations = found.authorized_operations
