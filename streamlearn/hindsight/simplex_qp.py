@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
@@ -79,6 +78,8 @@ def _face(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vec
     H + level 11' is the same function where the sum is 1. The ridge is centred at x, so that
     repeated steps go to the minimiser of H itself.
     """
+    from scipy.linalg.lapack import dposv  # noqa: PLC0415 - a while that others don't pay
+
     block = H[np.ix_(support, support)]
     level = float(np.mean(np.diagonal(block))) + ridge
     sides = np.empty((len(support), 2), order="F")

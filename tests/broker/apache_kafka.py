@@ -197,8 +197,10 @@ class ApacheKafka:
         self._log = (self.directory / "broker.log").open("ab")
         options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         options.append(f"-Dlog4j2.configurationFile={self.directory}/log4j2.properties")
+        # One whose tests were killed ends too, where the system can see to that.
+        mortal = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
         self.process = subprocess.Popen(
-            ["java", *options, "-cp", self.classpath, "kafka.Kafka", self._properties],  # noqa: S607
+            [*mortal, "java", *options, "-cp", self.classpath, "kafka.Kafka", self._properties],
             stdout=self._log,
             stderr=subprocess.STDOUT,
             cwd=self.directory,
