@@ -19,12 +19,14 @@ from kafka.errors import NodeNotReadyError
 
 from streamlearn.daemon.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
+from tests.broker.processes import Server
 
 if TYPE_CHECKING:
     from streamlearn.daemon.kafka.connection import Client
     from streamlearn.stream.source import Partition, Records
 
 ELSEWHERE = os.environ.get("STREAMLEARN_BOOTSTRAP")
+CLIENTS: tuple[Client, ...] = ("kafka-python", "confluent")
 _numbers = itertools.count()
 
 
@@ -53,7 +55,14 @@ def bootstrap(request: pytest.FixtureRequest) -> str:
     return broker.bootstrap
 
 
-@pytest.fixture(params=["kafka-python", "confluent"])
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """What starts daemons."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest) -> Client:
     """Each client library in turn."""
     name: Client = request.param

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -26,8 +24,9 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Producer
 
+    from tests.broker.processes import Process, Server
+
 EVENTS = int(os.environ.get("STREAMLEARN_EVENTS", "30000"))
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120.0  # after which a test has hung
 KILLED = {-signal.SIGKILL, -signal.SIGTERM, 0}  # SIGTERM kills who has not yet begun
 
@@ -74,24 +73,20 @@ format = "json"
 class Daemons:
     """Daemons over one topic and one directory of checkpoints."""
 
-    def __init__(self, directory: Path, **settings: Any) -> None:
+    def __init__(self, server: Server, directory: Path, **settings: Any) -> None:
+        self.server = server
         self.models = Path(settings.pop("path", directory / "models"))
         self.config = directory / "config.toml"
         self.log = directory / "log"
         rest = {"batch": 500, "every": 2000, "lease": 1.0, "max_age": 300.0, "outputs": ""}
         text = CONFIG.format(**{**rest, **settings}, path=self.models)
         self.config.write_text(text, encoding="utf-8")
-        self.running: list[subprocess.Popen[bytes]] = []
+        self.running: list[Process] = []
 
-    def start(self, *arguments: str, fault: str = "") -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, fault: str = "") -> Process:
         """Start one."""
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "streamlearn", "run", str(self.config), *arguments],
-                stderr=log,
-                cwd=ROOT,
-                env={**os.environ, AUDIT: "1", FAULT: fault, "PYTHONPATH": str(ROOT)},
-            )
+        command = ["run", str(self.config), *arguments]
+        process = self.server.start(command, self.log, {AUDIT: "1", FAULT: fault})
         self.running.append(process)
         return process
 
@@ -102,9 +97,8 @@ class Daemons:
     def stop_all(self) -> None:
         """Kill those that are left."""
         for process in self.running:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+            process.kill()
+            process.wait(10)
 
     def said(self) -> str:
         """What all of them have logged."""

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from streamlearn.daemon.kafka import Connection, KafkaSource
 from streamlearn.errors import SinkError
-from tests.broker.conftest import MakeTopic, all_of, numbered, read, values, write
+from tests.broker.conftest import CLIENTS, MakeTopic, all_of, numbered, read, values, write
 
 if TYPE_CHECKING:
     from tests.broker.apache_kafka import ApacheKafka
@@ -18,60 +18,76 @@ if TYPE_CHECKING:
 AWAY = 4.0  # seconds; back-off has reached its maximum by then
 
 
+def both(bootstrap: str) -> list[Connection]:
+    """One outage is enough for both libraries."""
+    return [Connection(bootstrap=bootstrap, client=client) for client in CLIENTS]
+
+
 def test_source_and_sink_go_on_by_themselves(
     own_broker: ApacheKafka,
-    connection: Connection,
     make_topic: MakeTopic,
     producer: Producer,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    topic, output = make_topic(2), make_topic()
+    topic, outputs = make_topic(2), [make_topic() for _ in CLIENTS]
     write(producer, topic, numbered(0, 100))
-    source = KafkaSource(connection, topics=[topic], group_id="outage", refresh_seconds=0.5)
-    source.open({}, None)
-    sink = connection.sink(output)
-    got = read(source, lambda some: len(values(some)) == 100)
+    connections = both(own_broker.bootstrap)
+    sources = [
+        KafkaSource(connection, topics=[topic], group_id="outage", refresh_seconds=0.5)
+        for connection in connections
+    ]
+    for source in sources:
+        source.open({}, None)
+    sinks = [one.sink(output) for one, output in zip(connections, outputs, strict=True)]
+    got = [read(source, lambda some: len(values(some)) == 100) for source in sources]
     own_broker.stop()
     try:
         away = time.monotonic() + AWAY
-        sink.send(b"during")
+        for sink in sinks:
+            sink.send(b"during")
         while time.monotonic() < away:
-            assert source.poll(0.25) == []
-            source.commit({})
-        with pytest.raises(SinkError, match="not all records delivered"):
-            sink.flush(0.5)
+            for source in sources:
+                assert source.poll(0.25) == []
+                source.commit({})
+        for sink in sinks:
+            with pytest.raises(SinkError, match="not all records delivered"):
+                sink.flush(0.5)
     finally:
         own_broker.start()
     back = time.monotonic()
-    write(Producer({"bootstrap.servers": connection.bootstrap}), topic, numbered(100, 200), 1)
-    got += read(source, lambda some: len(values(some)) == 100, seconds=5 + time.monotonic() - back)
-    sink.flush(10)
-    source.close()
-    sink.close()
-    assert values(got, 0) == numbered(0, 100)
-    assert values(got, 1) == numbered(100, 200)
-    assert "no answer from the broker" in caplog.text
-    written = KafkaSource(connection, topics=[output])
-    written.open({}, None)
-    assert values(all_of(written)) == [b"during"]
-    written.close()
+    write(Producer({"bootstrap.servers": own_broker.bootstrap}), topic, numbered(100, 200), 1)
+    for before, source in zip(got, sources, strict=True):
+        left = 5.0 - (time.monotonic() - back)
+        after = read(source, lambda some: len(values(some)) == 100, seconds=left)
+        assert values([*before, *after], 0) == numbered(0, 100)
+        assert values([*before, *after], 1) == numbered(100, 200)
+        source.close()
+    for connection, sink, output in zip(connections, sinks, outputs, strict=True):
+        sink.flush(10)
+        sink.close()
+        written = KafkaSource(connection, topics=[output])
+        written.open({}, None)
+        assert values(all_of(written)) == [b"during"]
+        written.close()
+    assert caplog.text.count("no answer from the broker") >= len(CLIENTS)
 
 
-def test_closing_does_not_wait_for_a_broker(
-    own_broker: ApacheKafka, connection: Connection, make_topic: MakeTopic
-) -> None:
+def test_closing_does_not_wait_for_a_broker(own_broker: ApacheKafka, make_topic: MakeTopic) -> None:
     topic = make_topic()
-    source = KafkaSource(connection, topics=[topic], group_id="outage")
-    source.open({}, None)
-    source.poll(0.25)
-    sink = connection.sink(topic)
+    connections = both(own_broker.bootstrap)
+    sources = [KafkaSource(one, topics=[topic], group_id="outage") for one in connections]
+    sinks = [one.sink(topic) for one in connections]
+    for source in sources:
+        source.open({}, None)
+        source.poll(0.25)
     own_broker.stop()
     try:
-        sink.send(b"never")
-        start = time.monotonic()
-        sink.close()
-        source.commit({next(iter(source.lag())): 0})
-        source.close()
-        assert time.monotonic() - start < 8  # of the 10 s that the whole daemon has
+        for source, sink in zip(sources, sinks, strict=True):
+            sink.send(b"never")
+            start = time.monotonic()
+            sink.close()
+            source.commit({next(iter(source.lag())): 0})
+            source.close()
+            assert time.monotonic() - start < 8  # of the 10 s that the whole daemon has
     finally:
         own_broker.start()

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from streamlearn.cli import main
 from streamlearn.daemon.faults import VARIABLE as FAULT
 from streamlearn.daemon.kafka import Connection, KafkaSource
 from tests.broker.conftest import MakeTopic, all_of
-from tests.broker.daemons import ROOT, Daemons
+from tests.broker.daemons import Daemons
 from tests.daemon.streams import event
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.broker.processes import Server
+
 BAD = [b"{", b"\xff\xfe", b"null"]
 
 
 def test_published_died_and_sent_back_once(
-    connection: Connection, make_topic: MakeTopic, tmp_path: Path
+    connection: Connection, make_topic: MakeTopic, server: Server, tmp_path: Path
 ) -> None:
     topic, dead = make_topic(3), make_topic(2)
     good = [value for i in range(300) if (value := event(0, i))]
     lines = [*good, *(BAD[i % 3] for i in range(60))]
     (tmp_path / "events.jsonl").write_bytes(b"\n".join(lines))
     daemons = Daemons(
+        server,
         tmp_path,
         bootstrap=connection.bootstrap,
         topic=topic,
@@ -40,10 +40,8 @@ def test_published_died_and_sent_back_once(
     assert main(publish) == 0
     assert daemons.run("--until", "end") == 0
     # killed after letters were delivered, before that was noted
-    command = [sys.executable, "-m", "streamlearn", "replay", config]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), FAULT: "fsync:2"}
-    killed = subprocess.run(command, cwd=ROOT, env=environ, timeout=120, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    killed = server.start(["replay", config], tmp_path / "log", {FAULT: "fsync:2"})
+    assert killed.wait(60) == -signal.SIGKILL
     begun = len(sent_back(connection, topic))
     assert begun > 0
     assert main(["replay", config]) == 0
