@@ -90,6 +90,7 @@ class Watching(Observer):
         self.learners: Learners | None = None
         self.tally = Tally(self.board, clock)
         self.quality: dict[str, Recent] = {}
+        self._kept: dict[str, Any] = {}  # of the checkpoint, until the learners are there
         self._before = (0, clock())  # events and time of the look before
         self._looked = 0.0
         self._next_point = 0.0
@@ -155,7 +156,9 @@ class Watching(Observer):
             loss = repr(learner.model._loss)  # noqa: SLF001 - one of us
             self.board.inform(learner.name, model=self.described[learner.name], loss=loss)
             if "error" in learner.progress:
-                self.quality[learner.name] = Recent(WINDOW)
+                self.quality[learner.name] = quality = Recent(WINDOW)
+                if learner.learnt and learner.name in self._kept:
+                    quality.restore(self._kept[learner.name])
         self.regrets.start(learners)
         self.on_state(status)
         self._before = (self.tally.seen, self.clock())
@@ -205,12 +208,17 @@ class Watching(Observer):
 
     def state(self) -> Any:
         """The curves, and how many events they span."""
-        return {"history": self.history.state(), "seen": self.tally.seen}
+        return {
+            "history": self.history.state(),
+            "seen": self.tally.seen,
+            "quality": {name: quality.state() for name, quality in self.quality.items()},
+        }
 
     def restore(self, state: Any) -> None:
         """Go on from there."""
         self.history.restore(state["history"])
         self.tally.seen = int(state["seen"])
+        self._kept = state.get("quality", {})
 
     # -- a batch ----------------------------------------------------------------------------------
 

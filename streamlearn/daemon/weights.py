@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.features import Hashing
+from streamlearn.features import Hashing, Names
 from streamlearn.telemetry import Weight
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Look:
                     used, there = there, used
                 used[: len(there)] |= there
         board.set("slots", reader.size)
+        if isinstance(reader, Names) and reader.max_names is not None:
+            board.set("turned_away_features", reader.turned_away)
         if isinstance(reader, Hashing):
             board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
         took = time.thread_time() - begun

@@ -104,6 +104,10 @@ MODEL = (
     gauge("steps", "Steps taken over the model's life.", LEARNER),
     gauge("step_size", "The current step size, of rules that have one.", LEARNER),
     gauge("slots", "Slots of features that are in use, or all 2^bits of hashing."),
+    gauge(
+        "turned_away_features",
+        "Features with a name for which a table of max_names had no place, over life.",
+    ),
     gauge("hash_load_ratio", "Share of hash slots in which a learner has a weight, not 0."),
     Metric(
         "learner_info",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -56,6 +58,16 @@ class Recent:
             # the label is the one predicted, by the score's sign, unless that was an error
             self._keep(scores, (scores > 0.0) != (error > 0.0))
         return self._scores, self._positive
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        scores, positive = self.window()
+        return {"scores": scores.copy(), "positive": positive.astype(np.uint8)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._scores, self._positive = np.zeros(0), np.zeros(0, bool)
+        self._keep(state["scores"][-self.events :], state["positive"][-self.events :] > 0)
 
     def _keep(self, scores: Array, positive: Marks) -> None:
         before = self.events - len(scores)  # so many of the past stay

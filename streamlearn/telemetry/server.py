@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_CONNECTIONS = 64
+BACKLOG = 1024  # connections that wait to be taken
 LONGEST_HEAD = 8192
 SECONDS = 15.0
 ALWAYS = {
@@ -128,7 +129,7 @@ class Server:
     def start(self) -> None:
         """Listen; OSError if the address cannot be had. `port` is then the real one."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listening = socket.create_server((self.host, self.port), family=family, backlog=128)
+        listening = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
         self.port = listening.getsockname()[1]
         ready = threading.Event()
         self._thread = threading.Thread(
@@ -148,7 +149,9 @@ class Server:
     async def _serve(self, listening: socket.socket, ready: threading.Event) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._loop.set_exception_handler(lambda *_: None)  # a reader's fault is no news
-        server = await asyncio.start_server(self._connection, sock=listening, limit=LONGEST_HEAD)
+        server = await asyncio.start_server(
+            self._connection, sock=listening, limit=LONGEST_HEAD, backlog=BACKLOG
+        )
         ready.set()
         await self._stopping.wait()
         server.close()

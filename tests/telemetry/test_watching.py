@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from streamlearn.daemon import config, parts
+from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Status
 from streamlearn.daemon.tally import MOST_PLACES
+from streamlearn.daemon.watching import Watching
 from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
@@ -91,6 +94,35 @@ def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> 
     assert now is not None
     assert now < loop.pipeline.counts.learnt
     assert after.board.value("restarts") == 1
+
+
+def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
+    watched(tmp_path, MadeUp(3, 200))[0].run()
+    for reset in ([], ["sparse"]):
+        loop, watching = watched(tmp_path, MadeUp(3, 200), reset=reset)
+        assert loop.run() == 0
+        for learner in loop.pipeline.learners:
+            scores, positive = watching.quality[learner.name].window()
+            assert len(scores) == len(positive) == learner.learnt
+            assert bool(len(scores)) == (learner.name not in reset)
+        area = watching.board.value("window_roc_area_ratio", "default")
+        assert area == roc_area(*watching.quality["default"].window())
+
+
+def test_what_a_full_table_turns_away_is_counted() -> None:
+    source = {"kind": "synthetic", "events": 300}
+    for table in ({"max_names": 20, "beyond": "ignore"}, {}):
+        overrides = {"source": source, "features": {"kind": "names", **table}, "run.until": "end"}
+        given = config.parse("[telemetry]\nport = 0", overrides=overrides)
+        loop = parts.loop(given, Log("json", "error"))
+        (watching,) = (one for one in loop.pipeline.observers if isinstance(one, Watching))
+        assert loop.run() == 0
+        watching._look._next = 0.0
+        watching.look(Status())
+        away = watching.board.value("turned_away_features")
+        reader: Any = loop.pipeline.learners.reader
+        assert away == (reader.turned_away if table else None)
+        assert bool(away) == bool(table)
 
 
 def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:

@@ -18,7 +18,7 @@ function tiles(now) {
     tile("Waiting", count(lag), lag === null ? "the end is not known" : known(now.rate) && now.rate > 0 && lag > now.rate ? `${span(lag / now.rate)} at this rate` : "keeps up"),
     tile("Could not be read", count(bad), bad ? `${share(bad / polled)} since the start` : "none since the start", bad > 0.05 * polled && bad ? "warn" : ""),
     tile("Last checkpoint", known(saved) ? span(now.time - saved) : "none", known(saved) ? "ago" : failing ? "" : "nothing is kept yet", failing ? "bad" : ""),
-    tile("Features", count(now.slots), now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : "known by name"),
+    tile("Features", count(now.slots), now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : now.turned_away_features > 0 ? "all that the table holds" : "known by name", now.turned_away_features > 0 ? "warn" : ""),
   ];
   if (failing) found[4].note += ` ${count(now.checkpoint_failures_total)} failed`;
   keyed($("tiles"), found, (one) => one.label,
