@@ -1,4 +1,8 @@
-"""The live page in a real browser: it loads, its curves move, and no text becomes HTML."""
+"""The live page in a real browser: it loads, its curves move, and no text becomes HTML.
+
+Pictures of it, light, dark and as on a phone, are kept where STREAMLEARN_SCREENSHOTS says;
+.ci/run keeps them in build/screenshots, to be looked at.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +85,12 @@ def test_the_page(look: tuple[str, Browser], tmp_path: Path) -> None:
     assert browser.console() == []
     kept = Path(os.environ.get(VARIABLE, tmp_path))
     kept.mkdir(parents=True, exist_ok=True)
-    browser.run("document.querySelector('#table button').click()")
+    browser.run("document.querySelector('#table button').click(); document.activeElement.blur()")
+    browser.run(
+        "const search = document.querySelector('#search'); search.value = '';"
+        "search.dispatchEvent(new Event('input'))"
+    )
+    browser.until(NAMES, lambda names: len(names) > 50)
     height = browser.run("return document.documentElement.scrollHeight")
     browser.resize(390 if name == "phone" else 1280, height)
     browser.screenshot(kept / f"page-{name}.png")

@@ -3,8 +3,8 @@
 
 const EDGE = { left: 52, right: 14, top: 8, bottom: 24 };
 
-function ticks(low, high, about) {
-  const raw = (high - low) / about;
+function ticks(low, high, about, least = 0) {
+  const raw = Math.max((high - low) / about, least);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw) || raw;
   const found = [];
@@ -93,7 +93,7 @@ class Chart {
       drawn.push(shape("line", { x1: EDGE.left, x2: width - EDGE.right, y1: y, y2: y, class: v === 0 ? "zero" : "grid" }),
         shape("text", { x: EDGE.left - 8, y: +y + 4, "text-anchor": "end" }, mark(v)));
     }
-    const marks = this.over === "time" ? ticks(first - last, 0, width < 400 ? 3 : 5) : ticks(first, last, width < 400 ? 3 : 5);
+    const marks = this.over === "time" ? ticks(first - last, 0, width < 400 ? 3 : 5, 1) : ticks(first, last, width < 400 ? 3 : 5);
     for (const v of marks) {
       const x = this.x(this.over === "time" ? last + v : v);
       const text = this.over === "time" ? (v === 0 ? "now" : "−" + span(-v)) : mark(v);

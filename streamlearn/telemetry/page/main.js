@@ -59,7 +59,7 @@ function draw() {
   charts.mixture.show(xs, mixed ? Object.keys(mixed.mixture).map((member, index) => ({ name: member, index, values: column(`mixture/${mixed.name}/${member}`) })) : [], over);
   const times = recent.map((point) => point.time);
   charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time");
-  charts.lag.show(times, [{ name: "waiting", index: 1, values: recentColumn("lag") }], "time");
+  charts.lag.show(times, [{ name: "waiting", index: 0, values: recentColumn("lag") }], "time");
 }
 
 async function largest() {

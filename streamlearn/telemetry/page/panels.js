@@ -100,7 +100,7 @@ function weights(found, searching) {
 function badEvents(now) {
   const list = $("bad"), events = now.bad_events;
   const all = Object.entries(now.events_bad_total).filter(([, n]) => n > 0);
-  say($("bad-hint"), all.map(([kind, n]) => `${kind} ${count(n)}`).join(" · "));
+  say($("bad-hint"), all.length ? `Since the start, by what was wrong: ${all.map(([kind, n]) => `${kind} ${count(n)}`).join(", ")}` : "");
   if (!events.length) {
     if (!list.querySelector(".fine")) {
       const tick = shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, shape("circle", { cx: 12, cy: 12, r: 9.5 }), shape("path", { d: "M7.5 12.5l3 3 6-6.5" }));
