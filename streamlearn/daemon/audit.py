@@ -40,13 +40,14 @@ class Audit(Observer):
         self.ranges: list[Range] = []
 
     def on_batch(self, batch: Batch) -> None:
-        """One more range, or the last one goes on."""
-        new = Range(*batch.records.partition, batch.start, batch.records.end)
-        last = self.ranges[-1] if self.ranges else None
-        if last is not None and (last[:2], last.end) == (new[:2], new.start):
-            self.ranges[-1] = last._replace(end=new.end)
-        else:
-            self.ranges.append(new)
+        """More ranges, or the last one goes on."""
+        for part in batch.parts:
+            new = Range(*part.records.partition, part.start, part.records.end)
+            last = self.ranges[-1] if self.ranges else None
+            if last is not None and (last[:2], last.end) == (new[:2], new.start):
+                self.ranges[-1] = last._replace(end=new.end)
+            else:
+                self.ranges.append(new)
 
     def state(self) -> Any:
         """The ranges as plain data."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.engine.events import Events
     from streamlearn.features import Reader
     from streamlearn.frames import Array
+    from streamlearn.late.remembered import Remembered
     from streamlearn.regressor import LinearRegressor
     from streamlearn.regret import Tracker
 
@@ -54,6 +55,7 @@ class Learner:
         self.diverged = 0  # events whose score was not finite, and which were left out
         self.born: dict[str, Any] = {}  # where its life began
         self.tracker: Tracker | None = None  # of its regret, if that is followed
+        self.memory: Remembered | None = None  # of its predictions, if labels come late
 
     @property
     def settings(self) -> dict[str, str]:
@@ -75,7 +77,7 @@ class Learner:
     def learn(self, events: Events, wanted: Array) -> Outcome:
         """Learn a batch, of which `wanted` have a label and a weight."""
         measures = {name: np.empty(len(events)) for name in self.progress}
-        scores = self.model.progressive_events(events, measures)
+        scores = self.model.progressive_events(events, measures, self.memory)
         learnt = ~np.isnan(measures["loss"])
         everything = bool(learnt.all())
         weights = events.weights if everything else events.weights[learnt]
@@ -90,7 +92,9 @@ class Learner:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: a copy."""
+        memory = {} if self.memory is None else {"memory": self.memory.state()}
         return {
+            **memory,
             "model": self.model.described(self.model.learnt()),
             "settings": self.settings,
             "progress": {name: progress.state() for name, progress in self.progress.items()},
@@ -109,6 +113,8 @@ class Learner:
                 progress.restore(state["progress"][name])
         self.learnt, self.diverged = state["learnt"], state["diverged"]
         self.born = state["born"]
+        if self.memory is not None and "memory" in state:
+            self.memory.restore(state["memory"])
 
 
 class Learners:
@@ -156,9 +162,12 @@ class Learners:
     def __getitem__(self, name: str) -> Learner:
         return self.members[name]
 
-    def learn(self, events: Events) -> dict[str, Outcome]:
-        """Learn a batch with every learner, each on a thread of its own."""
-        wanted = events.learnt_weights() > 0.0
+    def learn(self, events: Events, weights: Array | None = None) -> dict[str, Outcome]:
+        """Learn a batch with every learner, each on a thread of its own.
+
+        `weights` are those with which events are measured, if not all that are learnt are.
+        """
+        wanted = (events.learnt_weights() if weights is None else weights) > 0.0
         members = self.members.values()
         if self._pool is None:
             outcomes = {member.name: member.learn(events, wanted) for member in members}

@@ -221,11 +221,10 @@ class Loop:
             polled = source.poll(POLL_SECONDS)
             seconds = time.perf_counter() - begun
             self.pipeline.tell("on_poll", seconds, sum(len(one.offsets) for one in polled))
-            for records in polled:
-                part = until.part(records)
-                if part is not None:
-                    self._check()
-                    self.pipeline.process(part)
+            wanted = [part for records in polled if (part := until.part(records)) is not None]
+            for batch in self.pipeline.reading.batches(wanted):
+                self._check()
+                self.pipeline.process(batch)
                 self.watchdog.beat()
                 if self.stop_wanted.is_set():
                     break

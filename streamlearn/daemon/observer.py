@@ -10,23 +10,39 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from streamlearn.daemon.checkpoint import Failed, Written
     from streamlearn.daemon.learners import Learners, Outcome
     from streamlearn.engine.events import Events
+    from streamlearn.frames import Array
     from streamlearn.stream import Partition, Records
 
 
 @dataclass(slots=True)
-class Batch:
-    """What became of consecutive records of one partition; valid until the call returns."""
+class Part:
+    """Consecutive records of one partition, and those of them that could not be read."""
 
     records: Records
+    start: int  # the position before them
+    bad: list[tuple[int, str | None, str]] = field(default_factory=list)
+    tombstones: int = 0
+    bytes: int = 0  # of the values
+
+
+@dataclass(slots=True)
+class Batch:
+    """What became of records, in the order in which they came; valid until the call returns.
+
+    Rows of `events` are predicted and learnt at once, or each by itself where labels come late;
+    `predicted` are those that were predicted.
+    """
+
+    parts: Sequence[Part]
     events: Events
     outcomes: Mapping[str, Outcome]  # by learner
-    start: int  # the position before it
-    unlabelled: int = 0  # events without a label, or of weight 0
+    predicted: Array
+    unlabelled: int = 0  # events that will not be learnt: without a label, or of weight 0
     seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
 
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from streamlearn.daemon import audit, config, regret, watching
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.kafka import Connection, KafkaSource, Security
+from streamlearn.daemon.late import Joining
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.ownership import Ownership
 from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.reading import AtOnce
 from streamlearn.daemon.until import parsed
 from streamlearn.daemon.watchdog import Watchdog
-from streamlearn.stream import Clicks, Files, StandardInput, Synthetic, decoder_of
+from streamlearn.features import Names
+from streamlearn.late.join import DROP, Join
+from streamlearn.stream import Clicks, Files, LateClicks, StandardInput, Synthetic, decoder_of
 from streamlearn.stream.sink import FileSink
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.observer import Observer
+    from streamlearn.daemon.reading import Reading
     from streamlearn.features import Reader
     from streamlearn.stream import Decoder, Partition, Source
     from streamlearn.stream.sink import Sink
@@ -51,7 +58,7 @@ def loop(
     published = sink(settings.predictions, settings.source)
     refused = sink(letters, settings.source, binary=True)
     pipeline = Pipeline(
-        decoder(settings, shared, list(learners)),
+        reading_of(settings, shared, list(learners)),
         learners,
         Tolerance(letters.max_bad_ratio, letters.window, letters.min_count),
         DeadLetters(refused),
@@ -67,7 +74,7 @@ def loop(
     )
     kept = settings.checkpoint
     return Loop(
-        source(settings.source, reset_offsets=reset_offsets, report=log.warning),
+        source(with_labels(settings), reset_offsets=reset_offsets, report=log.warning),
         pipeline,
         None if kept is None else ownership(kept, log),
         policy(settings, reset, skip_to or {}),
@@ -105,6 +112,34 @@ def policy(
     )
 
 
+def with_labels(settings: config.Config) -> config.Source:
+    """The source with the topic of labels, where they have their own."""
+    found, labels = settings.source, settings.labels
+    if labels is None or labels.topic is None or not isinstance(found, config.KafkaSource):
+        return found
+    if found.pattern is not None or labels.topic in found.topics:
+        return found
+    return msgspec.structs.replace(found, topics=(*found.topics, labels.topic))
+
+
+def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> Reading:
+    """How records become rows."""
+    labels, table = settings.labels, settings.format
+    if labels is None:
+        return AtOnce(decoder(settings, shared, learners))
+    of_events, of_labels = config.label_fields(table, labels)
+    events = decoder_of(table.kind, shared, of_events, learners, grow_always=True)
+    told = None
+    if of_labels is not None:
+        told = decoder_of(table.kind, Names(), of_labels, learners)
+    guess = labels.on_timeout
+    if guess != DROP:
+        guess = (events if told is None else told).meet_label(guess)
+    join = Join(labels.hold_events, labels.hold_for, guess, labels.corrections, labels.orphans)
+    kafka = isinstance(settings.source, config.KafkaSource)
+    return Joining(join, events, told, labels.topic, own_times=kafka)
+
+
 def reading(settings: config.Config) -> dict[str, str]:
     """How bytes become rows, as text: with another reading the models mean something else.
 
@@ -122,7 +157,14 @@ def reading(settings: config.Config) -> dict[str, str]:
         f"{name}.{key}": str(value)
         for name, table in tables.items()
         for key, value in table.items()
-    }
+    } | late_reading(settings.labels)
+
+
+def late_reading(labels: config.Labels | None) -> dict[str, str]:
+    """What late labels are; where they are and how long anything is held may change."""
+    if labels is None or labels.label is None:
+        return {}
+    return {"labels.label": labels.label}
 
 
 def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = ()) -> Decoder:
@@ -161,6 +203,9 @@ def source(
         )
     if isinstance(settings, config.SyntheticSource):
         half = None if settings.events is None or not settings.drift else settings.events // 2
+        if settings.stream == "late":
+            late = LateClicks(settings.events or 0, settings.seed, half)
+            return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
     if isinstance(settings, config.FileSource):

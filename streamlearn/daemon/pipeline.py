@@ -14,18 +14,19 @@ import numpy as np
 
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.observer import Batch
-from streamlearn.engine.events import Events
 from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
-    from streamlearn.daemon.learners import Learners
+    from streamlearn.daemon.learners import Learners, Outcome
     from streamlearn.daemon.log import Log
-    from streamlearn.daemon.observer import Observer
+    from streamlearn.daemon.observer import Observer, Part
     from streamlearn.daemon.predictions import Predictions
-    from streamlearn.stream import Decoder, Records
+    from streamlearn.daemon.reading import Reading
+    from streamlearn.frames import Array
+    from streamlearn.stream import Records
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Counts:
 class Pipeline:
     """What records go through."""
 
-    decoder: Decoder
+    reading: Reading
     learners: Learners
     tolerance: Tolerance
     dead_letters: DeadLetters
@@ -55,9 +56,11 @@ class Pipeline:
     observers: list[Observer] = field(default_factory=list)
     positions: dict[Partition, int] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
-    events: Events = field(default_factory=Events)
     moves: int = 0  # how often the state has changed in this run
     whole: bool = True  # False in the middle of a batch, and for ever if it was not finished
+
+    def __post_init__(self) -> None:
+        self.reading.begin(list(self.learners))
 
     def in_epoch(self, epoch: int) -> None:
         """What is published says in which epoch."""
@@ -65,59 +68,68 @@ class Pipeline:
         if self.predictions is not None:
             self.predictions.epoch = epoch
 
-    def process(self, records: Records) -> None:
-        """Learn consecutive records of one partition, and publish what comes of them."""
+    def process(self, records: Sequence[Records]) -> None:
+        """Learn a batch of records, as `reading` makes them up, and publish what comes of them."""
         self.whole = False
-        if len(records.offsets):
-            self._process(records)
-        self.positions[records.partition] = records.end
+        given = [one for one in records if len(one.offsets)]
+        if given:
+            self._process(given)
+        for one in records:
+            self.positions[one.partition] = one.end
         self.moves += 1
         self.whole = True
 
-    def _process(self, records: Records) -> None:
-        events, clock = self.events, time.perf_counter
+    def _process(self, records: Sequence[Records]) -> None:
+        reading, clock = self.reading, time.perf_counter
         begun = clock()
-        events.clear()
-        self.decoder.decode(records.values, events)
+        parts = reading.read(records, self.positions)
+        events, predicted, weights = reading.rows, reading.predicted, reading.learnt
         decoded = clock()
-        outcomes = self.learners.learn(events)
+        outcomes = self.learners.learn(events, weights)
         learnt = clock()
-        if self.predictions is not None:
-            stretches = self.learners.stretches(self.predictor, outcomes, len(events))
-            self.predictions.publish(records, events, stretches)
-        if events.bad:
-            self.dead_letters.send(records, events.bad)
+        self._publish(parts, outcomes, predicted)
         published = clock()
-        start = self.positions.get(records.partition, records.offsets[0])
-        batch = Batch(records, events, outcomes, start, self._count(records, events))
+        unlabelled = self._count(parts, predicted, weights > 0.0)
+        batch = Batch(parts, events, outcomes, predicted, unlabelled)
         batch.seconds.update(
             decode=decoded - begun, learn=learnt - decoded, publish=published - learnt
         )
         self.tell("on_batch", batch)
-        self._report(records, events)
+        self._report(parts)
 
-    def _count(self, records: Records, events: Events) -> int:
-        """Count it; how many events have no label."""
+    def _publish(
+        self, parts: Sequence[Part], outcomes: Mapping[str, Outcome], predicted: Array
+    ) -> None:
+        """Predictions, records that could not be read, and labels that have waited in vain."""
+        events, first = self.reading.rows, 0
+        if self.predictions is not None:
+            stretches = self.learners.stretches(self.predictor, outcomes, len(events))
+        for part in parts:
+            if self.predictions is not None:
+                self.predictions.publish(part.records, events, stretches, predicted, first)
+            if part.bad:
+                self.dead_letters.send(part.records, part.bad)
+            first += len(part.records.offsets)
+        for record, reason in self.reading.orphans():
+            self.dead_letters.send(record, [(0, None, reason)])
+
+    def _count(self, parts: Sequence[Part], predicted: Array, learnt: Array) -> int:
+        """Count it; how many events will not be learnt."""
         counts = self.counts
-        counts.records += len(records.offsets)
-        counts.events += len(events)
-        learnt = int(np.count_nonzero(events.learnt_weights()))
-        counts.learnt += learnt
-        counts.unlabelled += len(events) - learnt
-        counts.tombstones += events.tombstones
-        counts.bad += len(events.bad)
-        return len(events) - learnt
+        unlabelled = 0 if self.reading.late else int(np.count_nonzero(~learnt))
+        counts.events += int(np.count_nonzero(predicted))
+        counts.learnt += int(np.count_nonzero(learnt))
+        counts.unlabelled += unlabelled
+        for part in parts:
+            counts.records += len(part.records.offsets)
+            counts.tombstones += part.tombstones
+            counts.bad += len(part.bad)
+        return unlabelled
 
-    def _report(self, records: Records, events: Events) -> None:
+    def _report(self, parts: Sequence[Part]) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""
-        where = records.partition
         for _, name in self.learners.changes():
             self.log.info("best learner", name=name, by=self.learners.by)
-        for i, at_fault, reason in events.bad[:1]:
-            self.log.limited(
-                "bad", "warning", "bad event", topic=where.topic, partition=where.number,
-                offset=records.offsets[i], field=at_fault, reason=reason, in_batch=len(events.bad),
-            )  # fmt: skip
         for learner in self.learners:
             if learner.diverged:
                 self.log.limited(
@@ -125,13 +137,23 @@ class Pipeline:
                     "not learnt: the steps are too long for features of this size",
                     learner=learner.name, events=learner.diverged,
                 )  # fmt: skip
-        too_many = self.tolerance.add([i for i, _, _ in events.bad], len(records.offsets))
+        for part in parts:
+            self._report_bad(part.records, part.bad)
+
+    def _report_bad(self, records: Records, bad: list[tuple[int, str | None, str]]) -> None:
+        where = records.partition
+        for i, at_fault, reason in bad[:1]:
+            self.log.limited(
+                "bad", "warning", "bad event", topic=where.topic, partition=where.number,
+                offset=records.offsets[i], field=at_fault, reason=reason, in_batch=len(bad),
+            )  # fmt: skip
+        too_many = self.tolerance.add([i for i, _, _ in bad], len(records.offsets))
         if too_many is not None:
             raise Stop(
                 Exit.BAD_EVENTS,
                 f"too many bad events, up to {where.topic}:{where.number}:"
                 f"{records.offsets[too_many]}: more than {self.tolerance.ratio:.1%} of the last "
-                f"{self.tolerance.window} (the last: {events.bad[-1][2]}); to go on behind them: "
+                f"{self.tolerance.window} (the last: {bad[-1][2]}); to go on behind them: "
                 f"--skip-to {where.topic}:{where.number}:{records.end}",
             )
 
@@ -151,7 +173,7 @@ class Pipeline:
         return {
             "positions": [[*where, position] for where, position in self.positions.items()],
             "counts": {name: getattr(self.counts, name) for name in Counts.__slots__},
-            "decoder": self.decoder.state(),
+            **self.reading.state(),
             "tolerance": self.tolerance.state(),
             "features": {"state": learners.reader.state()},
             "learners": {learner.name: learner.state() for learner in learners},
@@ -166,7 +188,7 @@ class Pipeline:
         self.tolerance.restore(state["tolerance"])
         if features:
             self.learners.reader.restore(state["features"]["state"])
-            self.decoder.restore(state["decoder"])
+            self.reading.restore(state)
         for name in resumed:
             self.learners[name].restore(state["learners"][name], self.learners.reader)
         if self.learners.choice is not None and state["choice"] is not None:

@@ -46,8 +46,14 @@ class Predictions:
         records: Records,
         events: Events,
         stretches: Sequence[tuple[int, int, Learner, Outcome]],
+        predicted: Array,
+        first: int = 0,
     ) -> None:
-        """Publish the events of each stretch [start, stop) as its learner saw them."""
+        """Publish the events of each stretch [start, stop) as its learner saw them.
+
+        Of the events that were `predicted`; those of records other than these, of which the first
+        has the number `first`, are left out.
+        """
         topic, partition = records.partition
         before = [
             ("topic", topic.encode()),
@@ -56,11 +62,16 @@ class Predictions:
         ]
         offsets, keys, send = records.offsets, records.keys, self.sink.send
         for start, stop, learner, outcome in stretches:
+            index = events.index[start:stop]
+            mine = predicted[start:stop] & (index >= first) & (index < first + len(offsets))
+            chosen = start + np.flatnonzero(mine)
+            if not len(chosen):
+                continue
             rows = zip(
-                events.index[start:stop].tolist(),
-                events.ids[start:stop],
-                predictions(learner.model, outcome.scores[start:stop]),
-                outcome.steps[start:stop].tolist(),
+                (events.index[chosen] - first).tolist(),
+                [events.id_of(i) for i in chosen.tolist()],
+                predictions(learner.model, outcome.scores[chosen]),
+                outcome.steps[chosen].tolist(),
                 strict=True,
             )
             for i, name, (prediction, probability), step in rows:

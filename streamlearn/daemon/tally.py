@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -47,15 +49,18 @@ class Tally:
 
     def note(self, batch: Batch) -> None:
         """Remember a batch until it is entered."""
-        records, events = batch.records, batch.events
-        self.seen += len(events)
+        events, seconds = int(np.count_nonzero(batch.predicted)), batch.seconds
+        self.seen += events
         self._last = self.clock()
-        where, size = records.partition, events.byte_count
-        self._notes.append((where, len(records.offsets), size, len(events), batch.seconds))
+        for part in batch.parts:
+            records = part.records
+            note = (records.partition, len(records.offsets), part.bytes, events, seconds)
+            self._notes.append(note)
+            events, seconds = 0, {}
+            if part.tombstones:
+                self.board.add("events_deleted_total", part.tombstones)
         if batch.unlabelled:
             self.board.add("events_unlabelled_total", batch.unlabelled)
-        if events.tombstones:
-            self.board.add("events_deleted_total", events.tombstones)
 
     def enter(self, learners: Learners) -> None:
         """Bring the board up to date."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.checkpoint import Failed, Written
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.log import Log
-    from streamlearn.daemon.observer import Batch, Status
+    from streamlearn.daemon.observer import Batch, Part, Status
 
 WINDOW = 10_000  # events, for the area under the ROC curve and calibration
 LOOK_SECONDS = 1.0
@@ -177,8 +177,9 @@ class Watching(Observer):
         for name, quality in self.quality.items():
             told = batch.outcomes[name]
             quality.add(told.scores, told.measures["error"], told.learnt, told.count)
-        if batch.events.bad:
-            self._refused(batch)
+        for part in batch.parts:
+            if part.bad:
+                self._refused(part)
         if self.history.due(self.tally.seen) and self.clock() >= self._next_point:
             self._next_point = self.clock() + POINT_SECONDS
             fresh, self._fresh = self._fresh, False
@@ -222,11 +223,11 @@ class Watching(Observer):
 
     # -- a batch ----------------------------------------------------------------------------------
 
-    def _refused(self, batch: Batch) -> None:
+    def _refused(self, part: Part) -> None:
         """Count and remember records that could not be read."""
-        records, now = batch.records, self.clock()
+        records, now = part.records, self.clock()
         where = records.partition
-        for i, field, reason in batch.events.bad:
+        for i, field, reason in part.bad:
             kind = kind_of(field, reason)
             self.board.add("events_bad_total", 1, kind)
             value = records.values[i] if self.shows_events else None

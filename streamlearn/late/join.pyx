@@ -271,7 +271,7 @@ cdef class Join:
         if place >= 0:
             self.settled.at(place, &head)
             same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
-            if head.kind != GUESSED or not self.corrections or same:
+            if head.kind != GUESSED or head.ticket < 0 or not self.corrections or same:
                 self.duplicates += 1
                 return 0
             self.corrected += 1
@@ -322,7 +322,7 @@ cdef class Join:
 
     cdef int make_way(self, Held held) except -1:
         """Room for one more: the oldest goes."""
-        if held.count >= self.hold_events:
+        while held.count >= self.hold_events:  # more than one, where the bound was another before
             if held is self.settled:
                 self.forget(held.oldest())
             else:

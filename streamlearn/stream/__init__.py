@@ -12,7 +12,7 @@ from streamlearn.stream.json import JSONDecoder
 from streamlearn.stream.source import Partition, Records, Source
 from streamlearn.stream.stdin import StandardInput
 from streamlearn.stream.svmlight import SVMLightDecoder
-from streamlearn.stream.synthetic import Synthetic
+from streamlearn.stream.synthetic import LateClicks, Synthetic
 from streamlearn.stream.vw import VWDecoder
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Fields",
     "Files",
     "JSONDecoder",
+    "LateClicks",
     "Partition",
     "Records",
     "SVMLightDecoder",

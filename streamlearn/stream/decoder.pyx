@@ -110,6 +110,19 @@ cdef class Decoder:
 
     # Labels
 
+    def meet_label(self, value):
+        """What an event with this label would have for one; it counts as met."""
+        self.begin()
+        self.take_label(value)
+        kind, label = self.tags.kind, self.tags.label
+        if self.fresh is not None:
+            self.meet()
+        if kind == CLASS:
+            return self.classes[<Py_ssize_t>label]
+        if kind == BOOL:
+            return label != 0.0
+        return int(label) if kind == INT else label
+
     cdef int take_label(self, object value) except -1:
         if value is None:
             self.tags.kind = UNLABELLED

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import SourceError
-from streamlearn.stream.clicks import Clicks
+from streamlearn.stream.clicks import Clicks, late_clicks
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
@@ -15,6 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PARTITION = Partition("synthetic")
+
+
+class LateClicks:
+    """Impressions, a thousand a second, and the clicks on some of them, in one log.
+
+    Half of the clicks come within a second, one in nine later than after five.
+
+    >>> log = LateClicks(1000, seed=3)
+    >>> len(log) > 1000, log.values(0, 1) == Clicks("impressions", seed=3).values(0, 1)
+    (True, True)
+    """
+
+    def __init__(self, impressions: int, seed: int = 0, drift_at: int | None = None) -> None:
+        stream = Clicks("impressions", seed, drift_at)
+        self._name = f"LateClicks({impressions}, {stream!r})"
+        self._log = [value for _, _, value in late_clicks(stream, impressions, scale=1.0)]
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def values(self, start: int, n: int) -> list[bytes]:
+        """The records at places start .. start + n - 1."""
+        return self._log[start : start + n]
 
 
 class Synthetic:
@@ -42,7 +68,7 @@ class Synthetic:
 
     def __init__(
         self,
-        stream: Clicks | None = None,
+        stream: Clicks | LateClicks | None = None,
         *,
         events: int | None = None,
         rate: float | None = None,

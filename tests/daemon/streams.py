@@ -19,13 +19,14 @@ from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.ownership import Ownership
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.reading import AtOnce
 from streamlearn.daemon.until import parsed
 from streamlearn.daemon.watchdog import Watchdog
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
 from streamlearn.stream.sink import FileSink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from streamlearn.stream.sink import Sink
 
@@ -132,7 +133,7 @@ def made(
     outputs = dict(sinks or {})
     published = outputs.get("predictions")
     pipeline = Pipeline(
-        decoder,
+        AtOnce(decoder),
         learners,
         Tolerance(ratio, 1000, 50),
         DeadLetters(outputs.get("dead_letters")),
@@ -181,7 +182,7 @@ def main(directory: str, seed: str, length: str, garbage: str) -> int:
     return made(root / "models", source, sinks=sinks).run()
 
 
-def serve() -> None:
+def serve(main: Callable[..., int]) -> None:
     """Fork a daemon for each line of arguments, or wait for the end of one.
 
     That is quicker than a new interpreter for each.
@@ -206,4 +207,4 @@ def answer(number: int) -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(main)

@@ -33,11 +33,11 @@ KILLED = {-signal.SIGKILL, -signal.SIGTERM, 99}  # SIGTERM kills who has not yet
 class Daemons:
     """Starts daemons, one at a time, as processes of their own."""
 
-    def __init__(self, said: Path) -> None:
+    def __init__(self, said: Path, script: str = "streams.py") -> None:
         self.said = said
         with said.open("ab") as errors:
             self.server = subprocess.Popen(
-                [sys.executable, str(HERE / "streams.py")],
+                [sys.executable, str(HERE / script)],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

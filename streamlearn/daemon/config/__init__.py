@@ -21,7 +21,7 @@ import msgspec
 
 from streamlearn.daemon.config import checks, learners, reading
 from streamlearn.daemon.config.environment import expand
-from streamlearn.daemon.config.learners import KINDS, estimator, fields, reader
+from streamlearn.daemon.config.learners import KINDS, estimator, fields, label_fields, reader
 from streamlearn.daemon.config.problems import ConfigError, Problem
 from streamlearn.daemon.config.secret import Secret
 from streamlearn.daemon.config.structs import (
@@ -33,6 +33,7 @@ from streamlearn.daemon.config.structs import (
     FileSource,
     Format,
     KafkaSource,
+    Labels,
     Learner,
     Log,
     Predictions,
@@ -59,6 +60,7 @@ __all__ = [
     "FileSource",
     "Format",
     "KafkaSource",
+    "Labels",
     "Learner",
     "Log",
     "Predictions",
@@ -74,6 +76,7 @@ __all__ = [
     "estimator",
     "estimators",
     "fields",
+    "label_fields",
     "load",
     "parse",
     "reader",

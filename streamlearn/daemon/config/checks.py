@@ -22,6 +22,7 @@ from streamlearn.daemon.config.structs import (
     Format,
     KafkaSource,
     Label,
+    Labels,
     Predictions,
     Run,
     Security,
@@ -118,6 +119,8 @@ def synthetic(source: Source) -> Found:
     """Half way is known only if the end is."""
     if isinstance(source, SyntheticSource) and source.drift and source.events is None:
         yield Problem("source.drift", "needs `events`, half of which pass before it")
+    if isinstance(source, SyntheticSource) and source.stream == "late" and source.events is None:
+        yield Problem("source.events", 'missing; stream = "late" is made as a whole')
 
 
 def fields(format: Format) -> Found:  # noqa: A002 - the table's name
@@ -139,13 +142,67 @@ def fields(format: Format) -> Found:  # noqa: A002 - the table's name
         yield Problem("format.exclude", f"{name!r} is in `include` too; take it out of one")
 
 
-def labelled(format: Format, source: Source) -> Found:  # noqa: A002 - the table's name
+def labelled(
+    format: Format,  # noqa: A002 - the table's name
+    source: Source,
+    labels: Labels | None,
+) -> Found:
     """Where the label is."""
     if isinstance(source, SyntheticSource):
         if format.kind != "json":
             yield Problem("format.kind", 'a synthetic source makes events in JSON; use "json"')
+    elif labels is not None and labels.label is not None:
+        return
     elif format.label is None and format.kind in {"json", "csv"}:
         yield Problem("format.label", "missing; without labels nothing would be learnt")
+
+
+def late(
+    format: Format,  # noqa: A002 - the table's name
+    labels: Labels | None,
+    source: Source,
+    dead_letters: DeadLetters,
+) -> Found:
+    """What labels that come late need."""
+    made_up = isinstance(source, SyntheticSource)
+    if labels is None:
+        if isinstance(source, SyntheticSource) and source.stream == "late":
+            yield Problem("labels", 'missing; the labels of stream = "late" come later')
+        return
+    if format.kind in {"svmlight", "vw"} or (format.kind == "csv" and labels.topic is not None):
+        yield Problem("format.kind", 'late labels are joined by the field of an id; use "json"')
+    if format.id is None and not made_up:
+        yield Problem("format.id", "missing; labels find their events by it")
+    timed = isinstance(source, KafkaSource) or made_up or format.time is not None
+    if labels.hold_for is not None and not timed:
+        yield Problem("labels.hold_for", "needs format.time: it is the stream's time that counts")
+    if labels.on_timeout != "drop" and format.labels and labels.on_timeout not in format.labels:
+        yield Problem("labels.on_timeout", "is not among format.labels")
+    if labels.orphans and dead_letters.topic is None and dead_letters.path is None:
+        yield Problem("labels.orphans", "needs dead_letters.topic or dead_letters.path")
+
+
+def label_topic(labels: Labels | None, source: Source) -> Found:
+    """Where late labels are."""
+    if labels is None:
+        return
+    if labels.topic is None:
+        for name in ("id", "time"):
+            if getattr(labels, name) is not None:
+                yield Problem(f"labels.{name}", "needs `topic`; here it is as in [format]")
+    elif not isinstance(source, KafkaSource):
+        if not (isinstance(source, FileSource) and labels.topic in source.paths):
+            yield Problem("labels.topic", "needs a Kafka source, or is one of source.paths")
+    else:
+        yield from topic("labels.topic", labels.topic)
+        if source.pattern is not None and not matches(source.pattern, labels.topic):
+            yield Problem("labels.topic", "does not match source.pattern: it would not be read")
+        if labels.hold_for is not None and source.order != "time":
+            yield Problem(
+                "source.order",
+                'late labels need order = "time": else a backlog of one topic times out before '
+                "that of the other is read",
+            )
 
 
 def formats(format: Format) -> Found:  # noqa: A002 - the table's name
@@ -185,8 +242,11 @@ def slots(features: Features) -> Found:
         )
 
 
-def outputs(source: Source, predictions: Predictions, dead_letters: DeadLetters) -> Found:
+def outputs(
+    source: Source, predictions: Predictions, dead_letters: DeadLetters, labels: Labels | None
+) -> Found:
     """Where predictions and dead letters go."""
+    read = {*getattr(source, "topics", ()), None if labels is None else labels.topic}
     for name, output in (("predictions", predictions), ("dead_letters", dead_letters)):
         if output.topic is None:
             continue
@@ -196,7 +256,7 @@ def outputs(source: Source, predictions: Predictions, dead_letters: DeadLetters)
         yield from topic(path, output.topic)
         if not isinstance(source, KafkaSource):
             yield Problem(path, f"needs a Kafka source; use {name}.path")
-        elif output.topic in source.topics or matches(source.pattern, output.topic):
+        elif output.topic in read or matches(source.pattern, output.topic):
             yield Problem(path, f"{output.topic!r} is read by the source: events would go round")
     if predictions.topic is not None and predictions.topic == dead_letters.topic:
         yield Problem("dead_letters.topic", f"{predictions.topic!r} is that of the predictions")
@@ -227,6 +287,8 @@ CHECKS: tuple[Callable[..., Found], ...] = (
     formats,
     fields,
     labelled,
+    late,
+    label_topic,
     slots,
     outputs,
     ending,

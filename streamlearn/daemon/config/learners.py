@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from streamlearn.daemon.config.structs import (
     Features,
     Format,
     Label,
+    Labels,
     Learner,
     Predictions,
     Source,
@@ -27,7 +29,7 @@ from streamlearn.features import Hashing, Names, Reader
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
 from streamlearn.regressor import LinearRegressor
-from streamlearn.rules import Rule
+from streamlearn.rules import Refused, Rule
 from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ DEFAULT = Learner(name="default")
 
 
 # the label's field, which is known where events are made up
-MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label"}
+MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label", "late": "clicked"}
 
 
 def completed(config: Config) -> Config:
@@ -51,6 +53,8 @@ def completed(config: Config) -> Config:
     if not isinstance(config.source, SyntheticSource) or config.format.label is not None:
         return config
     named = replace(config.format, label=MADE_UP[config.source.stream])
+    if config.source.stream == "late":
+        named = replace(named, id="id", time="time")
     return replace(config, format=named)
 
 
@@ -66,6 +70,27 @@ def fields(format: Format) -> Fields:  # noqa: A002 - the table's name
         time_unit=format.time_unit,
         include=format.include,
         exclude=format.exclude,
+    )
+
+
+def label_fields(format: Format, labels: Labels) -> tuple[Fields, Fields | None]:  # noqa: A002 - the table's name
+    """The fields of events, and those of the records of their labels, if they are others."""
+    both = fields(format)
+    label = labels.label or both.label
+    if labels.topic is None:
+        return replace_fields(both, label=label), None
+    hidden = () if both.label is None else (both.label,)
+    events = replace_fields(
+        both, label=None, positive=None, labels=None, exclude=(*both.exclude, *hidden)
+    )
+    return events, Fields(
+        label=label,
+        positive=both.positive,
+        labels=both.labels,
+        id=labels.id or both.id,
+        time=labels.time or both.time,
+        time_unit=both.time_unit,
+        include=(),
     )
 
 
@@ -180,6 +205,26 @@ def models(
             yield Problem("predictions.best.by", f"{learners[i].name!r} {reason}")
 
 
+def corrections(
+    learners: Sequence[Learner],
+    labels: Labels | None,
+    features: Features,
+    format: Format,  # noqa: A002 - the table's name
+) -> Found:
+    """Rules out of which a slope can be taken."""
+    if labels is None or not labels.corrections:
+        return
+    if labels.on_timeout == "drop":
+        yield Problem("labels.corrections", "needs `on_timeout`, the label that is corrected")
+    for learner in learners:
+        try:
+            estimator(learner, reader(features, format), format.labels).check_corrections()
+        except Refused as error:
+            yield Problem("labels.corrections", f"{learner.name!r}: {error}")
+        except ValueError:
+            continue  # it cannot be built, which is said elsewhere
+
+
 def at_fault(learner: Learner) -> str:
     """The key that a refusal is about, as far as one can see."""
     keys = ("start", "model", "rule", "loss", "penalty")
@@ -259,4 +304,4 @@ def incomparable(by: str, model: Linear) -> str | None:
     return None
 
 
-CHECKS: tuple[Callable[..., Found], ...] = (names, models)
+CHECKS: tuple[Callable[..., Found], ...] = (names, models, corrections)

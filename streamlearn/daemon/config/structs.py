@@ -104,8 +104,11 @@ class SyntheticSource(Table, frozen=True, tag_field="kind", tag="synthetic"):
     """Events made up here, as JSON, with a sparse truth planted in them."""
 
     stream: Annotated[
-        Literal["clicks", "spending", "spam"],
-        about("what is made: clicks or none, how much is spent (a regression), or mails"),
+        Literal["clicks", "spending", "spam", "late"],
+        about(
+            "what is made: clicks or none, how much is spent (a regression), mails, or impressions "
+            "whose clicks come late (needs `events` and [labels])"
+        ),
     ] = "clicks"
     events: Annotated[Count | None, about("how many; without end if nothing is said")] = None
     seed: Annotated[Seed, about("another seed, another truth")] = 0
@@ -152,6 +155,37 @@ class Format(Table, frozen=True):
     columns: Annotated[
         tuple[str, ...], about("names of the columns, where no header line has them (csv)")
     ] = ()
+
+
+class Labels(Table, frozen=True):
+    """Labels that come later than their events, and are joined to them by an id."""
+
+    topic: Annotated[
+        str | None,
+        about("the topic (or one of the files) that holds them; with the events if not said"),
+    ] = None
+    label: Annotated[
+        str | None, about("the field of the label in their records; as in [format] if not said")
+    ] = None
+    id: Annotated[str | None, about("the field of the id there; as in [format] if not said")] = None
+    time: Annotated[
+        str | None, about("the field of the time there; as in [format] if not said")
+    ] = None
+    hold_events: Annotated[
+        int, about("most events and labels that wait", ge=1, le=(1 << 31) - 1)
+    ] = 1_000_000
+    hold_for: Annotated[
+        Positive | None, about("seconds of the stream's time that each waits; no limit if not said")
+    ] = None
+    on_timeout: Annotated[
+        Label, about('what an event was whose label did not come: a label, or "drop"')
+    ] = "drop"
+    corrections: Annotated[
+        bool, about("learn a label after its time-out, and take back what that had taught")
+    ] = False
+    orphans: Annotated[
+        bool, about("labels without their event become dead letters; else they are only counted")
+    ] = False
 
 
 class Features(Table, frozen=True):
@@ -295,6 +329,7 @@ class Config(Table, frozen=True):
 
     source: Annotated[Source, about("where events come from")]
     format: Annotated[Format, about("how bytes become events")] = Format()
+    labels: Annotated[Labels | None, about("labels that come later than their events")] = None
     features: Annotated[Features, about("how names become slots")] = Features()
     learners: Annotated[tuple[Learner, ...], about("the models, one [[learner]] each")] = field(
         default=(), name="learner"

@@ -1,0 +1,194 @@
+"""Impressions and clicks on two topics, a daemon over them, and the plain way through both.
+
+Delays have a long tail; some clicks come before their impression, twice, too late, or for none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlearn as sl
+from streamlearn.daemon.audit import Audit
+from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.late import Joining
+from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.loop import Loop, Policy
+from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.pipeline import Pipeline
+from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.until import parsed
+from streamlearn.daemon.watchdog import Watchdog
+from streamlearn.late.join import Join
+from streamlearn.stream import Fields, JSONDecoder, Partition, Records
+from streamlearn.stream.sink import FileSink
+from tests.daemon.streams import models, serve
+from tests.reference import late
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHOWN, CLICKS = "impressions", "clicks"
+OF_EVENTS = Fields(label=None, weight="w", id="id", time="time")
+OF_LABELS = Fields(label="click", id="id", time="time", include=())
+HOLD: dict[str, Any] = {"hold_events": 120, "hold_for": 100.0, "on_timeout": False}
+
+
+def topics(length: int) -> dict[str, list[tuple[float, bytes]]]:
+    """The records of both topics with their times, the same whenever they are asked for."""
+    draw = random.Random(7)
+    shown, clicks = [], []
+    for i in range(length):
+        x = {
+            "user": f"u{draw.randrange(30)}",
+            "hour": draw.randrange(24),
+            "w": draw.choice([1, 2]),
+        }
+        time = float(i)
+        shown.append((time, json.dumps({"id": f"e{i}", "time": time, **x}).encode()))
+        if draw.random() < 0.01:
+            shown.append((time, draw.choice([b"{", b'{"user":"u1"}'])))
+        if draw.random() < 0.5:
+            tail = 10.0 * (draw.random() ** (-1 / 1.1) - 1.0)
+            moment = time - 2.5 if draw.random() < 0.1 else round(time + tail, 3)
+            text = {"id": f"e{i}", "click": draw.random() < 0.8, "time": moment}
+            clicks += [(moment, json.dumps(text).encode())] * draw.choice([1, 1, 1, 2])
+        if draw.random() < 0.02:
+            stranger = {"id": f"none{i}", "click": True, "time": time}
+            clicks.append((time, json.dumps(stranger).encode()))
+    clicks.sort(key=lambda one: one[0])
+    return {SHOWN: shown, CLICKS: clicks}
+
+
+class TwoTopics:
+    """A source that reads them about in the order of their times, in runs of its own."""
+
+    def __init__(self, length: int, seed: int) -> None:
+        self.log = topics(length)
+        self.draw = random.Random(seed)
+        self.positions = {Partition(topic): 0 for topic in self.log}
+
+    def identity(self) -> dict[str, str]:
+        return {"stream": "late"}
+
+    def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
+        assert identity in ({"stream": "late"}, None)
+        self.positions |= positions
+
+    def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - there is no need to wait
+        runs = (self.run() for _ in range(self.draw.randint(1, 12)))
+        return [run for run in runs if run is not None]
+
+    def run(self) -> Records | None:
+        heads = {
+            where: self.log[where.topic][at][0]
+            for where, at in self.positions.items()
+            if at < len(self.log[where.topic])
+        }
+        if not heads:
+            return None
+        where = min(heads, key=lambda one: heads[one])
+        start = self.positions[where]
+        end = min(start + self.draw.randint(1, 20), len(self.log[where.topic]))
+        self.positions[where] = end
+        values = [value for _, value in self.log[where.topic][start:end]]
+        return Records(where, range(start, end), values, end)
+
+    def lag(self) -> dict[Partition, int | None]:
+        return {where: len(self.log[where.topic]) - at for where, at in self.positions.items()}
+
+    def ended(self) -> bool:
+        return not any(self.lag().values())
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def made(directory: Path, source: Any, **policy: Any) -> Loop:
+    """A daemon."""
+    log, shared = Log("json"), sl.Names()
+    learners = Learners(models(), shared)
+    given = list(learners)
+    reading = Joining(
+        Join(**HOLD, keep_orphans=True),
+        JSONDecoder(shared, OF_EVENTS, given, grow_always=True),
+        JSONDecoder(sl.Names(), OF_LABELS, given),
+        CLICKS,
+    )
+    sinks = {
+        "predictions": FileSink(directory / "predictions.jsonl"),
+        "dead": FileSink(directory / "dead.jsonl", binary=True),
+    }
+    pipeline = Pipeline(
+        reading,
+        learners,
+        Tolerance(0.5, 1000, 50),
+        DeadLetters(sinks["dead"]),
+        log,
+        predictions=Predictions(sinks["predictions"]),
+        predictor="sparse",
+        observers=[Audit()],
+    )
+    return Loop(
+        source,
+        pipeline,
+        Ownership(directory / "models", lease_seconds=1.0, report=print),
+        Policy(**{"every_events": 100, "every_seconds": 0.01, "until": parsed("end"), **policy}),
+        log,
+        Watchdog(60.0, log),
+        list(sinks.values()),
+    )
+
+
+class Replayed:
+    """What plain learners make of the same records in the same order, one by one."""
+
+    def __init__(self, ranges: list[Any], log: dict[str, list[tuple[float, bytes]]]) -> None:
+        self.join = late.Join(**HOLD)
+        for topic, _, start, end in ranges:
+            for _, value in log[topic][start:end]:
+                self.read(topic, value)
+        self.models = models()
+        self.losses = {name: [0.0, 0.0] for name in self.models}
+        for name, model in self.models.items():
+            self.learn(model, self.losses[name])
+
+    def read(self, topic: str, value: bytes) -> None:
+        try:
+            event = json.loads(value)
+            key, time = event.pop("id"), event.pop("time")
+        except (ValueError, KeyError):
+            return
+        if topic == CLICKS:
+            self.join.label(key, event["click"], time)
+        else:
+            self.join.features(key, event, time, event.pop("w"))
+
+    def learn(self, model: Any, sums: list[float]) -> None:
+        """Take its steps; the loss is that of the score as it was."""
+        then: dict[str, float] = {}
+        for what, key, x, label, weight in self.join.steps:
+            if what == "predict":
+                then.setdefault(key, model.score_one(x))
+                continue
+            y = 1.0 if label else -1.0
+            sums[0] += weight * math.log1p(math.exp(-y * then[key]))
+            sums[1] += weight
+            model.learn_one(x, label, weight)
+
+
+def main(directory: str, seed: str, length: str, _: str) -> int:
+    """A daemon as a process of its own, to be killed."""
+    source = TwoTopics(int(length), int(seed))
+    return made(Path(directory), source).run()
+
+
+if __name__ == "__main__":
+    serve(main)
