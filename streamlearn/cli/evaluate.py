@@ -131,7 +131,7 @@ def run(options: Options) -> int:
                     if batches.at_point:
                         one.mark(SHARE * options.seconds)
         finally:
-            source.close()
+            batches.close()
         for one in entries:
             if not one.points or one.points[-1]["events"] < one.loss.events:
                 one.mark(options.seconds)

@@ -93,7 +93,7 @@ def run(options: Options) -> int:
                 try:
                     teacher.learn(batches)
                 finally:
-                    source.close()
+                    batches.close()
         except KeyboardInterrupt:
             interrupted = True
         facts = teacher.facts()

@@ -1,0 +1,69 @@
+"""Decoding ahead of learning: the same batches and models, and no thread left behind."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.stream import Events, Files, JSONDecoder, ahead, decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+
+def test_what_is_learnt_is_the_same_though_names_and_classes_are_met_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    rng = np.random.default_rng(1)
+    lines = [
+        f'{{"name": "n{rng.integers(i + 1)}", "x": {rng.normal():.3f}, "label": "{i // 250}"}}\n'
+        for i in range(1000)
+    ]
+    path.write_text("".join(lines))
+    models = [sl.LinearClassifier(), sl.LinearClassifier()]
+    for model, early in zip(models, (True, False), strict=True):
+        source = Files([path], batch=70)
+        batches = decoded(source, JSONDecoder(model._model.reader, learners=[model]))
+        for batch in ahead(batches) if early else batches:
+            assert batch is not None
+            model.progressive_events(batch[1])
+        source.close()
+    assert models[0].weights == models[1].weights
+    assert len(models[0].weights) == 4
+
+
+def test_an_error_comes_in_its_place_and_the_thread_ends() -> None:
+    def items() -> Generator[int, None, None]:
+        yield from range(3)
+        raise ValueError("no more")
+
+    found: list[int] = []
+    with pytest.raises(ValueError, match="no more"):
+        found.extend(ahead(items()))
+    assert found == [0, 1, 2]
+    assert not readers()
+
+
+def test_closed_early_the_thread_ends_and_what_it_reads_is_closed() -> None:
+    closed = []
+
+    def items() -> Generator[Events, None, None]:
+        try:
+            while True:
+                yield Events()
+        finally:
+            closed.append(True)
+
+    coming = ahead(items())
+    next(coming)
+    coming.close()
+    assert closed == [True]
+    assert not readers()
+
+
+def readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("reader")]
