@@ -17,7 +17,7 @@ import zstandard
 import streamlearn as sl
 from streamlearn import modelfile
 from streamlearn.cli import main
-from streamlearn.stream import Clicks, file
+from streamlearn.stream import Clicks, Files, file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,8 +170,8 @@ def test_bad_lines_are_named_and_refused_or_skipped(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["none.jsonl", "--label", "y"], "none.jsonl cannot be read: No such file"),
-        (["."], "does not follow from its name"),
+        (["none.jsonl", "--label", "y"], "there is no file none.jsonl"),
+        (["."], "is a directory"),
         (["*.nothing", "--format", "json", "--label", "y"], "no file matches"),
         (["a.jsonl"], "--label: missing"),
         (["a.jsonl", "b.csv", "--label", "y"], "say --format csv|json|svmlight|vw"),
@@ -201,7 +201,7 @@ def test_what_cannot_be_trained_is_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n\n", b"{}\n", b'{"clicked":null}\n', b'{"clicked":1}'])
+@pytest.mark.parametrize("data", [b"", b"\n\n\n", b'{"clicked":1}'])
 def test_files_with_little_in_them(
     data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,6 +211,56 @@ def test_files_with_little_in_them(
     assert facts["learnt"] == (1 if b"1" in data else 0)
     assert main(["train", str(path), "--label", "clicked"]) == 0
     assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
+
+
+@pytest.mark.parametrize("data", [b"{}\n", b'{"clicked":null}\n{"clickd":1}'])
+def test_without_a_label_nothing_is_saved(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data)
+    options = ["--label", "clicked", "--save", str(tmp_path / "m")]
+    assert main(["train", str(path), *options]) == 2
+    assert "has a label in the field 'clicked': say which" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+def test_where_a_model_cannot_be_saved_is_said_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"clicked":1}\n' * 10)
+    for place, said in ((tmp_path, "is a directory"), (tmp_path / "no" / "m", "make it first")):
+        assert main(["train", str(path), "--label", "clicked", "--save", str(place)]) == 2
+        told = capsys.readouterr()
+        assert said in told.err
+        assert not told.out
+
+
+def test_progress_of_packed_files_is_of_the_bytes_on_the_disk(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.txt", tmp_path / "b.txt.gz"
+    plain.write_bytes(b"line\n" * 1000)
+    packed.write_bytes(gzip.compress(b"line\n" * 1000))
+    source = Files([plain, packed], batch=600)
+    source.open({}, None)
+    total = plain.stat().st_size + packed.stat().st_size
+    assert source.progress() == (0, total)
+    seen = []
+    while source.poll(0.0):
+        seen.append(source.progress())
+    assert seen == sorted(seen)
+    assert seen[0] == (plain.stat().st_size, total)
+    assert source.progress() == (total, total)
+    assert source.ended()
+
+
+def test_a_csv_whose_values_have_line_breaks_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('x,label\n1,0\n"2\n3",1\n')
+    assert main(["train", str(path), "--label", "label"]) == 2
+    assert f"{path}:3: a quoted value does not end in its line" in capsys.readouterr().err
 
 
 def test_interrupted_it_saves_what_it_has(tmp_path: Path) -> None:
