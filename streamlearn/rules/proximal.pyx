@@ -6,6 +6,9 @@
 With a horizon T, strategy 2: only tau_1 > 0, the minimiser of Theorem 2's B(tau). Without a radius,
 section 3.4: R starts small and grows by sqrt 2 whenever |w| comes near it; the sums restart then,
 and w is carried over (Algorithm 3 as printed restarts w as well, which its Table 1 does not need).
+The first step of a phase has length |x| 2R/G: where all rows are nearly as long as G allows, it
+leaves the ball of R at once, and R runs away with the luck of the first events. Restrained, a phase
+begins with the curvature G/R, so that no step is longer than R; Corollary 1 allows any tau.
 """
 
 from libc.math cimport fmin, sqrt
@@ -32,7 +35,7 @@ cdef class Proximal(Balanced):
     _examples = ((), (1.0,), (0.4, None, 0.4), (1.0, 2.0, 1.0, 60))
     cdef readonly object horizon
     cdef double first, slack
-    cdef bint optimistic
+    cdef bint optimistic, restraint
 
     def __init__(self, radius=None, gradient_bound=None, project=None, horizon=None):
         self.radius = optional("Proximal", "radius", radius)
@@ -60,9 +63,12 @@ cdef class Proximal(Balanced):
         return Proximal(radius, self.gradient_bound, None, self.horizon).bind(Zero(), self.loss)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef double c = self.l2 * (self.t - self.since + 1.0) + self.curvature, G, tau, step = 0.0
+        cdef double c, G, tau, step = 0.0
         self.measure(row, slope)
         G = self.settle_bound()
+        if self.restraint and self.curvature == 0.0:
+            self.curvature = G / self.R
+        c = self.l2 * (self.t - self.since + 1.0) + self.curvature
         if self.first < 0.0:
             tau = self.balance(c, 0.25 * G * G / (self.R * self.R))
         else:
@@ -88,22 +94,32 @@ cdef class OptimisticProximal(Proximal):
     """The optimistic proximal solver (000 Algorithm 3), no radius to choose.
 
     R starts at min(1, 1/sqrt(lambda)) and grows by sqrt 2 when |w| reaches
-    R - sqrt(2 accuracy / lambda). Projected on the ball of Pegasos.
+    R - sqrt(2 accuracy / lambda). Projected on the ball of Pegasos. `restrained`: no step is longer
+    than R, which keeps R from running away where all rows are of about the same length.
     """
 
-    _names = ("gradient_bound", "accuracy")
-    _examples = ((), (2.0, 0.1))
+    _names = ("gradient_bound", "accuracy", "restrained")
+    _examples = ((), (2.0, 0.1), (None, 0.0, True))
     needs = (*Proximal.needs, accurate)
     cdef readonly double accuracy
+    cdef readonly bint restrained
 
-    def __init__(self, gradient_bound=None, accuracy=0.0):
+    def __init__(self, gradient_bound=None, accuracy=0.0, restrained=False):
         Proximal.__init__(self, None, gradient_bound, True)
+        self.restrained = bool(restrained)
         self.accuracy = number("OptimisticProximal", "accuracy", accuracy, low=0.0, below=0.5)
 
     def start(self):
         Proximal.start(self)
+        self.restraint = self.restrained
         if self.accuracy > 0.0:
             self.slack = sqrt(2.0 * self.accuracy / self.l2)
+
+    def for_intercept(self):
+        from streamlearn.penalties.norms import Zero
+
+        rule = OptimisticProximal(self.gradient_bound, 0.0, self.restrained)
+        return rule.bind(Zero(), self.loss)
 
 
 def best_tau(l2, R, G, T):

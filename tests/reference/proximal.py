@@ -83,9 +83,11 @@ class OptimisticProximal(_Curved):
         gradient_bound: float | None = None,
         accuracy: float = 0.0,
         project: Any = True,
+        restrained: bool = False,
     ) -> None:
         super().__init__(n, loss, penalty, gradient_bound)
         self.project = project
+        self.restrained = restrained
         strength = penalty.l2
         if strength == 0.0 and accuracy > 0.0:
             raise ValueError("accuracy is measured by lambda: it needs an L2 strength above 0")
@@ -97,6 +99,8 @@ class OptimisticProximal(_Curved):
         g = self.penalty.l2 * self.w + self.gradient(X, y, weight)
         G = self.bound(g)
         self.rounds += 1
+        if self.restrained and self.tau_sum == 0.0:
+            self.tau_sum = G / self.R
         self.tau_sum += self.balance(G**2 / self.R**2)
         self.descend(g)
         safe = self.safe.see(y, weight) if self.safe is not None else np.inf

@@ -205,7 +205,10 @@ CASES: dict[str, list[tuple[penalties.Penalty, dict[str, Any]]]] = {
         *[(L2, {}), (ZERO, {}), (L2, {"radius": 1.0})],
         (ZERO, {"radius": 1.0, "gradient_bound": 2.0, "horizon": 40, "project": 1.0}),
     ],
-    "OptimisticProximal": [(L2, {"accuracy": 0.01}), (ZERO, {"gradient_bound": 2.0})],
+    "OptimisticProximal": [
+        *[(L2, {"accuracy": 0.01}), (ZERO, {"gradient_bound": 2.0})],
+        (L2, {"restrained": True}),
+    ],
     "DualAveraging": [
         *[(penalty, {"gamma": 2.0}) for penalty in PENALTIES.values()],
         *[(L2, {"schedule": name}) for name in ("constant", "log", "zero")],
