@@ -1,10 +1,11 @@
 """Reproduce the papers' experiments: a table and a picture each.
 
-python -m benchmarks.papers [--only NAME] [--data DIR] [--quick] [--pictures DIR]
+python -m benchmarks.papers [--only NAME] [--data DIR] [--quick] [--permutations N] [--pictures DIR]
 """
 
 import argparse
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,13 +35,17 @@ def main() -> None:
     parser.add_argument("--only", choices=sorted(known), action="append")
     parser.add_argument("--data", type=Path, default=HOME)
     parser.add_argument("--quick", action="store_true", help="on small generated data")
+    parser.add_argument("--permutations", type=int, help="of the examples, where chance counts")
     parser.add_argument("--pictures", type=Path, default=Path(), help="where to put them")
     args = parser.parse_args()
     args.pictures.mkdir(parents=True, exist_ok=True)
     for name in args.only or known:
-        finding = known[name](args.data, quick=args.quick)
-        finding.save(args.pictures / f"{name}.png")
+        options = {"quick": args.quick}
+        if args.permutations and "permutations" in inspect.signature(known[name]).parameters:
+            options["permutations"] = args.permutations
+        finding = known[name](args.data, **options)
         print(finding.text(), flush=True)
+        finding.save(args.pictures / f"{name}.png")
 
 
 if __name__ == "__main__":

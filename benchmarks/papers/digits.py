@@ -1,0 +1,190 @@
+"""What the experiments of 001 section 6 share: pairs of digits, the methods, and their settings.
+
+l1-regularised logistic regression with a free intercept on raw pixels of 0 to 255, one pass in a
+random order; gamma = 5000, and (1/gamma) sqrt(2/T) for the steps of SGD and TG (section 6.2).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+import streamlearn as sl
+from benchmarks.data import Examples, Source, load
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from benchmarks.data import Labels, Rows
+
+    Order: TypeAlias = NDArray[np.int64]
+
+GAMMA = 5_000.0
+RHO = 0.005  # gamma rho = 25
+ROUNDED = 1e-5  # below it a weight counts as 0, where a method gives no exact zeros
+LAMBDAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+EVERY = 100_000  # rows of MNIST: all
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two digits, the greater one with label 1; images side x side."""
+
+    name: str
+    rows: "Rows"
+    labels: "Labels"
+    test_rows: "Rows"
+    test_labels: "Labels"
+    side: int = 28
+
+    def part(self, chosen: "Order") -> "Pair":
+        """Some of the examples to learn, all to test."""
+        rows, labels = self.rows[chosen], self.labels[chosen]
+        return Pair(self.name, rows, labels, self.test_rows, self.test_labels, self.side)
+
+    def error(self, w: "Labels", intercept: float) -> float:
+        """The fraction of wrong answers on the test set."""
+        scores = np.asarray(self.test_rows @ w) + intercept
+        return float(np.mean(self.test_labels * scores <= 0.0))
+
+
+class Digits:
+    """MNIST, taken apart into pairs."""
+
+    def __init__(self, data: Path) -> None:
+        self.parts = [
+            load(Source("mnist", f"mnist{part}.svm.gz"), data, EVERY) for part in ("", ".t")
+        ]
+
+    def pair(self, a: int, b: int) -> Pair:
+        """Digits a and b."""
+        train, test = (of_two(part, a, b) for part in self.parts)
+        return Pair(f"{a} and {b}", *train, *test)
+
+
+def of_two(part: Examples, a: int, b: int) -> tuple["Rows", "Labels"]:
+    """The images of two digits, 784 pixels wide."""
+    chosen = np.flatnonzero((part.labels == a) | (part.labels == b))
+    rows = part.rows[chosen]
+    wide = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(len(chosen), 784))
+    return wide, np.where(part.labels[chosen] == b, 1.0, -1.0)
+
+
+def generated(m: int = 1_200, side: int = 14, flipped: float = 0.0, seed: int = 0) -> Pair:
+    """Two strokes that differ in a part, at places that vary, on a noisy black ground.
+
+    `flipped` is the fraction of the labels to learn that are wrong.
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.choice([-1.0, 1.0], size=2 * m)
+    y, x = np.mgrid[:side, :side][:, None] / (side - 1.0)
+    shift = 0.07 * rng.normal(size=(2, 2 * m, 1, 1))
+    shared = np.exp(-(((x - 0.5 - shift[0]) / 0.12) ** 2))
+    own = np.where(labels > 0, 0.25, 0.75)[:, None, None]
+    bar = np.exp(-(((y - own - shift[1]) / 0.12) ** 2)) * (x > 0.3)
+    images = 255.0 * np.maximum(shared, bar) + 60.0 * rng.normal(size=(2 * m, side, side))
+    images = np.where(images > 90.0, np.minimum(images, 255.0), 0.0).reshape(2 * m, -1)
+    rows = sparse.csr_array(images)
+    told = np.where(rng.random(m) < flipped, -labels[:m], labels[:m])
+    return Pair("generated", rows[:m], told, rows[m:], labels[m:], side)
+
+
+# -- the methods ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """A rule for T examples, and whether its last weights have exact zeros of their own."""
+
+    name: str
+    make: Callable[[int], sl.rules.Rule]
+    exact: bool
+
+
+def step(T: int) -> float:
+    """Of SGD and TG."""
+    return math.sqrt(2.0 / T) / GAMMA
+
+
+SGD = Method("SGD", lambda T: sl.rules.GradientDescent(step(T)), exact=False)
+TG_1 = Method("TG, K=1", lambda T: sl.rules.TruncatedGradient(step(T)), exact=True)
+TG_10 = Method("TG, K=10", lambda T: sl.rules.TruncatedGradient(step(T), every=10), exact=False)
+RDA_0 = Method("RDA, rho=0", lambda _: sl.rules.DualAveraging(GAMMA), exact=True)
+RDA_25 = Method("RDA, gamma rho=25", lambda _: sl.rules.DualAveraging(GAMMA, RHO), exact=True)
+BASIC = (SGD, TG_1, RDA_0)
+ENHANCED = (SGD, TG_10, RDA_25)
+ALL = (SGD, TG_1, TG_10, RDA_0, RDA_25)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What was learnt, and what it is worth."""
+
+    w: "Labels"
+    error: float
+    nonzero: int
+
+
+def weighed(pair: Pair, w: "Labels", intercept: float, *, exact: bool) -> Weights:
+    """Weights with their test error and their non-zeros."""
+    size = np.count_nonzero(w) if exact else np.count_nonzero(np.abs(w) > ROUNDED)
+    return Weights(w, pair.error(w, intercept), int(size))
+
+
+def learner(rule: sl.rules.Rule, strength: float, average: str = "last") -> sl.LinearClassifier:
+    """l1-logistic with a free intercept."""
+    penalty = sl.penalties.L1(strength)
+    return sl.LinearClassifier(rule, sl.losses.Logistic(), penalty, average=average)
+
+
+def learnt(
+    pair: Pair, method: Method, strength: float, order: "Order", average: str = "last"
+) -> Weights:
+    """One pass: the last weights, or the mean of all ("uniform")."""
+    model = learner(method.make(len(order)), strength, average)
+    model.learn_rows(pair.rows[order], pair.labels[order])
+    exact = method.exact and average == "last"
+    return weighed(pair, model.coef(pair.rows.shape[1]), model.intercept, exact=exact)
+
+
+def batch(pair: Pair, strengths: Sequence[float], *, max_iter: int = 400) -> dict[float, Weights]:
+    """The hindsight solutions, where the paper has an interior-point method; each from the last."""
+    found = {}
+    start = None
+    for strength in sorted(strengths, reverse=True):
+        # the pixels as numbers of 0 to 1, the penalty in the same unit
+        start = sl.hindsight.solve(
+            pair.rows * (1.0 / 255.0),
+            pair.labels,
+            sl.losses.Logistic(),
+            sl.penalties.L1(strength / 255.0),
+            fit_intercept=True,
+            gap=1e-4,
+            max_iter=max_iter,
+            start=start,
+        )
+        found[strength] = weighed(pair, start.w / 255.0, start.intercept, exact=True)
+    return found
+
+
+def orders(m: int, number: int, seed: int = 0) -> Iterable["Order"]:
+    """Random permutations of m examples."""
+    rng = np.random.default_rng(seed)
+    return [rng.permutation(m) for _ in range(number)]
+
+
+Spread: TypeAlias = tuple[float, float]
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Mean and standard deviation."""
+    return float(np.mean(values)), float(np.std(values))
+
+
+def shown(mean: float, deviation: float, digits: int) -> str:
+    """Both, as a cell of a table."""
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"

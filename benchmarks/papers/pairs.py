@@ -1,0 +1,150 @@
+"""001 Figure 7: all 45 pairs of digits, RDA beside the batch solution.
+
+l1-logistic regression, one pass in random orders, gamma = 5000 and gamma rho = 25: below the
+diagonal the last weights at lambda = 1, above it errors and non-zeros over lambda.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from benchmarks.papers import digits
+from benchmarks.papers.digits import RDA_25
+from benchmarks.papers.finding import Finding
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from benchmarks.papers.digits import Pair, Weights
+
+STRENGTHS = (0.1, 1.0, 10.0)
+PICTURED = 1.0
+
+Found: TypeAlias = dict[float, list["Weights"]]  # by lambda; the batch solution comes first
+
+
+def compared(pair: "Pair", permutations: int) -> Found:
+    """The batch solution and RDA's of each order, by lambda."""
+    best = digits.batch(pair, STRENGTHS, max_iter=60)
+    orders = digits.orders(len(pair.labels), permutations)
+    return {
+        s: [best[s], *(digits.learnt(pair, RDA_25, s, order) for order in orders)]
+        for s in STRENGTHS
+    }
+
+
+def means(found: Found, strength: float) -> tuple[float, float, float, float]:
+    """Percent wrong and non-zeros: of RDA on average, and of the batch solution."""
+    batch, *online = found[strength]
+    error = float(np.mean([100.0 * one.error for one in online]))
+    size = float(np.mean([one.nonzero for one in online]))
+    return error, size, 100.0 * batch.error, float(batch.nonzero)
+
+
+def line(strength: float, everything: Mapping[str, Found]) -> list[str]:
+    """The means over all pairs."""
+    table = np.array([means(found, strength) for found in everything.values()])
+    near = np.mean((table[:, 1] <= 2.0 * table[:, 3]) & (table[:, 1] >= 0.5 * table[:, 3]))
+    error, size, batch_error, batch_size = table.mean(axis=0)
+    cells = [f"{error:.2f}", f"{batch_error:.2f}", f"{size:.0f}", f"{batch_size:.0f}"]
+    return [
+        f"{strength:g}",
+        *cells,
+        f"{np.abs(table[:, 0] - table[:, 2]).max():.2f}",
+        f"{near:.0%}",
+    ]
+
+
+def claims(everything: Mapping[str, Found]) -> dict[str, bool]:
+    """Very similar trade-offs between sparsity and error."""
+    rows = {s: np.array([means(f, s) for f in everything.values()]) for s in STRENGTHS}
+    middle = [rows[s] for s in STRENGTHS[:2]]
+    return {
+        "with a larger lambda both keep fewer weights": all(
+            np.all(rows[a][:, k] >= rows[b][:, k]) for a, b in pairwise(STRENGTHS) for k in (1, 3)
+        ),
+        "RDA's non-zeros are within a factor of 2 of the batch solution's for 9 pairs of 10": bool(
+            all(np.mean(np.abs(np.log2(r[:, 1] / r[:, 3])) <= 1.0) >= 0.9 for r in middle)
+        ),
+        "on average RDA errs at most 1% more, up to lambda = 1": all(
+            r[:, 0].mean() <= r[:, 2].mean() + 1.0 for r in middle
+        ),
+    }
+
+
+def picture(everything: Mapping[tuple[int, int], Found], side: int) -> Callable[["Figure"], None]:
+    """Figure 7."""
+    known = sorted({digit for both in everything for digit in both})
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots(len(known), len(known), squeeze=False)
+        for i, a in enumerate(known):
+            for j, b in enumerate(known):
+                axis = axes[i][j]
+                axis.set_xticks([])
+                axis.set_yticks([])
+                if a == b:
+                    axis.text(0.5, 0.5, str(a), ha="center", va="center", fontsize=18)
+                    axis.axis("off")
+                elif a > b:
+                    w = everything[b, a][PICTURED][1].w.reshape(side, side)
+                    most = max(float(np.abs(w).max()), 1e-300)
+                    axis.imshow(w, cmap="gray", vmin=-most, vmax=most)
+                else:
+                    curves(axis, everything[a, b])
+        figure.supxlabel(
+            "above: test error, % (blue, left scale) and non-zeros (red, right scale) over lambda "
+            f"= {STRENGTHS[0]:g} .. {STRENGTHS[-1]:g}; solid: batch, hollow: RDA",
+            fontsize=9,
+        )
+
+    return draw
+
+
+def curves(axis: "Axes", found: Found) -> None:
+    """Errors and non-zeros of one pair."""
+    table = np.array([means(found, s) for s in STRENGTHS])
+    twin = axis.twinx()
+    axis.semilogx(STRENGTHS, table[:, 2], "C0o-", ms=3, lw=0.8)
+    axis.semilogx(STRENGTHS, table[:, 0], "C0o--", ms=4, lw=0.8, mfc="none")
+    twin.semilogx(STRENGTHS, table[:, 3], "C3s-", ms=3, lw=0.8)
+    twin.semilogx(STRENGTHS, table[:, 1], "C3s--", ms=4, lw=0.8, mfc="none")
+    axis.set_ylim(bottom=0.0)
+    twin.set_ylim(bottom=0.0)
+    for one, colour in ((axis, "C0"), (twin, "C3")):
+        one.tick_params(labelsize=5, length=1, pad=1, colors=colour, labelbottom=False)
+        one.locator_params(axis="y", nbins=3)
+        one.minorticks_off()
+
+
+def run(data: Path, *, quick: bool = False, permutations: int = 2) -> Finding:
+    """All pairs, or one of generated images."""
+    everything: dict[tuple[int, int], Found] = {}
+    if quick:
+        everything[0, 1] = compared(digits.generated(), 2)
+        side = 14
+    else:
+        images, side = digits.Digits(data), 28
+        for a, b in combinations(range(10), 2):
+            everything[a, b] = compared(images.pair(a, b), permutations)
+    named = {f"{a} and {b}": found for (a, b), found in everything.items()}
+    return Finding(
+        title="001 Figure 7: all pairs of digits, RDA beside the batch solution",
+        head=[
+            "lambda",
+            "RDA: error, %",
+            "batch: error, %",
+            "RDA: non-zeros",
+            "batch: non-zeros",
+            "errors differ by at most, %",
+            "pairs whose non-zeros are within a factor of 2",
+        ],
+        rows=[line(s, named) for s in STRENGTHS],
+        claims=claims(named),
+        draw=picture(everything, side),
+        size=(13.0, 11.0) if not quick else (4.0, 4.0),
+    )

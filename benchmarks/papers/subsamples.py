@@ -1,0 +1,116 @@
+"""001 Figure 8: a tenth of the examples of digits 3 and 8, and who overfits.
+
+Ten disjoint parts of the training set, each learnt in random orders and tested on all; l1-logistic
+regression over lambda.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from benchmarks.papers import digits
+from benchmarks.papers.digits import ALL, BASIC, ENHANCED, RDA_0, RDA_25
+from benchmarks.papers.finding import Finding
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from benchmarks.papers.digits import Pair, Spread, Weights
+
+AVERAGES = ("last", "uniform")
+BATCH = "batch"
+
+Key: TypeAlias = tuple[str, float, str]  # method, lambda, average; the batch solution is "last"
+Found: TypeAlias = Mapping[Key, tuple["Spread", "Spread"]]
+
+
+def learnt(
+    pair: "Pair", strengths: Sequence[float], parts: int, permutations: int, seed: int = 0
+) -> Found:
+    """Percent wrong and non-zeros: the mean of each part's orders, their spread over the parts."""
+    rng = np.random.default_rng(seed)
+    whole = np.array_split(rng.permutation(len(pair.labels)), parts)
+    each: dict[Key, list[tuple[float, float]]] = {}
+    for chosen in whole:
+        few = pair.part(chosen)
+        for s, solution in digits.batch(few, strengths).items():
+            each.setdefault((BATCH, s, "last"), []).append(valued([solution]))
+        orders = list(digits.orders(len(chosen), permutations))
+        for method in ALL:
+            for s in strengths:
+                for average in AVERAGES:
+                    tried = [digits.learnt(few, method, s, order, average) for order in orders]
+                    each.setdefault((method.name, s, average), []).append(valued(tried))
+    return {
+        key: (digits.spread([v[0] for v in values]), digits.spread([v[1] for v in values]))
+        for key, values in each.items()
+    }
+
+
+def valued(tried: Sequence["Weights"]) -> tuple[float, float]:
+    """Their mean percent wrong, and non-zeros."""
+    errors = [100.0 * one.error for one in tried]
+    return float(np.mean(errors)), float(np.mean([one.nonzero for one in tried]))
+
+
+def excess(found: Found, name: str, average: str = "last") -> float:
+    """How much more the least lambda errs than the best of all."""
+    errors = {s: found[name, s, average][0][0] for n, s, a in found if (n, a) == (name, average)}
+    return errors[min(errors)] - min(errors.values())
+
+
+def picture(found: Found, strengths: Sequence[float]) -> Callable[["Figure"], None]:
+    """Rows: basic and enhanced; columns: errors and non-zeros, of last and averaged weights."""
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots(2, 4, squeeze=False)
+        for row, methods in zip(axes, (BASIC, ENHANCED), strict=True):
+            names = [*(method.name for method in methods), BATCH]
+            for k, axis in enumerate(row):
+                average, what = AVERAGES[k // 2], k % 2
+                for name in names:
+                    which = "last" if name == BATCH else average
+                    values = [found[name, s, which][what] for s in strengths]
+                    mean, deviation = zip(*values, strict=True)
+                    style = "k--" if name == BATCH else "-"
+                    axis.errorbar(strengths, mean, deviation, fmt=style, label=name, lw=1.2)
+                shown = "last" if average == "last" else "averaged"
+                title = (f"test error of the {shown} w, %", f"non-zeros of the {shown} w")[what]
+                axis.set(title=title, xscale="log", xlabel="lambda")
+            row[0].legend(fontsize=8)
+
+    return draw
+
+
+def run(data: Path, *, quick: bool = False, permutations: int = 2) -> Finding:
+    """Digits 3 and 8, or generated images."""
+    pair = digits.generated(600, flipped=0.1) if quick else digits.Digits(data).pair(3, 8)
+    strengths = (0.01, 1.0, 10.0) if quick else digits.LAMBDAS
+    found = learnt(pair, strengths, 5 if quick else 10, 1 if quick else permutations)
+    rows = []
+    for name in (*(method.name for method in ALL), BATCH):
+        for s in strengths:
+            if s in (0.01, 0.1, 1.0, 10.0):
+                cells = [digits.shown(*found[name, s, "last"][k], 2 - 2 * k) for k in (0, 1)]
+                if name == BATCH:
+                    cells += ["", ""]
+                else:
+                    both = found[name, s, "uniform"]
+                    cells += [digits.shown(*both[k], 2 - 2 * k) for k in (0, 1)]
+                rows.append([name, f"{s:g}", *cells])
+    return Finding(
+        title=f"001 Figure 8: a tenth of the examples, digits {pair.name}",
+        head=["method", "lambda", "last: error, %", "non-zeros", "average: error, %", "non-zeros"],
+        rows=rows,
+        claims={
+            "the batch solution overfits where lambda is small": excess(found, BATCH) > 0.0,
+            "RDA's averages overfit less": all(
+                excess(found, method.name, "uniform") < excess(found, BATCH)
+                for method in (RDA_0, RDA_25)
+            ),
+        },
+        draw=picture(found, strengths),
+        size=(15.0, 6.0),
+    )
