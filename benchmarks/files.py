@@ -16,7 +16,7 @@ import streamlearn as sl
 from benchmarks import peers
 from benchmarks.report import Run, alternate, table
 from benchmarks.speed import NAMES, make_rows
-from streamlearn.stream import Events, Fields, Files, decoder_of
+from streamlearn.stream import Fields, Files, ahead, decoded, decoder_of
 
 BITS = 18  # Vowpal Wabbit's own
 
@@ -34,16 +34,13 @@ def dual_averaging() -> sl.LinearClassifier:
 
 def learn_file(path: Path, kind: str, make: Callable[[], sl.LinearClassifier]) -> float:
     """Read and learn a file in one pass; the average loss, each line's before it was learnt."""
-    model, events, total, count = make(), Events(), 0.0, 0
+    model, total, count = make(), 0.0, 0
     reader = sl.Hashing(BITS)
     model.share_features(reader)
-    decoder = decoder_of(kind, reader, Fields(label=None), [model])
     source = Files([path])
-    source.open({}, None)
-    while not source.ended():
-        for records in source.poll(0.0):
-            events.clear()
-            decoder.decode(records.values, events)
+    for batch in ahead(decoded(source, decoder_of(kind, reader, Fields(label=None), [model]))):
+        if batch is not None:
+            events = batch[1]
             scores = model.progressive_events(events)
             total += float(np.logaddexp(0.0, -events.labels * scores).sum())
             count += len(events)

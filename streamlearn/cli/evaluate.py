@@ -21,7 +21,7 @@ from streamlearn.cli.tables import show, show_json
 from streamlearn.daemon import config, parts
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
-from streamlearn.rules import Rule
+from streamlearn.rules import Refused, Rule
 
 if TYPE_CHECKING:
     import argparse
@@ -117,6 +117,10 @@ class Entry:
 
 def run(options: Options) -> int:
     """Compare, and show the curves."""
+    for option in ("png", "html"):
+        path = getattr(options, option)
+        if path is not None:
+            inputs.writable(path, f"--{option}")
     settings = inputs.settings(options, [])
     shared = config.reader(settings.features, settings.format)
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
@@ -131,11 +135,13 @@ def run(options: Options) -> int:
                     if batches.at_point:
                         one.mark(SHARE * options.seconds)
         finally:
-            source.close()
+            batches.close()
         for one in entries:
             if not one.points or one.points[-1]["events"] < one.loss.events:
                 one.mark(options.seconds)
             one.tracker.close()
+    learnt = max(one.loss.events for one in entries)
+    inputs.refuse_nothing(settings, batches.events, learnt)
     present(entries, options)
     for line in batches.named:
         sys.stderr.write(f"bad: {line}\n")
@@ -161,7 +167,10 @@ def named(options: Options) -> dict[str, Model]:
         if text == "default":
             found[text] = kind()
         elif name in known(Rule):
-            found[text] = kind(parse(text, Rule), **given)
+            try:
+                found[text] = kind(parse(text, Rule), **given)
+            except Refused as error:
+                raise ValueError(f"--learners: {error}") from None
         elif name not in known():
             hint = nearest(name, ["default", *known(Rule), *known(kind)])
             raise ValueError(f"--learners: {name} is not known; {hint}")

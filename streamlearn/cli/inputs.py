@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +130,7 @@ def settings(
 ) -> config.Config:
     """The configuration that the options mean; `kept` are values that they stand before."""
     given = {
-        "format.kind": options.format or (kept or {}).get("format.kind") or guess(options.files),
+        "format.kind": options.format or guess(options.files, (kept or {}).get("format.kind")),
         "format.label": options.label,
         "format.positive": options.positive,
         "format.weight": options.weight,
@@ -148,18 +150,15 @@ def settings(
     if given["format.delimiter"] is None and all(".tsv" in name for name in options.files):
         given["format.delimiter"] = "\t"
     said = {key: value for key, value in given.items() if value is not None}
-    for name in options.files:
-        path = Path(name)
-        if path.exists() and not path.is_file():
-            # of a pipe that has a name the first bytes would be read twice
-            raise ValueError(f"{name} is no regular file; for a pipe give - and redirect it")
     source: dict[str, Any] = {"kind": "file", "paths": options.files}
     if options.files == ["-"]:
         source = {"kind": "stdin"}
     try:
-        return config.parse("", "", {**(kept or {}), **said, "source": source}, environ={})
+        found = config.parse("", "", {**(kept or {}), **said, "source": source}, environ={})
     except ConfigError as error:
         raise ValueError(renamed(error)) from None
+    there(options.files)
+    return found
 
 
 def renamed(error: ConfigError) -> str:
@@ -200,10 +199,56 @@ def learners(text: str, *, regression: bool) -> list[dict[str, Any]]:
     return tables
 
 
-def guess(files: list[str]) -> str:
+def there(files: list[str]) -> None:
+    """ValueError unless all these are files."""
+    for name in files:
+        path = Path(name)
+        if name == "-":
+            continue
+        if not path.exists():
+            if not glob.glob(name, recursive=True):  # noqa: PTH207 - Path's take no absolute pattern
+                what = "no file matches" if glob.has_magic(name) else "there is no file"
+                raise ValueError(f"{what} {name}")
+        elif path.is_dir():
+            raise ValueError(f"{name} is a directory: give the files in it, '{name.rstrip('/')}/*'")
+        elif not path.is_file():
+            # of a pipe that has a name the first bytes would be read twice
+            raise ValueError(f"{name} is no regular file; for a pipe give - and redirect it")
+
+
+def writable(path: str, option: str) -> None:
+    """ValueError unless a file can be written there: before hours of work, not after them."""
+    where = Path(path)
+    if where.is_dir():
+        raise ValueError(f"{option}: {path} is a directory: give the name of a file")
+    if not where.parent.is_dir():
+        raise ValueError(f"{option}: there is no directory {where.parent}: make it first")
+    if not os.access(where.parent, os.W_OK):
+        raise ValueError(f"{option}: {where.parent} cannot be written to")
+
+
+def refuse_nothing(settings: config.Config, events: int, learnt: int) -> None:
+    """ValueError if there were events, and not one with a label."""
+    if learnt or not events:
+        return
+    if settings.format.kind in {"json", "csv"}:
+        raise ValueError(
+            f"not one of {events:,} events has a label in the field {settings.format.label!r}: "
+            "say which field it is, --label FIELD"
+        )
+    raise ValueError(
+        f"not one of {events:,} lines has a label, so nothing was learnt: lines begin with theirs"
+    )
+
+
+def guess(files: list[str], otherwise: str | None = None) -> str:
     """The format that the names of the files say."""
-    kinds = {kind_of(name) for name in files}
+    names = [found for name in files for found in (sorted(glob.glob(name)) or [name])]  # noqa: PTH207
+    kinds = {kind_of(name) for name in names}
+    if otherwise is not None and kinds == {None}:
+        return otherwise
     if len(kinds) > 1 or None in kinds:
+        there([name for name in files if Path(name).is_dir()])
         raise ValueError(
             f"what {', '.join(files)} holds does not follow from its name; "
             f"say --format {'|'.join(sorted(SUFFIXES))}"

@@ -106,9 +106,9 @@ def largest(model: Model, top: int) -> list[dict[str, Any]]:
 
 def read_event(path: str) -> dict[str, Any]:
     """The one event of a file."""
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     try:
-        event = json.loads(text)
+        event = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: expected one event, an object in JSON: {error}") from None
     if not isinstance(event, dict):

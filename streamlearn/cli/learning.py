@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlearn.engine.events import Events
-from streamlearn.stream import Files
+from streamlearn.stream import Files, ahead, decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from streamlearn.stream import Decoder, Records, Source
 
@@ -50,12 +50,31 @@ class Pass:
         self.skip = skip
         self.tell = tell
         self.next = first
+        self._batches: Generator[tuple[Records, Events] | None, None, None] | None = None
         self.at_point = False
         self.records = self.events = self.bad = 0
         self.reasons: Counter[str] = Counter()
         self.named: list[str] = []
 
     def __iter__(self) -> Iterator[Events]:
+        # where points are made, what a learner costs is measured: nothing else goes on then
+        whole = self.next is None
+        self._batches = ahead(decoded(self.source, self.decoder)) if whole else self._parts()
+        for batch in self._batches:
+            if self.tell is not None:
+                self.tell(self.source)
+            if batch is not None:
+                self._count(*batch)
+                yield batch[1]
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._batches is not None:
+            self._batches.close()
+        self.source.close()
+
+    def _parts(self) -> Generator[tuple[Records, Events], None, None]:
+        """Batches that end where points are."""
         events = Events()
         self.source.open({}, None)
         while True:
@@ -64,10 +83,7 @@ class Pass:
                 for part in self._cut(records):
                     events.clear()
                     self.decoder.decode(part.values, events)
-                    self._count(part, events)
-                    yield events
-            if self.tell is not None:
-                self.tell(self.source)
+                    yield part, events
             if not polled and self.source.ended():
                 return
 

@@ -79,12 +79,18 @@ def json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
 
 
-def whole(text: str) -> int:
+def whole(text: str, least: int = 1, most: int | None = None) -> int:
     """A whole number of at least 1, for an option."""
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text!r}")
+        number = least - 1
+    if number < least or (most is not None and number > most):
+        limit = "" if most is None else f" and <= {most}"
+        raise argparse.ArgumentTypeError(f"expected a whole number >= {least}{limit}, got {text!r}")
     return number
+
+
+def seed(text: str) -> int:
+    """What tells one made-up stream from another."""
+    return whole(text, 0, 2**63 - 1)

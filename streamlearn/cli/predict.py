@@ -58,7 +58,7 @@ def run(options: Options) -> int:
             for events in batches:
                 write("".join(lines(model, events, options)))
         finally:
-            source.close()
+            batches.close()
     for line in batches.named:
         sys.stderr.write(f"bad: {line}\n")
     if batches.bad:

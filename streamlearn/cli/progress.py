@@ -15,6 +15,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from streamlearn.stream import Files
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -59,6 +61,10 @@ class Bar:
     def update(self, source: Source) -> None:
         """Move the bar to where the source is."""
         if not self.shown:
+            return
+        if isinstance(source, Files):
+            done, total = source.progress()
+            self._progress.update(self._task, total=total, completed=done)
             return
         left = [n for n in source.lag().values() if n is not None]
         if left:

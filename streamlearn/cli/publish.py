@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from streamlearn.cli import inputs
 from streamlearn.cli.broker import broker_arguments, connection, reachable
-from streamlearn.cli.parsing import whole
+from streamlearn.cli.parsing import seed, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon.patience import Patient
 from streamlearn.stream import Clicks, Files, StandardInput, Synthetic
@@ -48,13 +49,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", metavar="N", type=whole, help="events a second (as fast as they are taken)"
     )
     group.add_argument("--events", metavar="N", type=whole, help="how many (without end)")
-    group.add_argument("--seed", metavar="N", type=int, help="another seed, another truth (0)")
+    group.add_argument("--seed", metavar="N", type=seed, help="another seed, another truth (0)")
     broker_arguments(parser)
 
 
 def run(options: Options) -> int:
     """Write all of it, and say how many records are there."""
     source = asked(options)
+    inputs.there(options.files)
     with reachable():
         source.open({}, None)
         sink = Patient(connection(options).sink(options.topic))

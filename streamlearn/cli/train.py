@@ -6,6 +6,8 @@ events not seen before: progressive validation. In later passes it is not, and t
 
 from __future__ import annotations
 
+import argparse
+import math
 import shlex
 import sys
 import time
@@ -25,8 +27,6 @@ from streamlearn.daemon import config, parts
 from streamlearn.daemon.config import plan
 
 if TYPE_CHECKING:
-    import argparse
-
     from streamlearn.cli.curve import Point
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
@@ -68,16 +68,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def step(text: str) -> float:
     """A factor above 1 with a decimal point, or a whole number."""
-    value = int(text) if text.isdigit() else float(text)
-    if value < 1 or (value == 1 and isinstance(value, float)):
-        raise ValueError(text)
+    try:
+        value = int(text) if text.isdigit() else float(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value < math.inf or (value == 1 and isinstance(value, float)):
+        raise argparse.ArgumentTypeError(
+            f"expected a factor above 1, such as 2.0, or a whole number of events; got {text!r}"
+        )
     return value
 
 
 def run(options: Options) -> int:
     """Learn, and say how it went."""
-    if options.passes > 1 and "-" in options.files:
-        raise ValueError("standard input can be read once: give --passes 1, or files")
     model, settings, notes = prepared(options)
     decoder = parts.decoder(settings, model._model.reader, [model])  # noqa: SLF001 - one of us
     if "decoder" in notes:
@@ -93,10 +96,12 @@ def run(options: Options) -> int:
                 try:
                     teacher.learn(batches)
                 finally:
-                    source.close()
+                    batches.close()
         except KeyboardInterrupt:
             interrupted = True
         facts = teacher.facts()
+    if not interrupted:
+        inputs.refuse_nothing(settings, facts["events"], facts["learnt"])
     if options.save is not None:
         model.save(options.save, notes=made(settings, teacher, decoder.state(), notes))
         facts["saved"] = options.save
@@ -113,6 +118,10 @@ def run(options: Options) -> int:
 
 def prepared(options: Options) -> tuple[Model, config.Config, dict[str, Any]]:
     """The model to teach, fresh or as it was saved, and how lines are read."""
+    if options.passes > 1 and "-" in options.files:
+        raise ValueError("standard input can be read once: give --passes 1, or files")
+    if options.save is not None:
+        inputs.writable(options.save, "--save")
     table = inputs.learner(options)
     if options.resume is None:
         settings = inputs.settings(options, [table])

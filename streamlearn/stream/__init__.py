@@ -1,6 +1,7 @@
 """Where events come from (sources) and how bytes become events (formats)."""
 
 from streamlearn.engine.events import Events
+from streamlearn.stream.ahead import ahead, decoded
 from streamlearn.stream.clicks import Clicks
 from streamlearn.stream.csv import CSVDecoder
 from streamlearn.stream.custom import CustomDecoder
@@ -33,5 +34,7 @@ __all__ = [
     "StandardInput",
     "Synthetic",
     "VWDecoder",
+    "ahead",
+    "decoded",
     "decoder_of",
 ]

@@ -162,6 +162,10 @@ def cells(record, delimiter):
     try:
         [row] = csv.reader([text], delimiter=delimiter, strict=True)
     except (csv.Error, ValueError) as error:
+        if "unexpected end" in str(error):
+            raise BadEvent(
+                "a quoted value does not end in its line: values with line breaks are not read;"
+                " replace the breaks, or convert the file to JSON lines") from None
         raise BadEvent(f"no CSV: {error}") from None
     return row
 

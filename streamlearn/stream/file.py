@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
-from streamlearn.stream.packed import is_packed, opened
+from streamlearn.stream.packed import is_packed, opened, unpacked
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class Files:
         self._fingerprints: dict[str, str] = {}
         self._positions: dict[Partition, int] = {}
         self._current = 0
-        self._file: BinaryIO | None = None
+        self._raw: BinaryIO | None = None  # as it lies on the disk
+        self._file: BinaryIO | None = None  # what is in it
         self._lines: Lines | None = None
 
     def identity(self) -> dict[str, str]:
@@ -166,7 +167,8 @@ class Files:
         path = self._files[self._current]
         at = self._positions.get(self._partition(path), 0)
         try:
-            self._file = opened(path)
+            self._raw = opened(path)
+            self._file = unpacked(self._raw, path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
             raise unreadable(path, error) from error
@@ -220,9 +222,7 @@ class Files:
 
     def _next(self) -> None:
         """The file is done."""
-        if self._file is not None:
-            self._file.close()
-        self._file = self._lines = None
+        self.close()
         self._current += 1
 
     def _turned(self) -> bool:
@@ -264,10 +264,16 @@ class Files:
             found[where] = None if is_packed(path) else left
         return found
 
+    def progress(self) -> tuple[int, int]:
+        """How many bytes of the files, as they lie on the disk, were read; and all of them."""
+        sizes = [Path(path).stat().st_size for path in self._files]
+        here = 0 if self._raw is None or self._raw.closed else self._raw.tell()
+        return sum(sizes[: self._current]) + here, sum(sizes)
+
     def line_number(self, partition: Partition, offset: int) -> int:
         """The number of the line that begins at this offset, from 1; it is counted anew."""
         number = 1
-        with opened(partition.topic) as file:
+        with opened(partition.topic) as raw, unpacked(raw, partition.topic) as file:
             while offset > 0 and (block := file.read(min(BLOCK, offset))):
                 number += block.count(b"\n")
                 offset -= len(block)
@@ -282,9 +288,10 @@ class Files:
 
     def close(self) -> None:
         """Close the file that is read."""
-        if self._file is not None:
-            self._file.close()
-        self._file = self._lines = None
+        for file in (self._file, self._raw):
+            if file is not None:
+                file.close()
+        self._file = self._raw = self._lines = None
 
 
 def key(where: Partition) -> str:

@@ -22,20 +22,25 @@ def is_packed(path: str) -> bool:
 
 
 def opened(path: str) -> BinaryIO:
-    """The file, to be read as if it were not packed."""
-    if path.endswith(".gz"):
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    if path.endswith(".zst"):
-        return zstandard(path)
+    """The file as it lies on the disk."""
     return Path(path).open("rb", buffering=0)
 
 
-def zstandard(path: str) -> BinaryIO:
-    """A file packed by Zstandard."""
+def unpacked(file: BinaryIO, path: str) -> BinaryIO:
+    """What is in the file, to be read as if it were not packed."""
+    if path.endswith(".gz"):
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
+    if path.endswith(".zst"):
+        return zstandard(file, path)
+    return file
+
+
+def zstandard(file: BinaryIO, path: str) -> BinaryIO:
+    """What is in a file packed by Zstandard."""
     for name in ("compression.zstd", "zstandard"):
         try:
             module = importlib.import_module(name)
         except ImportError:
             continue
-        return cast("BinaryIO", module.open(path, "rb"))
+        return cast("BinaryIO", module.open(file, "rb"))
     raise SourceError(f"{path}: Zstandard needs Python 3.14, or pip install zstandard")

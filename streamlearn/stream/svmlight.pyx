@@ -8,7 +8,7 @@ from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport COLUMN, Piece
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.decoder cimport Decoder
-from streamlearn.stream.numbers cimport Decimal, number_at, scan_decimal
+from streamlearn.stream.numbers cimport Decimal, number_at
 from streamlearn.stream.text cimport past_spaces, shown_text
 
 from streamlearn.errors import BadEvent
@@ -65,6 +65,7 @@ cdef class SVMLightDecoder(Decoder):
     cdef int read_line(self, const char* p, const char* end) except -1:
         cdef const char* first = p
         cdef const char* name
+        cdef long long column
         cdef Decimal d
         cdef double x
         p = number_at(p, end, &d, &x)
@@ -84,22 +85,23 @@ cdef class SVMLightDecoder(Decoder):
                     p += 1
                 self.tags.id_length = p - self.tags.id
                 continue
-            p = scan_decimal(p, end, &d, True)
-            if (p == NULL or not d.whole or p >= end or p[0] != b":" or d.digits >= 1ULL << 62
-                    or d.negative or name[0] == b"+"):
+            column = 0
+            while b"0" <= p[0] <= b"9" and column >> 58 == 0:
+                column = 10 * column + (p[0] - 48)
+                p += 1
+            if p == name or p >= end or p[0] != b":":
                 raise BadEvent(
                     f"{shown_text(name, end)} is no feature: give column:value, the column a whole"
                     " number >= 0")
             first = p + 1
-            column = d.digits
             p = number_at(first, end, &d, &x)
             if p == NULL or (p < end and p[0] > b" ") or not isfinite(x):
                 raise BadEvent(
                     f"field {column} is {shown_text(first, end)}: a value is a"
                     f"{'' if p == NULL else ' finite'} number", str(column))
-            self.put(<long>column, x)
+            self.put(column, x)
 
-    cdef int put(self, long column, double value) except -1:
+    cdef int put(self, long long column, double value) except -1:
         cdef Reader reader = self.reader
         cdef Piece* piece
         if reader.n == reader.room:

@@ -18,7 +18,7 @@ import msgspec
 from streamlearn.cli.demo.screen import Lines, Screen, Silent
 from streamlearn.cli.demo.story import told
 from streamlearn.cli.demo.view import UntilNobodyLooks, View
-from streamlearn.cli.parsing import whole
+from streamlearn.cli.parsing import seed, whole
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import config, parts
 from streamlearn.daemon.log import Log
@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--events", metavar="N", type=whole, default=1_000_000, help="how many (1000000)"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="another truth (1)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=1, help="another truth (1)")
     parser.add_argument(
         "--no-drift", action="store_true", help="the truth does not change half way"
     )
