@@ -125,9 +125,9 @@ def test_takes_no_more_steps_than_theorem_2(loss: Loss, strength: float, gap: fl
 @pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=repr)
 def test_proximal_wins_where_curvature_is_small(loss: Loss) -> None:
     """000 Figure 3: the smaller lambda, the more. A line search wins too."""
-    X, y = data(loss, m=400, n=30)
+    X, y = data(loss, m=200, n=16)
     ratios = []
-    for strength in (1e-2, 1e-4, 1e-6):
+    for strength in (1e-2, 1e-5):
         plain, proximal, searched = (
             solve(X, y, loss, L2(strength), method=method, gap=1e-2, max_iter=4000).iterations
             for method in METHODS
@@ -238,7 +238,7 @@ def test_stops_when_told_and_keeps_the_best(method: str) -> None:
 
 
 def degenerate() -> list[tuple[Vector, Vector]]:
-    X, y = data(Hinge())
+    X, y = data(Hinge(), m=30, n=4)
     one = np.zeros((1, 2))
     return [
         (X, np.ones(len(y))),

@@ -27,8 +27,11 @@ each_pair = pytest.mark.parametrize(("rule", "penalty"), PAIRS, ids=brief)
 
 def brought(penalty: Any, v: Vector, step: float) -> Vector:
     """Nearer to what the penalty likes (the prox, where that is quick)."""
-    slow = isinstance(penalty, sl.penalties.LpSquared)
-    return np.asarray(v / (1.0 + step * penalty.strength) if slow else penalty.prox(v, step))
+    if isinstance(penalty, sl.penalties.LpSquared):
+        return np.asarray(v / (1.0 + step * penalty.strength))
+    if isinstance(penalty, sl.penalties.Entropy):
+        return np.asarray(v / max(1.0, (1.0 + step) * np.abs(v).sum() / penalty.radius))
+    return np.asarray(penalty.prox(v, step))
 
 
 def best(penalty: Any, loss: Any, X: Vector, y: Vector, w: Vector, free: bool) -> list[Vector]:

@@ -29,6 +29,8 @@ COARSE = {"bundle": 1e-1, "proximal-bundle": 5e-2, "bundle-ls": 1e-2}
 def data(loss: Any, m: int = 60, n: int = 6) -> tuple[Any, Any]:
     """Rows and labels that follow from them, for this loss."""
     draw = np.random.default_rng(5)
+    if not isinstance(loss, L.Loss):
+        m, n = m // 2, n // 2  # there are weights and an intercept for each output
     X = draw.normal(size=(m, n)) * (draw.random((m, n)) < 0.6)
     scores = X @ draw.normal(size=(n, 3)) + 0.5 * draw.normal(size=(m, 3))
     if loss.kind == "multitarget":
