@@ -63,6 +63,8 @@ class Checkpoints:
         How many are kept, at least 2.
     flush
         Delivers what was published, within the seconds it is given, or raises.
+    then
+        Called when one is done with, in the background.
     clock
         Tells the time to wait by.
     """
@@ -74,12 +76,14 @@ class Checkpoints:
         keep: int = 2,
         flush: Callable[[float], None],
         flush_seconds: float = 30.0,
+        then: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ownership = ownership
         self.keep = max(keep, 2)
         self.flush = flush
         self.flush_seconds = flush_seconds
+        self.then = then
         self.clock = clock
         self.number = 0
         self.failures = 0  # since the start
@@ -106,7 +110,7 @@ class Checkpoints:
         positions: Mapping[Partition, int],
         flush_seconds: float | None = None,
     ) -> None:
-        """Write this state, which must be a copy that nobody changes any more."""
+        """Write this state, a copy that nobody changes until this checkpoint is collected."""
         place = Place(self.ownership.epoch, self.number + 1)
         seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
@@ -157,6 +161,7 @@ class Checkpoints:
             size = write_whole(directory / place.name, pieces, self.ownership.check)
             self._result = Written(place, size, time.monotonic() - start, positions)
             prune(directory, self.keep)
+            self.then()
         except Fenced as fenced:
             self._result = fenced
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop decides

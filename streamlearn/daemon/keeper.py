@@ -18,6 +18,7 @@ from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.faults import reach
 from streamlearn.errors import SourceError
+from streamlearn.rules.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,12 +77,22 @@ class Keeper:
         self.every_seconds = every_seconds
         self.max_age_seconds = max_age_seconds
         self.reading = reading
-        self.checkpoints = Checkpoints(ownership, keep=keep, flush=self._flush)
+        self.copies = Copies()
+        self.checkpoints = Checkpoints(
+            ownership, keep=keep, flush=self._flush, then=self.copies.make_room
+        )
         # moves of the pipeline that the latest copy has, and the newest durable checkpoint
         self._copied = self._durable = pipeline.moves
         self._copied_records = pipeline.counts.records
         self._copied_at = -math.inf if fresh else time.monotonic()
         self._unsaved_since: float | None = None
+
+    def make_room(self) -> None:
+        """Get ready for the first copy, before learning begins: others follow it more quickly."""
+        with self.copies:
+            for learner in self.pipeline.learners:
+                learner.model.learnt()
+        self.copies.make_room()
 
     def keep(self) -> None:
         """Between two batches: collect the one under way, and begin the next if it is due."""
@@ -124,8 +135,10 @@ class Keeper:
         self._copied_at = time.monotonic()
         self._copied = self.pipeline.moves
         self._copied_records = self.pipeline.counts.records
+        with self.copies:
+            state = self.pipeline.state()
         whole: dict[str, Any] = {
-            **self.pipeline.state(),
+            **state,
             "source": dict(self.source.identity()),
             "restarts": self.status.restarts,
             "written": time.time(),

@@ -141,7 +141,7 @@ class Loop:
         self._state("loading")
         self.pipeline.in_epoch(self.status.epoch)
         self._restore(found)
-        self.source.open(self.pipeline.positions, None if found is None else found[1]["source"])
+        self._open(None if found is None else found[1]["source"])
         self.pipeline.tell("on_start", self.pipeline.learners, self.status)
         self._state("active")
         self.log.info(
@@ -151,6 +151,20 @@ class Loop:
             checkpoint=found[0].name if found else "none",
             records=self.pipeline.counts.records,
         )
+
+    def _open(self, identity: Mapping[str, str] | None) -> None:
+        """Open the source; while it waits for its server, make room for checkpoints."""
+        beside: list[threading.Thread] = []
+        if self.keeper is not None:
+            room = self.keeper.make_room
+            beside.append(threading.Thread(target=room, name="checkpoint", daemon=True))
+        for thread in beside:
+            thread.start()
+        try:
+            self.source.open(self.pipeline.positions, identity)
+        finally:
+            for thread in beside:
+                thread.join()
 
     def _load(self) -> Found:
         """The newest sound checkpoint; those that are damaged are said aloud."""

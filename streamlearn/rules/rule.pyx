@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamlearn.errors import ModelFileError
+from streamlearn.rules.copies import space
 
 
 class Field(NamedTuple):
@@ -134,7 +135,7 @@ cdef class Ledger:
 
 
 cdef object copied(const double* source, Py_ssize_t n):
-    array = np.empty(n)
+    array = space(n)
     memcpy(<void*><size_t>array.ctypes.data, source, n * sizeof(double))
     return array
 

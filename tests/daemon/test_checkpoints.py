@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from streamlearn.daemon import faults
 from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written, prune, sweep
 from streamlearn.daemon.exits import Exit, Fenced, Stop
 from streamlearn.daemon.ownership import Ownership
+from streamlearn.rules.copies import Copies
 from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
@@ -226,3 +228,25 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
         sl.LinearClassifier.load(tmp_path, learner="adverts")
     with pytest.raises(sl.ModelFileError, match=r"LinearClassifier\.load"):
         sl.LinearRegressor.load(tmp_path)
+
+
+def test_copies_in_memory_used_again_are_copies() -> None:
+    models = [sl.LinearClassifier(), sl.FTRLClassifier(l1=0.1, average="tail", batch=3)]
+    copies, cells = Copies(), []
+    for i in range(60):
+        for model in models:
+            for k in range(i):  # more names with every round
+                model.learn_one({"hour": i % 5, f"user{k}": k % 3 + 1.0}, (i + k) % 2 == 0)
+        with copies:
+            states = [model.learnt() for model in models]
+        copies.make_room()
+        before = modelfile.pack([model.learnt() for model in models])
+        for model in models:
+            model.learn_one({"hour": 3, "user0": 9.0}, True)
+        assert modelfile.pack(states) == before, "learning changes no copy"
+        after = modelfile.pack([model.learnt() for model in models])
+        states[0]["learner"]["weights"]["rule"]["members"][0]["cells"][:] = np.nan
+        assert modelfile.pack([model.learnt() for model in models]) == after, "nor the other way"
+        cells.append(states[0]["learner"]["weights"]["rule"]["members"][0]["cells"])
+    again = sum(np.shares_memory(a, b) for a, b in itertools.pairwise(cells))
+    assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"

@@ -1,0 +1,103 @@
+"""How long learning pauses for a checkpoint of 2^20 hashed slots: the copy between two batches.
+
+The daemon as it comes, with regret and dead letters, over made-up clicks; a checkpoint every
+100,000 events, so that some begin while the disk still writes. The first
+copy of all finds no memory that was used before.
+
+python -m benchmarks.checkpoint [--events N]
+"""
+
+import argparse
+import io
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks.report import table
+from streamlearn.daemon import config, parts
+from streamlearn.daemon.keeper import Keeper
+from streamlearn.daemon.log import Log
+
+CONFIG = """
+[source]
+kind = "synthetic"
+events = {events}
+[features]
+kind = "{features}"
+{learners}
+[dead_letters]
+path = "{directory}/dead.jsonl"
+[checkpoint]
+path = "{directory}/models"
+every_events = 100_000
+[telemetry]
+port = 0
+[run]
+until = "end"
+"""
+LEARNERS = {
+    "default": "",
+    "sparse": 'rule = "DualAveraging(gamma=25.0)"\npenalty = "L1(1e-4)"',
+    "pegasos": 'model = "PegasosClassifier(l2=1e-4)"',
+    "adaptive": 'model = "AdaptiveClassifier()"',
+}
+SETS = {"default": ["default"], "four": list(LEARNERS)}
+
+
+def text(directory: str, features: str, learners: list[str], events: int) -> str:
+    """The configuration."""
+    tables = "\n".join(f'[[learner]]\nname = "{name}"\n{LEARNERS[name]}' for name in learners)
+    return CONFIG.format(directory=directory, features=features, learners=tables, events=events)
+
+
+@contextmanager
+def timed(pauses: list[tuple[float, float]]) -> Iterator[None]:
+    """Note what each copy takes, on the clock and of this thread's time."""
+    begin = Keeper._begin  # noqa: SLF001 - what is measured
+
+    def measured(self: Keeper, *arguments: Any) -> None:
+        start, busy = time.perf_counter(), time.thread_time()
+        begin(self, *arguments)
+        pauses.append((time.perf_counter() - start, time.thread_time() - busy))
+
+    setattr(Keeper, "_begin", measured)  # noqa: B010 - for a while
+    yield
+    setattr(Keeper, "_begin", begin)  # noqa: B010
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.checkpoint", description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    args = parser.parse_args()
+    lines = []
+    for features in ("hashing", "names"):
+        for name, learners in SETS.items():
+            pauses: list[tuple[float, float]] = []
+            with tempfile.TemporaryDirectory() as directory, timed(pauses):
+                settings = config.parse(text(directory, features, learners, args.events))
+                parts.loop(settings, Log(stream=io.StringIO())).run()
+            walls = [1e3 * wall for wall, _ in pauses]
+            cpu = [1e3 * busy for _, busy in pauses]
+            lines.append(
+                [
+                    name,
+                    features,
+                    str(len(pauses)),
+                    f"{walls[0]:.0f}",
+                    f"{statistics.median(walls):.0f}",
+                    f"{max(walls):.0f}",
+                    f"{statistics.median(cpu):.0f}",
+                    f"{max(cpu):.0f}",
+                ]
+            )
+    head = ["learners", "features", "checkpoints", "first", "median", "longest"]
+    print("milliseconds\n")
+    print(table([*head, "median, CPU", "longest, CPU"], lines))
+
+
+if __name__ == "__main__":
+    main()
