@@ -166,6 +166,8 @@ def test_links_lead_somewhere(path: Path) -> None:
     for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text("utf-8")):
         file = path.parent / target if target else path
         assert file.is_file(), target
+        if not anchor:  # a picture has no titles
+            continue
         titles = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
         slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
-        assert not anchor or anchor in slugs, f"{target}#{anchor}"
+        assert anchor in slugs, f"{target}#{anchor}"
