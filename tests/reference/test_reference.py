@@ -390,6 +390,17 @@ def test_optimistic_radius_grows_by_phases() -> None:
     np.testing.assert_array_equal(same[-1], rule.w)
 
 
+@pytest.mark.parametrize("restrained", [False, True])
+def test_restrained_steps_are_no_longer_than_the_radius(*, restrained: bool) -> None:
+    rule = rule_of("OptimisticProximal", LOGISTIC, penalties.L2(1e-4), restrained=restrained)
+    longest = 0.0
+    for x, y in zip(*stream(), strict=True):
+        before, R = rule.w.copy(), rule.R
+        rule.step(x, y)
+        longest = max(longest, float(np.linalg.norm(rule.w - before)) / R)
+    assert (longest <= 1.0 + 1e-12) == restrained
+
+
 def test_primal_gradient_scales_into_its_ball() -> None:
     penalty = penalties.LpSquared(0.01, 1.4)
     free = rule_of("PrimalGradient", LOGISTIC, penalty)
