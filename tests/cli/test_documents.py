@@ -5,15 +5,21 @@ Their Python examples are doctests, which pytest runs as they stand.
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import math
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import streamlearn as sl
 from streamlearn.cli import main
 from streamlearn.cli.main import COMMANDS, parser
 from streamlearn.cli.run import CODES
@@ -26,6 +32,12 @@ ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "config" / "prometheus"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), PROMETHEUS / "README.md"]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in DOCUMENTS}
+BUILD = """
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+module = Extension("added", ["added.pyx"], extra_compile_args=["-O0"])
+setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}))
+"""
 RUN = "docs/choosing.md"  # its commands are run, those of the others need a broker
 
 
@@ -48,7 +60,7 @@ def prose() -> list[str]:
 
 
 def test_the_documents_are_there() -> None:
-    names = ("choosing", "configuration", "metrics", "operating")
+    names = ("adding", "choosing", "configuration", "metrics", "operating")
     assert TEXTS.keys() >= {"README.md", *(f"docs/{name}.md" for name in names)}
 
 
@@ -128,6 +140,40 @@ def made_up(count: int) -> list[bytes]:
     while not source.ended():
         found += [value for records in source.poll(1.0) for value in records.values if value]
     return found
+
+
+def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
+    """Those that are there already are told as they are; the others are built."""
+    sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "streamlearn").rglob("*.pyx"))
+    added = [text for _, text in blocks("cython") if text not in sources]
+    assert [re.findall(r"cdef class (\w+)", text) for text in added] == [["LogCosh"], ["Constant"]]
+    (tmp_path / "added.pyx").write_text("\n\n".join(added), encoding="utf-8")
+    (tmp_path / "setup.py").write_text(BUILD, encoding="utf-8")
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(build, cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    (file,) = tmp_path.glob("added.*.so")
+    spec = importlib.util.spec_from_file_location("added", file)
+    assert spec is not None
+    assert spec.loader is not None
+    added_module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(added_module)
+    loss, rule = added_module.LogCosh(), added_module.Constant(0.1)
+    for p in (-3.0, 0.5, 2.0):
+        assert loss.value(p, 0.5) == pytest.approx(math.log(math.cosh(p - 0.5)))
+        slope = loss.slope(p, 0.5)
+        rise = loss.value(p + 1e-6, 0.5) - loss.value(p - 1e-6, 0.5)
+        assert slope == pytest.approx(rise / 2e-6, abs=1e-8)
+        assert loss.value(p, 0.5) + loss.conjugate(slope, 0.5) == pytest.approx(slope * p)
+    model = sl.LinearRegressor(rule, loss, sl.penalties.L2(0.1), fit_intercept=False)
+    same = sl.LinearRegressor(
+        sl.rules.GradientDescent(0.1), loss, sl.penalties.L2(0.1), fit_intercept=False
+    )
+    for x, y in [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5)]:
+        model.learn_one({"x": x}, y)
+        same.learn_one({"x": x}, y)
+    assert model.weights == pytest.approx(same.weights)
+    with pytest.raises(sl.Refused, match="takes L2 or Zero"):
+        sl.LinearRegressor(rule, loss, sl.penalties.L1(0.1))
 
 
 def test_commands_that_are_named_exist() -> None:
