@@ -17,6 +17,7 @@ from streamlearn.daemon.config import plan
 from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.regrets import Regrets
 from streamlearn.daemon.tally import OTHERS, Tally
+from streamlearn.daemon.waiting import Waiting
 from streamlearn.daemon.weights import Look
 from streamlearn.rules import Mixture
 from streamlearn.telemetry import Access, Bad, Board, Health, History, LastMinutes, Routes, Server
@@ -96,6 +97,7 @@ class Watching(Observer):
         self._next_point = 0.0
         self._fresh = False  # whether there was a look since the last point of the curves
         self._look = Look(self.board, clock)
+        self.waiting = Waiting(self.board)
         self.regrets = Regrets(self.board, settings.regret.cpu_share, clock)
         self._describe(settings)
 
@@ -160,6 +162,7 @@ class Watching(Observer):
                 if learner.learnt and learner.name in self._kept:
                     quality.restore(self._kept[learner.name])
         self.regrets.start(learners)
+        self.waiting.start(learners)
         self.on_state(status)
         self._before = (self.tally.seen, self.clock())
         self.look(status)
@@ -258,6 +261,7 @@ class Watching(Observer):
                 self._rate(learner, self.quality[learner.name])
         self._look.due(self.learners)
         self.regrets.measure()
+        self.waiting.measure()
         choice = self.learners.choice
         if choice is not None:
             for name in choice.names:

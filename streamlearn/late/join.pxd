@@ -29,6 +29,7 @@ cdef class Join:
     cdef readonly Py_ssize_t tickets
     cdef readonly object delays
     cdef int64_t* delay
+    cdef readonly double delay_total
     cdef list classes
     cdef dict codes
     cdef object free_tickets, given_back

@@ -367,6 +367,8 @@ cdef class Join:
         cdef Py_ssize_t k = 0
         while k < DELAYS - 1 and seconds > BOUND[k]:
             k += 1
+        if seconds > 0.0:  # a clock that is wrong may say that the label came first
+            self.delay_total += seconds
         self.delay[k] += 1
         return 0
 
@@ -459,6 +461,7 @@ cdef class Join:
             "doubted": self.doubted,
             "counts": self.counts,
             "delays": self.delays.copy(),
+            "delay_total": self.delay_total,
         }
 
     def restore(self, state):
@@ -475,6 +478,7 @@ cdef class Join:
         for name in COUNTS:
             setattr(self, name, state["counts"][name])
         self.count_delays(state["delays"].copy())
+        self.delay_total = state["delay_total"]
 
 
 cdef double[11] BOUND

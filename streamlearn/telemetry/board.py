@@ -68,6 +68,7 @@ class Board:
         self._lock = threading.Lock()
         self._values: dict[str, dict[Labels, float]] = {name: {} for name in METRICS}
         self._stages = {(stage,): [0.0] * (len(BUCKETS) + 2) for stage in STAGES}
+        self.delays: tuple[list[float], float] | None = None  # of labels: counts, and their sum
         self.about = About()
         self.bad: deque[Bad] = deque(maxlen=SHOWN_BAD)
         self.looked_at = 0.0  # when somebody asked for the status last, on the monotonic clock

@@ -9,10 +9,24 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from streamlearn.late.join import BOUNDS
+
 PREFIX = "streamlearn_"
 LEARNER, PLACE = ("learner",), ("topic", "partition")
 # of batches: from tens of microseconds to a stall
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+# of labels: from seconds to a month
+DELAYS = BOUNDS
+# what becomes of labels that come late, and of events that wait for them
+FATES = {
+    "joined": "the label of an event came, and was learnt",
+    "timed_out": "no label came in time, or there was no more room",
+    "evicted": "of those and of orphans, for want of room",
+    "orphaned": "no event came for the label",
+    "corrected": "a label came after the time-out, and was learnt in its place",
+    "duplicates": "a second label of an event, ignored",
+    "repeated": "a second event of an id, predicted and not held",
+}
 STAGES = ("poll", "decode", "learn", "publish")
 # what may be wrong with a record, for people who are not shown what it holds
 REASONS = {
@@ -129,4 +143,15 @@ DAEMON = (
     Metric("build_info", "info", "Versions.", ("version", "python")),
     Metric("config_info", "info", "What is configured.", ("source", "format", "features", "hash")),
 )
-METRICS = {metric.name: metric for metric in (*FLOW, *QUALITY, *REGRET, *MODEL, *DAEMON)}
+LATE = (
+    gauge("held_events", "Events and labels that wait for each other."),
+    gauge("held_oldest_seconds", "How long the oldest has waited, by the stream's time."),
+    counter("late_labels", "Late labels and their events, by what became of them.", ("fate",)),
+    Metric(
+        "label_delay_seconds",
+        "histogram",
+        "Time from an event to its label, by the stream's time.",
+    ),
+)
+GROUPS = (*FLOW, *LATE, *QUALITY, *REGRET, *MODEL, *DAEMON)
+METRICS = {metric.name: metric for metric in GROUPS}

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from streamlearn.telemetry.catalogue import (
     BUCKETS,
     DAEMON,
+    FATES,
     FLOW,
+    LATE,
     MODEL,
     PREFIX,
     QUALITY,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "What flows": FLOW,
+    "Labels that come late": LATE,
     "How good predictions are": QUALITY,
     "Regret": REGRET,
     "Models": MODEL,
@@ -68,6 +71,8 @@ def labels() -> Iterator[str]:
         yield f"| `{name.replace(', ', '`, `')}` | {meaning} |"
     for name, meaning in REASONS.items():
         yield f'| `reason="{name}"` | {meaning} |'
+    for name, meaning in FATES.items():
+        yield f'| `fate="{name}"` | {meaning} |'
     yield ""
 
 

@@ -33,6 +33,8 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
         labels[0]: count for labels, count in board.values("events_bad_total").items()
     }
     found["events_polled_total"] = sum(board.values("events_polled_total").values())
+    fates = board.values("late_labels_total")
+    found["late_labels_total"] = {labels[0]: count for labels, count in fates.items()}
     found["version"] = next((labels[0] for labels in board.values("build_info")), "")
     if config:
         found["config"] = about.config

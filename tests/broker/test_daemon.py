@@ -63,11 +63,11 @@ def over(over_any: Over, client: Client) -> Over:
     return functools.partial(over_any, client=client)
 
 
-def killed_often(daemons: Daemons, draw: random.Random, kills: int) -> None:
+def killed_often(daemons: Daemons, draw: random.Random, kills: int, *options: str) -> None:
     """Kill daemons at random moments, each some checkpoints after its start."""
     for kill in range(kills):
         before = daemons.records()
-        process = daemons.start()
+        process = daemons.start(*options)
         wanted = draw.random() < 0.8  # else it may die before its first checkpoint
         daemons.wait_for(lambda: not wanted or daemons.records() > before)  # noqa: B023
         time.sleep(draw.random() * 0.1)

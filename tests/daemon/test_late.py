@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from streamlearn import checkpoints, modelfile
+from streamlearn.daemon import config, parts
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
+from streamlearn.daemon.log import Log
 from streamlearn.daemon.until import parsed
+from streamlearn.daemon.watching import Watching
 from streamlearn.stream import Records
+from streamlearn.telemetry import views
+from streamlearn.telemetry.catalogue import FATES
+from streamlearn.telemetry.metrics import Exposition
 from tests.daemon.late_streams import CLICKS, SHOWN, Replayed, TwoTopics, made, topics
 from tests.daemon.test_kills import KILLED, Daemons, whole
 
@@ -31,16 +38,23 @@ def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
     found.server.communicate()
 
 
-def newest(directory: Path) -> dict[str, Any]:
-    found = checkpoints.newest(directory / "models")
+def newest(models: Path) -> dict[str, Any]:
+    found = checkpoints.newest(models)
     assert found is not None
     return found[1]
 
 
-def assert_learnt_once(directory: Path, length: int = LENGTH) -> Counter[str]:
-    """Each record once; pairs, time-outs, weights and losses are those of the plain way."""
-    log, data = topics(length), newest(directory)
-    learnt = data["observers"]["audit"]
+def assert_learnt_once(
+    models: Path, names: dict[str, str] | None = None, length: int = LENGTH
+) -> Counter[str]:
+    """Each record once; pairs, time-outs, weights and losses are those of the plain way.
+
+    `names`: what the topics are called there.
+    """
+    log, data = topics(length), newest(models)
+    learnt = [
+        ((names or {}).get(topic, topic), *rest) for topic, *rest in data["observers"]["audit"]
+    ]
     places = Counter((topic, i) for topic, _, start, end in learnt for i in range(start, end))
     assert set(places.values()) == {1}
     assert len(places) == sum(map(len, log.values())) == data["counts"]["records"]
@@ -50,7 +64,7 @@ def assert_learnt_once(directory: Path, length: int = LENGTH) -> Counter[str]:
     assert data["counts"]["learnt"] == steps["learn"] + steps["time out"]
     assert data["counts"]["events"] == steps["predict"]
     for name, model in plain.models.items():
-        kept = type(model).load(directory / "models", learner=name)
+        kept = type(model).load(models, learner=name)
         assert kept.weights == model.weights
         assert kept.intercept == model.intercept
         total, weight = data["learners"][name]["progress"]["loss"]["sums"]
@@ -63,7 +77,7 @@ def test_killed_at_each_step(step: str, tmp_path: Path, daemons: Daemons) -> Non
     for seed, n in enumerate([1] if step == "claim" else [1, 4]):
         assert daemons.run(tmp_path, seed, f"{step}:{n}", LENGTH) in KILLED
     assert daemons.run(tmp_path, 9, "", LENGTH) == Exit.OK
-    steps = assert_learnt_once(tmp_path)
+    steps = assert_learnt_once(tmp_path / "models")
     assert steps["learn"] > 400
     assert steps["time out"] > 400
     dead = [
@@ -77,10 +91,10 @@ def test_killed_at_each_step(step: str, tmp_path: Path, daemons: Daemons) -> Non
         if letter["headers"]["streamlearn.topic"] == CLICKS
     }
     # a run that was killed may have read in another order, and had others
-    assert len(orphans) >= newest(tmp_path)["join"]["counts"]["orphaned"] > 10
+    assert len(orphans) >= newest(tmp_path / "models")["join"]["counts"]["orphaned"] > 10
     published = (tmp_path / "predictions.jsonl").read_bytes().splitlines()
     shown = {json.loads(line)["headers"]["offset"] for line in published if whole(line)}
-    assert len(shown) == newest(tmp_path)["counts"]["events"]
+    assert len(shown) == newest(tmp_path / "models")["counts"]["events"]
 
 
 class InOrder(TwoTopics):
@@ -118,7 +132,7 @@ def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
         for stop in stops:
             assert made(directory, InOrder(LENGTH, stop), until=parsed(str(stop))).run() == Exit.OK
         assert made(directory, InOrder(LENGTH, seed)).run() == Exit.OK
-        data = newest(directory)
+        data = newest(directory / "models")
         found.append(
             modelfile.pack(
                 [
@@ -134,5 +148,87 @@ def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
             )
         )
     assert found[0] == found[1]
-    assert newest(tmp_path / "1")["restarts"] == 3
+    assert newest(tmp_path / "1" / "models")["restarts"] == 3
     assert set(topics(10)) == {SHOWN, CLICKS}
+
+
+CONFIG = """
+[source]
+kind = "synthetic"
+stream = "late"
+events = 8000
+
+[labels]
+hold_for = 2.0
+on_timeout = false
+
+[[learner]]
+name = "sparse"
+rule = "DualAveraging(gamma=5.0)"
+
+[telemetry]
+port = 0
+
+[checkpoint]
+path = "{path}"
+
+[run]
+until = "end"
+"""
+
+
+def test_what_is_counted_since_the_start(tmp_path: Path) -> None:
+    """Over a restart: the join's counts are of its life, the metrics of the process."""
+    counted = []
+    for until in ("6000", "end"):
+        text = CONFIG.format(path=tmp_path / "models")
+        loop = parts.loop(config.parse(text, overrides={"run.until": until}), Log(level="error"))
+        [watching] = [one for one in loop.pipeline.observers if isinstance(one, Watching)]
+        assert loop.run() == Exit.OK
+        watching.waiting.measure()
+        fates = watching.board.values("late_labels_total")
+        counted.append({labels[0]: count for labels, count in fates.items()})
+    join = loop.pipeline.learners["sparse"].memory
+    assert join is not None
+    assert {fate: sum(one[fate] for one in counted) for fate in FATES} == join.join.counts
+    assert counted[1]["joined"] > 100
+    assert counted[1]["timed_out"] > 100
+    text = Exposition(watching.board).text("text/plain")[0].decode()
+    assert f"streamlearn_held_events {float(join.join.held)}" in text
+    assert f"streamlearn_label_delay_seconds_count {float(counted[1]['joined'])}" in text
+    status = views.status(watching.board, config=False)
+    assert status["late_labels_total"] == counted[1]
+    assert 0.0 <= status["held_oldest_seconds"] < 2.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"labels.topic": "clicks"}, "labels.topic"),
+        ({"labels.id": "other"}, "labels.id"),
+        ({"labels.corrections": True}, None),
+        ({"labels.corrections": True, "labels.on_timeout": "drop"}, "labels.corrections"),
+        ({"labels.corrections": True, "learner": [{"name": "a"}]}, "labels.corrections"),
+        ({"labels.orphans": True}, "labels.orphans"),
+        ({"labels.hold_for": 0.0}, "labels.hold_for"),
+        ({"source.events": None}, "source.events"),
+        ({"source": {"kind": "file", "paths": ["x"]}, "format.label": "y"}, "format.id"),
+        (
+            {
+                "source": {"kind": "kafka", "bootstrap": "b:1", "topics": ["x"]},
+                "format": {"label": "y", "id": "id"},
+                "labels.topic": "z",
+            },
+            "source.order",
+        ),
+    ],
+)
+def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) -> None:
+    text = CONFIG.format(path="models")
+    with pytest.raises(config.ConfigError, match="labels: missing"):
+        config.parse(text.partition("[labels]")[0])
+    if told is None:
+        config.parse(text, overrides=changes)
+        return
+    with pytest.raises(config.ConfigError, match=rf"{re.escape(told)}: "):
+        config.parse(text, overrides=changes)

@@ -20,6 +20,11 @@ function tiles(now) {
     tile("Last checkpoint", known(saved) ? span(now.time - saved) : "none", known(saved) ? "ago" : failing ? "" : "nothing is kept yet", failing ? "bad" : ""),
     tile("Features", count(now.slots), now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : now.turned_away_features > 0 ? "all that the table holds" : "known by name", now.turned_away_features > 0 ? "warn" : ""),
   ];
+  if (known(now.held_events)) {
+    const fates = now.late_labels_total;
+    found.push(tile("Wait for a label", count(now.held_events), `${count(fates.joined)} came, ${count(fates.timed_out)} timed out, ${count(fates.orphaned)} without event`));
+    found.push(tile("Oldest of them", span(now.held_oldest_seconds), `${count(fates.corrected)} corrected, ${count(fates.duplicates)} double`));
+  }
   if (failing) found[4].note += ` ${count(now.checkpoint_failures_total)} failed`;
   keyed($("tiles"), found, (one) => one.label,
     (one) => element("div", {}, element("dt", {}, one.label), element("dd"), element("dd", { class: "note" })),

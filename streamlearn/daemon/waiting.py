@@ -1,0 +1,43 @@
+"""Looks at what waits for its label, for the board: a few numbers, between two batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamlearn.daemon.learners import Learners
+    from streamlearn.late.join import Join
+    from streamlearn.telemetry import Board
+
+
+class Waiting:
+    """What there is to see of late labels, if there are any."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self.join: Join | None = None
+        self._before: dict[str, int] = {}  # counted before this process
+        self._delays: list[float] = []
+        self._total = 0.0
+
+    def start(self, learners: Learners) -> None:
+        """What is held is as the checkpoint has it."""
+        memory = next(iter(learners)).memory
+        if memory is not None:
+            self.join = memory.join
+            self._before = self.join.counts
+            self._delays = self.join.delays.tolist()
+            self._total = self.join.delay_total
+            self.measure()
+
+    def measure(self) -> None:
+        """Bring the board up to date."""
+        join, board = self.join, self.board
+        if join is None:
+            return
+        board.set("held_events", join.held)
+        board.set("held_oldest_seconds", join.age if join.held else 0.0)
+        for fate, count in join.counts.items():
+            board.set("late_labels_total", count - self._before[fate], fate)
+        counts = zip(join.delays.tolist(), self._delays, strict=True)
+        board.delays = ([now - before for now, before in counts], join.delay_total - self._total)

@@ -1,0 +1,53 @@
+"""Late labels over two topics of a real broker: killed often, each pair is learnt once."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from streamlearn.daemon.exits import Exit
+from tests.broker.conftest import write
+from tests.broker.daemons import KILLED
+from tests.broker.test_daemon import killed_often, over_any
+from tests.daemon.late_streams import CLICKS, HOLD, SHOWN, topics
+from tests.daemon.test_late import LENGTH, assert_learnt_once
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+
+    from tests.broker.conftest import MakeTopic
+    from tests.broker.test_daemon import Over
+
+__all__ = ["over_any"]  # a fixture
+
+LABELS = f"""
+[labels]
+topic = "{{topic}}"
+hold_events = {HOLD["hold_events"]}
+hold_for = {HOLD["hold_for"]}
+on_timeout = false
+"""
+
+
+def test_two_topics_and_delays_with_a_long_tail(
+    over_any: Over, make_topic: MakeTopic, producer: Producer
+) -> None:
+    names = {make_topic(name=name): name for name in (SHOWN, CLICKS)}
+    for topic, name in names.items():
+        log = topics(LENGTH)[name]
+        times = [1_000_000 + round(1000.0 * time) for time, _ in log]
+        write(producer, topic, [value for _, value in log], times=times)
+    shown, clicks = names
+    daemons = over_any(
+        shown, client="confluent", batch=50, every=100, outputs=LABELS.format(topic=clicks)
+    )
+    options = ["--set", "source.order=time", "--set", "format.time=time"]
+    seed = random.SystemRandom().randrange(1 << 30)
+    print("seed", seed)  # noqa: T201 -- shown if it fails
+    for step in ("write:2", "rename:3", "commit:1"):
+        assert daemons.run(*options, "--until", "end", fault=step) in KILLED, daemons.said()
+    killed_often(daemons, random.Random(seed), 2, *options)
+    assert daemons.run(*options, "--until", "end") == Exit.OK, daemons.said()
+    steps = assert_learnt_once(daemons.models, names)
+    assert steps["learn"] > 400
+    assert steps["time out"] > 400
