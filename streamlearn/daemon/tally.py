@@ -34,7 +34,6 @@ class Tally:
         self._learnt: dict[str, int] = {}  # by each learner before this process
         self._notes: list[tuple[Partition, int, int, int, dict[str, float]]] = []
         self._polls: list[float] = []
-        self._last = 0.0  # when the last batch was learnt
 
     def start(self, learners: Learners) -> None:
         """The learners are as the checkpoint has them."""
@@ -51,7 +50,6 @@ class Tally:
         """Remember a batch until it is entered."""
         events, seconds = int(np.count_nonzero(batch.predicted)), batch.seconds
         self.seen += events
-        self._last = self.clock()
         for part in batch.parts:
             records = part.records
             note = (records.partition, len(records.offsets), part.bytes, events, seconds)
@@ -87,7 +85,7 @@ class Tally:
             board.set("events_learnt_total", learnt - self._learnt[name], name)
             board.set("learnt_events", learnt, name)
         if notes:
-            board.set("last_batch_timestamp_seconds", self._last)
+            board.set("last_batch_timestamp_seconds", self.clock())
 
     def place(self, where: Partition) -> tuple[str, str]:
         """The labels of a partition: its own, or those of all that are too many."""

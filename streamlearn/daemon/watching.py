@@ -1,6 +1,6 @@
 """Tells the telemetry what happens: the only place where the daemon and its metrics meet.
 
-What is counted is counted once a batch. What costs a look at all weights is looked at between two
+What is counted is noted once a batch. What costs a look at all weights is looked at between two
 batches, so that it is consistent, at most once a second, and less often where it takes long.
 """
 
@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.config import plan
+from streamlearn.daemon.judging import WINDOW, Judge
 from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.regrets import Regrets
 from streamlearn.daemon.tally import OTHERS, Tally
@@ -21,7 +22,6 @@ from streamlearn.daemon.waiting import Waiting
 from streamlearn.daemon.weights import Look
 from streamlearn.rules import Mixture
 from streamlearn.telemetry import Access, Bad, Board, Health, History, LastMinutes, Routes, Server
-from streamlearn.telemetry.quality import Recent, calibration, roc_area
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,16 +32,9 @@ if TYPE_CHECKING:
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.observer import Batch, Part, Status
 
-WINDOW = 10_000  # events, for the area under the ROC curve and calibration
 LOOK_SECONDS = 1.0
 POINT_SECONDS = 0.1  # the least between two points of the curves
 PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
-# what a learner is measured by, and what the metrics over its life and of late are called
-MEASURES = {
-    "loss": ("progressive_loss", "window_loss"),
-    "error": ("error_ratio", "window_error_ratio"),
-    "absolute": ("absolute_error", "window_absolute_error"),
-}
 # curves of what is looked at once a second: a point between two looks has none
 SLOW = {
     "nonzero": "nonzero_weights",
@@ -90,8 +83,7 @@ class Watching(Observer):
         self.serving: bool | None = None if serves else False  # None: not yet tried
         self.learners: Learners | None = None
         self.tally = Tally(self.board, clock)
-        self.quality: dict[str, Recent] = {}
-        self._kept: dict[str, Any] = {}  # of the checkpoint, until the learners are there
+        self.judge = Judge(self.board)
         self._before = (0, clock())  # events and time of the look before
         self._looked = 0.0
         self._next_point = 0.0
@@ -154,13 +146,10 @@ class Watching(Observer):
         """From now on there are learners to look at."""
         self.learners = learners
         self.tally.start(learners)
+        self.judge.start(learners)
         for learner in learners:
             loss = repr(learner.model._loss)  # noqa: SLF001 - one of us
             self.board.inform(learner.name, model=self.described[learner.name], loss=loss)
-            if "error" in learner.progress:
-                self.quality[learner.name] = quality = Recent(WINDOW)
-                if learner.learnt and learner.name in self._kept:
-                    quality.restore(self._kept[learner.name])
         self.regrets.start(learners)
         self.waiting.start(learners)
         self.on_state(status)
@@ -175,11 +164,8 @@ class Watching(Observer):
 
     def on_batch(self, batch: Batch) -> None:
         """Note it, and take a point of the curves if one is due."""
-        self.health.beat()
         self.tally.note(batch)
-        for name, quality in self.quality.items():
-            told = batch.outcomes[name]
-            quality.add(told.scores, told.measures["error"], told.learnt, told.count)
+        self.judge.note(batch)
         for part in batch.parts:
             if part.bad:
                 self._refused(part)
@@ -215,14 +201,14 @@ class Watching(Observer):
         return {
             "history": self.history.state(),
             "seen": self.tally.seen,
-            "quality": {name: quality.state() for name, quality in self.quality.items()},
+            "quality": self.judge.state(),
         }
 
     def restore(self, state: Any) -> None:
         """Go on from there."""
         self.history.restore(state["history"])
         self.tally.seen = int(state["seen"])
-        self._kept = state.get("quality", {})
+        self.judge.restore(state.get("quality", {}))
 
     # -- a batch ----------------------------------------------------------------------------------
 
@@ -254,11 +240,9 @@ class Watching(Observer):
         self._flow(status)
         if self.learners is None:
             return
-        self._measure()
+        self.judge.measure(self.learners)
         for learner in self.learners:
             self._inspect(learner)
-            if learner.name in self.quality:
-                self._rate(learner, self.quality[learner.name])
         self._look.due(self.learners)
         self.regrets.measure()
         self.waiting.measure()
@@ -297,15 +281,6 @@ class Watching(Observer):
             board.about.rate = (self.tally.seen - events) / (now - before)
         self._before = (self.tally.seen, now)
 
-    def _measure(self) -> None:
-        """Progressive losses, and others."""
-        for learner in self.learners or ():
-            for measure, names in MEASURES.items():
-                if measure in learner.progress:
-                    progress = learner.progress[measure]
-                    self.board.set(names[0], progress.mean, learner.name)
-                    self.board.set(names[1], progress.recent, learner.name)
-
     def _inspect(self, learner: Learner) -> None:
         """What costs little to know of a model."""
         board, model, name = self.board, learner.model, learner.name
@@ -316,17 +291,6 @@ class Watching(Observer):
         if len(rules) == 1 and isinstance(rules[0], Mixture):
             for member, share in zip(rules[0].members, rules[0].shares, strict=True):
                 board.set("mixture_weight_ratio", share, name, repr(member))
-
-    def _rate(self, learner: Learner, quality: Recent) -> None:
-        """How well its scores separate, and whether probabilities are right."""
-        board, name = self.board, learner.name
-        scores, positive = quality.window()
-        board.set("window_roc_area_ratio", roc_area(scores, positive), name)
-        loss = learner.model._loss  # noqa: SLF001 - one of us
-        shares = loss.probability(scores) if loss.has_probability else None
-        ratio, distance = (None, None) if shares is None else calibration(shares, positive)
-        board.set("window_calibration_ratio", ratio, name)
-        board.set("window_calibration_error_ratio", distance, name)
 
     def _curves(self, *, slow: bool) -> dict[str, float | None]:
         """A point of every curve, or of those that are quick to look at."""

@@ -102,11 +102,11 @@ def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
         loop, watching = watched(tmp_path, MadeUp(3, 200), reset=reset)
         assert loop.run() == 0
         for learner in loop.pipeline.learners:
-            scores, positive = watching.quality[learner.name].window()
+            scores, positive = watching.judge.quality[learner.name].window()
             assert len(scores) == len(positive) == learner.learnt
             assert bool(len(scores)) == (learner.name not in reset)
         area = watching.board.value("window_roc_area_ratio", "default")
-        assert area == roc_area(*watching.quality["default"].window())
+        assert area == roc_area(*watching.judge.quality["default"].window())
 
 
 def test_what_a_full_table_turns_away_is_counted() -> None:
