@@ -25,6 +25,7 @@ from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.daemon import config, parts
 from streamlearn.daemon.config import plan
+from streamlearn.stream import CSVDecoder
 
 if TYPE_CHECKING:
     from streamlearn.cli.curve import Point
@@ -41,6 +42,7 @@ EXAMPLES = """\
   streamlearn train more.vw --resume clicks.model --save clicks.model
 """
 INTERRUPTED = 130
+COLUMNS_SHOWN = 20
 COLUMNS = "{:>10} {:>10} {:>12} {:>14} {:>12} {:>12} {:>9}"
 HEADER = (
     COLUMNS.format("average", "since", "events", "events", "label", "predicted", "features"),
@@ -102,6 +104,8 @@ def run(options: Options) -> int:
         facts = teacher.facts()
     if not interrupted:
         inputs.refuse_nothing(settings, facts["events"], facts["learnt"])
+    if isinstance(decoder, CSVDecoder):
+        facts["columns"] = columns(decoder.types, whole=options.json)
     if options.save is not None:
         model.save(options.save, notes=made(settings, teacher, decoder.state(), notes))
         facts["saved"] = options.save
@@ -114,6 +118,14 @@ def run(options: Options) -> int:
     if interrupted:
         sys.stderr.write("streamlearn train: interrupted; this is how far it came\n")
     return INTERRUPTED if interrupted else 0
+
+
+def columns(types: dict[str, str], *, whole: bool) -> dict[str, str]:
+    """What the columns of a table were taken for; for people the first ones."""
+    if whole or len(types) <= COLUMNS_SHOWN:
+        return types
+    some = dict(list(types.items())[:COLUMNS_SHOWN])
+    return {**some, "and more": f"{len(types) - COLUMNS_SHOWN:,}"}
 
 
 def prepared(options: Options) -> tuple[Model, config.Config, dict[str, Any]]:

@@ -254,6 +254,15 @@ def test_progress_of_packed_files_is_of_the_bytes_on_the_disk(tmp_path: Path) ->
     assert source.ended()
 
 
+def test_what_the_columns_of_a_csv_were_taken_for_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,city,label\n1,ann arbor,0\n2.5,,1\n", encoding="utf-8")
+    assert main(["train", str(path), "--label", "label"]) == 0
+    assert "columns    x: numbers, city: text, label: numbers\n" in capsys.readouterr().out
+
+
 def test_a_csv_whose_values_have_line_breaks_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
