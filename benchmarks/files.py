@@ -1,6 +1,16 @@
 """A file to a model in one pass, beside Vowpal Wabbit on the same file, in one process and in turn.
 
 python -m benchmarks.files [--events N] [--rounds N]
+
+Equal footing: the same file, loss, features (2^18 slots by hash) and one pass, wall time, Vowpal
+Wabbit without its cache. "Its rule" is NormalizedAdaptive, the one of Vowpal Wabbit's default, with
+an intercept that is a feature; its progressive loss is about 1% below theirs. Both sides parse in
+one thread and learn in another.
+
+Where the time goes, of Vowpal Wabbit's text with its rule, roughly (perf record, shares of the CPU
+time of both threads): numbers 16%, names and lines 12%, hashes and rows 9%, copies of blocks and
+lines 8%, the rule 13%, loss and logarithms 6%; what Python adds is by the batch of 2000 lines.
+Decoding takes about twice as long as learning, so it is what one waits for.
 """
 
 import argparse
