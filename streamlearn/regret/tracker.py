@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -150,8 +150,14 @@ class Tracker:
         return wide, intercept
 
     def close(self) -> None:
-        """Stop solving in the background."""
+        """Stop solving in the background; `with Tracker(..) as tracker:` does so at its end."""
         self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def state(self) -> dict[str, Any]:
         """The learner and its ledger as plain data and arrays."""
