@@ -21,15 +21,13 @@ OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm
 class Browser:
     """One window."""
 
-    def __init__(self, *, dark: bool = False, profile: Path | None = None) -> None:
+    def __init__(self, profile: Path) -> None:
         assert DRIVER is not None
         self.process = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         said = next(line for line in self.process.stdout if "successfully on port" in line)
         self.base = f"http://127.0.0.1:{said.split()[-1].rstrip('.')}"
-        arguments = [*OPTIONS, *(["--force-dark-mode"] if dark else [])]
-        if profile is not None:
-            arguments.append(f"--user-data-dir={profile}")
+        arguments = [*OPTIONS, f"--user-data-dir={profile}"]
         wanted = {
             "browserName": "chrome",
             "goog:chromeOptions": {"binary": CHROMIUM, "args": arguments},
@@ -37,9 +35,6 @@ class Browser:
         }
         found = self.post("/session", {"capabilities": {"alwaysMatch": wanted}})
         self.base += f"/session/{found['sessionId']}"
-        if dark:
-            theme = [{"name": "prefers-color-scheme", "value": "dark"}]
-            self.devtools("Emulation.setEmulatedMedia", features=theme)
 
     def request(self, method: str, path: str, data: Any = None) -> Any:
         body = None if data is None else json.dumps(data).encode()
@@ -55,6 +50,11 @@ class Browser:
 
     def open(self, address: str) -> None:
         self.post("/url", {"url": address})
+
+    def prefer(self, scheme: str) -> None:
+        """What its user likes: light, or dark."""
+        theme = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.devtools("Emulation.setEmulatedMedia", features=theme)
 
     def resize(self, width: int, height: int) -> None:
         self.devtools(

@@ -24,28 +24,27 @@ NAMES = "return [...document.querySelectorAll('#weights .label')].map((e) => e.t
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if CHROMIUM is None or DRIVER is None:
         if "CI" in os.environ:
             pytest.fail("chromium and chromium-driver, Debian's packages, are not installed")
         pytest.skip("chromium and chromium-driver, Debian's packages, are not installed")
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
     with running(given=settings(telemetry="show_events = true")) as (_, _, found):
         yield found
 
 
-@pytest.fixture(params=["light", "dark", "phone"])
-def look(request: pytest.FixtureRequest, address: str) -> Iterator[tuple[str, Browser]]:
-    browser = Browser(dark=request.param == "dark")
-    try:
-        browser.resize(*((390, 844) if request.param == "phone" else (1280, 900)))
-        browser.open(f"{address}/")
-        yield request.param, browser
-    finally:
-        browser.close()
-
-
-def test_the_page(look: tuple[str, Browser], tmp_path: Path) -> None:
-    name, browser = look
+@pytest.mark.parametrize("name", ["light", "dark", "phone"])
+def test_the_page(name: str, browser: Browser, address: str, tmp_path: Path) -> None:
+    browser.prefer("dark" if name == "dark" else "light")
+    browser.resize(*((390, 844) if name == "phone" else (1280, 900)))
+    browser.open(f"{address}/")
     # it loads, and its curves move
     before = browser.until(LENGTH, lambda n: n > 20)
     browser.until(LENGTH, lambda n: n != before)
@@ -97,17 +96,9 @@ def test_the_page(look: tuple[str, Browser], tmp_path: Path) -> None:
     assert (kept / f"page-{name}.png").stat().st_size > 20_000
 
 
-def test_a_daemon_that_is_gone_is_said(tmp_path: Path) -> None:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("chromium and chromium-driver, Debian's packages, are not installed")
+def test_a_daemon_that_is_gone_is_said(browser: Browser) -> None:
     with running() as (_, _, address):
-        browser = Browser(profile=tmp_path / "profile")
         browser.open(f"{address}/")
         browser.until(LENGTH, lambda n: n > 20)
-    try:
-        browser.until("return !document.querySelector('#notice').hidden")
-        assert "does not answer" in browser.run(
-            "return document.querySelector('#notice').innerText"
-        )
-    finally:
-        browser.close()
+    browser.until("return !document.querySelector('#notice').hidden")
+    assert "does not answer" in browser.run("return document.querySelector('#notice').innerText")

@@ -25,17 +25,16 @@ PORTS = ("19092", "9092", "9093", "9464", "9090")  # of the containers
 TOPICS_TOOL = f"""\
 #!{sys.executable}
 import argparse
-from kafka import KafkaAdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 parser = argparse.ArgumentParser()
 for flag in ("--create", "--if-not-exists"):
     parser.add_argument(flag, action="store_true", required=True)
 for option in ("--bootstrap-server", "--topic", "--partitions"):
     parser.add_argument(option, required=True)
 given = parser.parse_args()
-admin = KafkaAdminClient(bootstrap_servers=given.bootstrap_server)
-about = {{"num_partitions": int(given.partitions), "replication_factor": 1}}
-admin.create_topics({{given.topic: about}}, wait_for_metadata=True)
-admin.close()
+admin = AdminClient({{"bootstrap.servers": given.bootstrap_server}})
+made = admin.create_topics([NewTopic(given.topic, int(given.partitions), 1)])
+made[given.topic].result()
 """
 
 
@@ -133,8 +132,8 @@ class Native:
         ]
         properties = root / "server.properties"
         properties.write_text("\n".join(lines), encoding="utf-8")
-        java = ["java", environ["KAFKA_HEAP_OPTS"], "-XX:TieredStopAtLevel=1", "-cp"]
-        java.append(f"{jars()}/*")
+        java = ["java", environ["KAFKA_HEAP_OPTS"], "-XX:TieredStopAtLevel=1"]
+        java += ["-XX:+UseSerialGC", "-cp", f"{jars()}/*"]
         tool = [*java, "kafka.tools.StorageTool", "format", "-t", environ["CLUSTER_ID"]]
         subprocess.run([*tool, "-c", str(properties)], check=True, capture_output=True)
         self._start("kafka", [*java, "kafka.Kafka", str(properties)], environ)

@@ -158,6 +158,7 @@ def test_the_same_commands_run_natively(tmp_path: Path) -> None:
         daemon = native.start("streamlearn", *program)
         check = [sys.executable, *health_check()[1:]]
         environ = native.environment("streamlearn", tmp_path)
+        assert wait_for_port(native.ports["9464"], 60), native.said("streamlearn")
         until(lambda: well(check, environ))
         producer = native.start("producer", *program)
         address = native.address("9090")
