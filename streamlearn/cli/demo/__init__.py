@@ -112,7 +112,7 @@ def configured(options: Options) -> config.Config:
         "learner": [dict(learner) for learner in LEARNERS],
         "run.until": "end",
         "regret.memory": 10_000,
-        "regret.cpu_share": 0.3,
+        "regret.cpu_share": 0.2,
         "telemetry.port": free_port(PAGE_PORT),
     }
     return config.parse("", "demo", overrides, environ={})

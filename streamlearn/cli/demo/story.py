@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NEXT = """\
 Try next:
   streamlearn demo --seed {seed} --no-drift   # another truth, which stays
-  streamlearn train --help              # your own files: CSV, JSON, svmlight, VW
+  streamlearn train --help              # your own files: CSV, JSON, svmlight
   streamlearn run --help                # your own Kafka: the daemon
 """
 

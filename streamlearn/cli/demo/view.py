@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 STRETCHES = 60  # into which the stream is cut, to see how errors went
 # the last comparator of each learner is given this part of the time that the stream took
 SOLVE_SHARE, SOLVE_SECONDS = 0.1, 1.5  # and at most so many seconds
+GAP = 1e-3  # of those comparators, an event
 PAGE_SECONDS = 15.0  # the page stays so long after all was told, or somebody looked at it
 IDLE_SECONDS = 0.1
 
@@ -95,6 +96,9 @@ class View(Observer):
         """Begin to show."""
         self.learners = learners
         self.tracks = {learner.name: Track() for learner in learners}
+        for learner in learners:
+            if learner.tracker is not None:  # coarse, so that there soon is something to see
+                learner.tracker.ledger.gap, learner.tracker.ledger.seconds = GAP, SOLVE_SECONDS
         self.begun = self.learnt = time.monotonic()
         self.screen.begin(self)
 
