@@ -1,7 +1,6 @@
 """Daemons as processes of their own, on a topic of the test's, and what must be true of their work.
 
-`STREAMLEARN_EVENTS` sets how many events the larger tests use (CI: 30,000; the promise is of
-300,000), and `STREAMLEARN_SOAK` how many the nightly soak learns.
+Larger runs of the same tests are nightly; `STREAMLEARN_SOAK` sets how many events the soak learns.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from tests.broker.processes import Process, Server
 
-EVENTS = int(os.environ.get("STREAMLEARN_EVENTS", "30000"))
 SOAK = int(os.environ.get("STREAMLEARN_SOAK", "5000000"))
 SECONDS = 120.0  # after which a test has hung
 KILLED = {-signal.SIGKILL, -signal.SIGTERM, 0}  # SIGTERM kills who has not yet begun

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import random
 import signal
 import statistics
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 from kafka import TopicPartition
 
 import streamlearn as sl
@@ -24,14 +24,12 @@ from streamlearn import checkpoints, modelfile
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
 from streamlearn.daemon.kafka import KafkaSource
-from tests.broker.apache_kafka import USER, free_port
+from tests.broker.apache_kafka import PASSWORD, USER, free_port
 from tests.broker.conftest import CLIENTS, all_of, create, values, write
-from tests.broker.daemons import EVENTS, KILLED, SOAK, Daemons, fill, lines
+from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
 from tests.daemon.streams import event
 
 if TYPE_CHECKING:
-    from confluent_kafka import Producer
-
     from streamlearn.daemon.kafka import Connection
     from streamlearn.daemon.kafka.connection import Client
     from tests.broker.apache_kafka import ApacheKafka
@@ -76,19 +74,26 @@ def killed_often(daemons: Daemons, draw: random.Random, kills: int, *options: st
         assert process.wait(20) in KILLED, daemons.said()
 
 
+@pytest.mark.parametrize(
+    ("events", "kills"), [(30_000, 4), pytest.param(300_000, 12, marks=pytest.mark.nightly)]
+)
 def test_killed_at_any_moment_each_record_is_learnt_once(
-    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+    over: Over,
+    make_topic: MakeTopic,
+    producer: Producer,
+    connection: Connection,
+    events: int,
+    kills: int,
 ) -> None:
-    partitions, length = 3, EVENTS // 3
+    partitions, length = 3, events // 3
     topic = make_topic(partitions)
     fill(producer, topic, partitions, length)
-    daemons = over(topic, every=max(EVENTS // 100, 300), batch=max(EVENTS // 200, 100))
+    daemons = over(topic, every=events // 100, batch=events // 200)
     seed = random.SystemRandom().randrange(1 << 30)
     print("seed", seed)  # noqa: T201 -- shown if it fails
-    full = EVENTS >= 300_000
-    killed_often(daemons, random.Random(seed), 12 if full else 4)
+    killed_often(daemons, random.Random(seed), kills)
     # Each step has its test in tests/daemon too; a short run halves them between the libraries.
-    for step in STEPS if full else STEPS[connection.client == "confluent" :: 2]:
+    for step in STEPS if kills == 12 else STEPS[connection.client == "confluent" :: 2]:
         code = daemons.run("--until", "end", fault=f"{step}:1")
         assert code in KILLED, (step, daemons.said()[-2000:])
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()
@@ -269,7 +274,7 @@ def test_the_exit_code_and_one_line_say_why_it_cannot_start(
 [source.security]
 mechanism = "SCRAM-SHA-512"
 username = "{USER}"
-password = "wrong"
+password = "{{}}"
 cafile = "{own_broker.cafile}"
 """
     dead = '\n[dead_letters]\ntopic = "{}"\n'
@@ -277,7 +282,7 @@ cafile = "{own_broker.cafile}"
         "absent": (over(topic, "1", bootstrap=nowhere), Exit.SOURCE, "is the broker started?"),
         "unknown": (over(wrong, "2"), Exit.MISSING, f"no topic '{wrong}'"),
         "login": (
-            over(topic, "3", bootstrap=own_broker.secure, outputs=login),
+            over(topic, "3", bootstrap=own_broker.secure, outputs=login.format("wrong")),
             Exit.DENIED,
             "check security.mechanism, username and password",
         ),
@@ -303,10 +308,17 @@ cafile = "{own_broker.cafile}"
         assert errors[0]["event"] == "stopped"
         assert reason in errors[0]["reason"]
         assert "Traceback" not in daemons.said()
+    let_in = over(topic, "6", bootstrap=own_broker.secure, outputs=login.format(PASSWORD))
+    assert let_in.run("--until", "end") == Exit.OK, let_in.said()
 
 
+@pytest.mark.parametrize("outage", [4.0, pytest.param(20.0, marks=pytest.mark.nightly)])
 def test_the_broker_goes_away_and_comes_back(
-    own_broker: ApacheKafka, over_any: Over, make_topic: MakeTopic, producer: Producer
+    own_broker: ApacheKafka,
+    over_any: Over,
+    make_topic: MakeTopic,
+    producer: Producer,
+    outage: float,
 ) -> None:
     topic, half = make_topic(2), 2000
     fill(producer, topic, 2, half)
@@ -315,7 +327,7 @@ def test_the_broker_goes_away_and_comes_back(
     for daemons in both:
         daemons.wait_for(lambda: daemons.records() == 2 * half)  # noqa: B023
     own_broker.stop()
-    time.sleep(float(os.environ.get("STREAMLEARN_OUTAGE", "4")))
+    time.sleep(outage)
     own_broker.start()
     for partition in range(2):
         write(producer, topic, [event(partition, i) for i in range(half, 2 * half)], partition)
@@ -329,8 +341,8 @@ def test_the_broker_goes_away_and_comes_back(
         daemons.assert_learnt_once(2, 2 * half)
 
 
-def test_gaps_and_other_topics_stop_it(
-    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
+    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any, bootstrap: str
 ) -> None:
     topic, length = make_topic(1), 1000
     fill(producer, topic, 1, length)
@@ -343,6 +355,11 @@ def test_gaps_and_other_topics_stop_it(
     assert daemons.records() == learnt
     assert daemons.run("--until", "end", "--on-gap=continue") == Exit.OK, daemons.said()
     assert daemons.records() == learnt + 100
+    admin.create_partitions({topic: 2})
+    fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
+    write(fresh, topic, [event(1, i) for i in range(50)], 1)
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()
+    assert daemons.records() == learnt + 150
     admin.delete_topics([topic])
     while topic in admin.list_topics():
         time.sleep(0.05)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 FETCH = 4 << 20
-BACKLOG = 96 << 20
+BACKLOG = 64 << 20
 
 # A slow reader, in a process of its own: what it holds more than after its first records, in bytes.
 READER = """
@@ -33,7 +33,7 @@ source = KafkaSource(Connection(bootstrap=bootstrap, client=client), topics=[top
 source.open({}, None)
 before = resident()
 most = seen = 0
-for _ in range(60):
+for _ in range(40):
     seen += sum(len(records.values) for records in source.poll(0.25))
     time.sleep(0.02)
     most = max(most, resident() - before)

@@ -134,6 +134,7 @@ def test_wrong_password(own_broker: ApacheKafka, client: Client) -> None:
         assert "wrong" not in str(error)
 
 
+@pytest.mark.usefixtures("hasty")
 def test_no_broker_there(client: Client) -> None:
     nowhere = failure(Connection(bootstrap=f"127.0.0.1:{free_port()}", client=client))
     assert isinstance(nowhere, SourceUnreachable)
