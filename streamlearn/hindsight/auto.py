@@ -1,10 +1,11 @@
-"""The method that suits a problem, by what was measured (`python -m benchmarks.hindsight`).
+"""The method that suits a problem, by what was measured.
 
-Where dual steps (002) can be taken they are the fastest by far, 5 to 50 times on text and on
-scaled features, but not where features of very different size make nearly all of a step too short.
-So they are tried first, for as many epochs as they need where they suit; of a smooth loss, a method
-that measures the curvature then goes on from where they are. Without them: L-BFGS or its l1 form
-for smooth losses, cutting planes for the others.
+The measurement is `python -m benchmarks.hindsight --only methods`. Where dual steps (002) can be
+taken they are the fastest by far, 5 to 50 times on text and on scaled features, but not where
+features of very different size make nearly all of a step too short. So they are tried first, for as
+many epochs as they need where they suit; of a smooth loss, a method that measures the curvature
+then goes on from where they are. Without them: L-BFGS or its l1 form for smooth losses, cutting
+planes for the others.
 """
 
 from __future__ import annotations
