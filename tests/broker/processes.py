@@ -96,11 +96,13 @@ def serve() -> None:
 
     from streamlearn.cli import process  # noqa: PLC0415 - only in the server
 
+    running: set[int] = set()
     for line in sys.stdin:
         request = json.loads(line)
         if isinstance(request, int):
             pid, status = os.waitpid(request, os.WNOHANG)
             answer: int | None = os.waitstatus_to_exitcode(status) if pid else None
+            running.discard(pid)
         else:
             answer = os.fork()
             if answer == 0:
@@ -111,8 +113,11 @@ def serve() -> None:
                 os.dup2(os.open(os.devnull, os.O_RDWR), 0)
                 os.dup2(0, 1)
                 process()
+            running.add(answer)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
+    for pid in running:  # the tests have ended, or were killed
+        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
