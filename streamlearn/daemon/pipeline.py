@@ -153,8 +153,9 @@ class Pipeline:
                 Exit.BAD_EVENTS,
                 f"too many bad events, up to {where.topic}:{where.number}:"
                 f"{records.offsets[too_many]}: more than {self.tolerance.ratio:.1%} of the last "
-                f"{self.tolerance.window} (the last: {bad[-1][2]}); to go on behind them, and past the "
-                f"good ones from the last checkpoint on: --skip-to {where.topic}:{where.number}:{records.end}",
+                f"{self.tolerance.window} (the last: {bad[-1][2]}); to go on behind them, and "
+                "past the good ones since the last checkpoint: "
+                f"--skip-to {where.topic}:{where.number}:{records.end}",
             )
 
     def tell(self, what: str, *facts: Any) -> None:
