@@ -6,6 +6,9 @@ that take turns are learnt together. What is held is a part of the checkpoint.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +21,7 @@ from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from streamlearn.daemon.learners import Learner
     from streamlearn.frames import Array
@@ -72,7 +75,6 @@ class Joining:
         self.labels = labels
         self.topic = topic
         self.own_times = own_times
-        self.memories: dict[str, Remembered] = {}
         self._events, self._told = Events(), Events()
 
     @property
@@ -96,50 +98,40 @@ class Joining:
         return [polled] if polled else []
 
     def read(self, records: Sequence[Records], positions: Mapping[Partition, int]) -> list[Part]:
-        """Decode them, and hold or join what is in them."""
+        """Decode them, and hold or join what is in them, a part for each partition.
+
+        Two topics may take turns with every record: all of a decoder are decoded in one go, and
+        joined in the order in which they came.
+        """
         self.join.clear()
-        at, base, parts = dict(positions), 0, []
+        runs: dict[Partition, list[Records]] = {}
         for one in records:
-            start = at.get(one.partition, one.offsets[0])
-            at[one.partition] = one.end
-            if self.labels is not None and one.partition.topic == self.topic:
-                events = self._decoded(self.labels, one, self._told)
-                self.join.labels(events, base, self._origins(one))
-            else:
-                events = self._decoded(self.decoder, one, self._events)
-                self.join.features(events, base, self._origins(one))
-            bad = sorted(events.bad, key=lambda each: each[0])
-            parts.append(Part(one, start, bad, events.tombstones, events.byte_count))
-            base += len(one.offsets)
-        return parts
-
-    def _decoded(self, decoder: Decoder, records: Records, events: Events) -> Events:
-        events.clear()
-        decoder.decode(records.values, events)
-        if self.own_times and records.times is not None:
-            times = events.times
-            unknown = np.isnan(times)
-            times[unknown] = np.asarray(records.times)[events.index[unknown]] * 1e-3
-        return events
-
-    def _origins(self, records: Records) -> list[bytes] | None:
-        """What is said of each record when its label has waited in vain."""
-        if not self.join.keep_orphans:
-            return None
-        n = len(records.offsets)
+            runs.setdefault(one.partition, []).append(one)
+        is_label = {where: self._is_label(where) for where in runs}
+        sides = [is_label[one.partition] for one in records]
+        events, labels = (
+            Side([one for one, label in zip(records, sides, strict=True) if label == which])
+            for which in (False, True)
+        )
+        events.decode(self.decoder, self._events, own_times=self.own_times)
+        labels.decode(self.labels, self._told, own_times=self.own_times)
+        kept = self.join.keep_orphans
+        order = np.repeat(np.array(sides, dtype=np.uint8), [len(one.offsets) for one in records])
+        self.join.both(
+            self._events,
+            self._told,
+            order,
+            events.origins() if kept else None,
+            labels.origins() if kept else None,
+        )
+        bad = events.bad(self._events) | labels.bad(self._told)
         return [
-            msgspec.msgpack.encode(
-                Origin(records.partition.topic, records.partition.number, *facts)
-            )
-            for facts in zip(
-                records.offsets,
-                records.values,
-                [None] * n if records.keys is None else records.keys,
-                [None] * n if records.times is None else records.times,
-                [()] * n if records.headers is None else map(tuple, records.headers),
-                strict=True,
-            )
+            part(merged(each), positions.get(where, each[0].offsets[0]), bad.get(where, []))
+            for where, each in runs.items()
         ]
+
+    def _is_label(self, where: Partition) -> bool:
+        return self.labels is not None and where.topic == self.topic
 
     def orphans(self) -> list[tuple[Records, str]]:
         """The records of labels that have waited in vain, if those are wanted."""
@@ -177,3 +169,89 @@ class Joining:
             self.labels.restore(state["labels"])
         if "join" in state:
             self.join.restore(state["join"])
+
+
+Bad = list[tuple[int, str | None, str]]
+
+
+class Side:
+    """The runs of records of one decoder, in their order."""
+
+    def __init__(self, runs: list[Records]) -> None:
+        self.runs = runs
+
+    def decode(self, decoder: Decoder | None, events: Events, *, own_times: bool) -> None:
+        """All of them."""
+        events.clear()
+        if decoder is None or not self.runs:
+            return
+        decoder.decode(list(chain.from_iterable(run.values for run in self.runs)), events)
+        if own_times:
+            times, unknown = events.times, np.isnan(events.times)
+            told: list[Sequence[float]] = [
+                [math.nan] * len(run.offsets) if run.times is None else run.times
+                for run in self.runs
+            ]
+            known = np.fromiter(chain.from_iterable(told), dtype=float)
+            times[unknown] = 1e-3 * known[events.index[unknown]]
+
+    def origins(self) -> list[bytes]:
+        """What is said of each record when its label has waited in vain."""
+        return [text for run in self.runs for text in origins(run)]
+
+    def bad(self, events: Events) -> dict[Partition, Bad]:
+        """Those that could not be read, by their place among the records of their partition."""
+        found: dict[Partition, Bad] = {}
+        if not events.bad:
+            return found
+        ends = list(accumulate(len(run.offsets) for run in self.runs))
+        before: dict[Partition, int] = {}
+        places = []  # of each run in its partition
+        for run in self.runs:
+            places.append(before.get(run.partition, 0))
+            before[run.partition] = places[-1] + len(run.offsets)
+        for i, field, reason in sorted(events.bad, key=lambda one: one[0]):
+            k = bisect_right(ends, i)
+            run = self.runs[k]
+            place = places[k] + i - (ends[k] - len(run.offsets))
+            found.setdefault(run.partition, []).append((place, field, reason))
+        return found
+
+
+def part(records: Records, start: int, bad: Bad) -> Part:
+    """What became of the records of a partition."""
+    size = sum(len(value) for value in records.values if value is not None)
+    return Part(records, start, bad, list(records.values).count(None), size)
+
+
+def merged(runs: list[Records]) -> Records:
+    """Runs of one partition as one."""
+    if len(runs) == 1:
+        return runs[0]
+    every = chain.from_iterable
+    first, last = runs[0], runs[-1]
+    return Records(
+        first.partition,
+        list(every(run.offsets for run in runs)),
+        list(every(run.values for run in runs)),
+        last.end,
+        None if first.keys is None else list(every(run.keys or () for run in runs)),
+        None if first.times is None else list(every(run.times or () for run in runs)),
+        None if first.headers is None else list(every(run.headers or () for run in runs)),
+    )
+
+
+def origins(records: Records) -> Iterator[bytes]:
+    """What is said of each record when its label has waited in vain."""
+    n = len(records.offsets)
+    facts = zip(
+        records.offsets,
+        records.values,
+        [None] * n if records.keys is None else records.keys,
+        [None] * n if records.times is None else records.times,
+        [()] * n if records.headers is None else map(tuple, records.headers),
+        strict=True,
+    )
+    for one in facts:
+        where = records.partition
+        yield msgspec.msgpack.encode(Origin(where.topic, where.number, *one))

@@ -38,7 +38,8 @@ class Batch:
     `predicted` are those that were predicted.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[Part]  # one for each partition
+    runs: Sequence[Records]  # the same records as they took turns
     events: Events
     outcomes: Mapping[str, Outcome]  # by learner
     predicted: Array

@@ -7,7 +7,9 @@ remember. `state` copies all of it, `restore` goes on from the copy.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,10 +89,10 @@ class Pipeline:
         decoded = clock()
         outcomes = self.learners.learn(events, weights)
         learnt = clock()
-        self._publish(parts, outcomes, predicted)
+        self._publish(records, parts, outcomes, predicted)
         published = clock()
         unlabelled = self._count(parts, predicted, weights > 0.0)
-        batch = Batch(parts, events, outcomes, predicted, unlabelled)
+        batch = Batch(parts, records, events, outcomes, predicted, unlabelled)
         batch.seconds.update(
             decode=decoded - begun, learn=learnt - decoded, publish=published - learnt
         )
@@ -98,20 +100,22 @@ class Pipeline:
         self._report(parts)
 
     def _publish(
-        self, parts: Sequence[Part], outcomes: Mapping[str, Outcome], predicted: Array
+        self,
+        records: Sequence[Records],
+        parts: Sequence[Part],
+        outcomes: Mapping[str, Outcome],
+        predicted: Array,
     ) -> None:
         """Predictions, records that could not be read, and labels that have waited in vain."""
-        events, first = self.reading.rows, 0
+        events = self.reading.rows
         if self.predictions is not None:
             stretches = self.learners.stretches(self.predictor, outcomes, len(events))
+            self.predictions.publish(records, events, stretches, predicted)
         for part in parts:
-            if self.predictions is not None:
-                self.predictions.publish(part.records, events, stretches, predicted, first)
             if part.bad:
                 self.dead_letters.send(part.records, part.bad)
-            first += len(part.records.offsets)
-        for record, reason in self.reading.orphans():
-            self.dead_letters.send(record, [(0, None, reason)])
+        for orphan, reason in self.reading.orphans():
+            self.dead_letters.send(orphan, [(0, None, reason)])
 
     def _count(self, parts: Sequence[Part], predicted: Array, learnt: Array) -> int:
         """Count it; how many events will not be learnt."""
@@ -137,24 +141,33 @@ class Pipeline:
                     "not learnt: the steps are too long for features of this size",
                     learner=learner.name, events=learner.diverged,
                 )  # fmt: skip
-        for part in parts:
-            self._report_bad(part.records, part.bad)
+        self._report_bad(parts)
 
-    def _report_bad(self, records: Records, bad: list[tuple[int, str | None, str]]) -> None:
-        where = records.partition
-        for i, at_fault, reason in bad[:1]:
-            self.log.limited(
-                "bad", "warning", "bad event", topic=where.topic, partition=where.number,
-                offset=records.offsets[i], field=at_fault, reason=reason, in_batch=len(bad),
-            )  # fmt: skip
-        too_many = self.tolerance.add([i for i, _, _ in bad], len(records.offsets))
+    def _report_bad(self, parts: Sequence[Part]) -> None:
+        ends = list(accumulate(len(part.records.offsets) for part in parts))
+        bad, start = [], 0
+        for part, end in zip(parts, ends, strict=True):
+            bad += [start + i for i, _, _ in part.bad]
+            start = end
+            for i, at_fault, reason in part.bad[:1]:
+                records, where = part.records, part.records.partition
+                self.log.limited(
+                    "bad", "warning", "bad event", topic=where.topic, partition=where.number,
+                    offset=records.offsets[i], field=at_fault, reason=reason,
+                    in_batch=len(part.bad),
+                )  # fmt: skip
+        too_many = self.tolerance.add(bad, ends[-1])
         if too_many is not None:
+            k = bisect_right(ends, too_many)
+            records, where = parts[k].records, parts[k].records.partition
+            place = too_many - (ends[k] - len(records.offsets))
+            last = next(part.bad[-1][2] for part in parts[k::-1] if part.bad)
             raise Stop(
                 Exit.BAD_EVENTS,
                 f"too many bad events, up to {where.topic}:{where.number}:"
-                f"{records.offsets[too_many]}: more than {self.tolerance.ratio:.1%} of the last "
-                f"{self.tolerance.window} (the last: {bad[-1][2]}); to go on behind them, and "
-                "past the good ones since the last checkpoint: "
+                f"{records.offsets[place]}: more than {self.tolerance.ratio:.1%} of the last "
+                f"{self.tolerance.window} (the last: {last}); to go on behind them, and past the "
+                "good ones since the last checkpoint: "
                 f"--skip-to {where.topic}:{where.number}:{records.end}",
             )
 

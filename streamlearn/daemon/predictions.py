@@ -43,47 +43,55 @@ class Predictions:
 
     def publish(
         self,
-        records: Records,
+        records: Sequence[Records],
         events: Events,
         stretches: Sequence[tuple[int, int, Learner, Outcome]],
         predicted: Array,
-        first: int = 0,
     ) -> None:
         """Publish the events of each stretch [start, stop) as its learner saw them.
 
-        Of the events that were `predicted`; those of records other than these, of which the first
-        has the number `first`, are left out.
+        Those that were `predicted`; `events.index` counts through all of the records.
         """
-        topic, partition = records.partition
-        before = [
-            ("topic", topic.encode()),
-            ("partition", b"%d" % partition),
-            ("epoch", b"%d" % self.epoch),
-        ]
-        offsets, keys, send = records.offsets, records.keys, self.sink.send
+        ends = np.cumsum([len(one.offsets) for one in records])
+        said = {one.partition: self._said(one) for one in records}
+        send = self.sink.send
         for start, stop, learner, outcome in stretches:
-            index = events.index[start:stop]
-            mine = predicted[start:stop] & (index >= first) & (index < first + len(offsets))
-            chosen = start + np.flatnonzero(mine)
+            chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
                 continue
+            numbers = events.index[chosen]
+            places = np.searchsorted(ends, numbers, "right")
             rows = zip(
-                (events.index[chosen] - first).tolist(),
+                places.tolist(),
+                (numbers - ends[places]).tolist(),  # from the end of its records
                 [events.id_of(i) for i in chosen.tolist()],
                 predictions(learner.model, outcome.scores[chosen]),
                 outcome.steps[chosen].tolist(),
                 strict=True,
             )
-            for i, name, (prediction, probability), step in rows:
+            for k, i, name, (prediction, probability), step in rows:
                 text = None if name is None else name.decode(errors="replace")
                 value = ENCODER.encode(
                     Prediction(text, prediction, probability, learner.name, step)
                 )
+                keys = records[k].keys
                 send(
                     value,
                     key=None if keys is None else keys[i],
-                    headers=[*before, ("offset", b"%d" % offsets[i])],
+                    headers=[
+                        *said[records[k].partition],
+                        ("offset", b"%d" % records[k].offsets[i]),
+                    ],
                 )
+
+    def _said(self, records: Records) -> list[tuple[str, bytes]]:
+        """What is said of every prediction of these records."""
+        topic, partition = records.partition
+        return [
+            ("topic", topic.encode()),
+            ("partition", b"%d" % partition),
+            ("epoch", b"%d" % self.epoch),
+        ]
 
 
 def predictions(model: Any, scores: Array) -> Iterator[tuple[Any, float | None]]:

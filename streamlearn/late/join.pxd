@@ -40,7 +40,8 @@ cdef class Join:
 
     cdef int take_features(self, Row* row, Tags* tags) except -1
     cdef int take_label(self, Tags* tags, bytes extra) except -1
-    cdef int one_label(self, Events events, Tags* tags, Py_ssize_t record, extras) except -1
+    cdef int one_event(self, Events events, Py_ssize_t i, extras) except -1
+    cdef int one_label(self, Events events, Py_ssize_t i, extras) except -1
     cdef int advance(self, double time) except -1
     cdef Py_ssize_t at_stake(self, double time)
     cdef int expire(self) except -1

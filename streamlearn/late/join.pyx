@@ -157,45 +157,66 @@ cdef class Join:
 
     # Events in
 
-    def features(self, Events events, base=0, extras=None):
-        """Events whose labels come later, and labels among them.
+    def both(self, Events events, Events told, order, extras=None, said=None):
+        """Events, and labels of records of their own, in the order of their records.
 
-        `base` is the number of the first record; `extras`: see `labels`.
+        `order` has a 1 for each record of a label, else a 0; `said` is what is to be kept of the
+        records of labels, and `extras` of those of events, which may be labels too: see `orphans`.
         """
-        cdef Py_ssize_t i, first = base
+        sides = np.ascontiguousarray(order, dtype=np.uint8)
+        cdef const uint8_t* side = <const uint8_t*><size_t>sides.ctypes.data
+        cdef Py_ssize_t k, i = 0, j = 0, of_event = 0, of_label = 0, n = len(sides)
+        for k in range(n):
+            self.rows.records = k
+            if side[k]:
+                if j < told.n and told.record[j] == of_label:
+                    self.one_label(told, j, said)
+                    j += 1
+                of_label += 1
+            else:
+                if i < events.n and events.record[i] == of_event:
+                    self.one_event(events, i, extras)
+                    i += 1
+                of_event += 1
+
+    def features(self, Events events):
+        """Events whose labels come later, and labels among them."""
+        cdef Py_ssize_t i
+        for i in range(events.n):
+            self.rows.records = <Py_ssize_t>events.record[i]
+            self.one_event(events, i, None)
+
+    def labels(self, Events events):
+        """Labels."""
+        cdef Py_ssize_t i
+        for i in range(events.n):
+            self.rows.records = <Py_ssize_t>events.record[i]
+            self.one_label(events, i, None)
+
+    cdef int one_event(self, Events events, Py_ssize_t i, extras) except -1:
         cdef Row row
         cdef Tags tags
-        for i in range(events.n):
-            self.rows.records = first + <Py_ssize_t>events.record[i]
-            self.known = max(self.known, <Py_ssize_t>events.known[i])
-            events.row(i, &row)
-            fill(events, i, &tags)
-            if tags.kind != UNLABELLED:
-                self.one_label(events, &tags, <Py_ssize_t>events.record[i], extras)
-            elif tags.id == NULL:
-                events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
-            else:
-                self.take_features(&row, &tags)
-
-    def labels(self, Events events, base=0, extras=None):
-        """Labels; `extras`: what is to be kept of the record of each, for `orphans`."""
-        cdef Py_ssize_t i, first = base
-        cdef Tags tags
-        for i in range(events.n):
-            self.rows.records = first + <Py_ssize_t>events.record[i]
-            fill(events, i, &tags)
-            if tags.kind == UNLABELLED:
-                events.bad.append((<Py_ssize_t>events.record[i], None, "there is no label"))
-            else:
-                self.one_label(events, &tags, <Py_ssize_t>events.record[i], extras)
-
-    cdef int one_label(self, Events events, Tags* tags, Py_ssize_t record, extras) except -1:
+        if events.kind[i] != UNLABELLED:
+            return self.one_label(events, i, extras)
+        fill(events, i, &tags)
         if tags.id == NULL:
-            events.bad.append((record, None, NO_ID))
+            events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
+            return 0
+        self.known = max(self.known, <Py_ssize_t>events.known[i])
+        events.row(i, &row)
+        return self.take_features(&row, &tags)
+
+    cdef int one_label(self, Events events, Py_ssize_t i, extras) except -1:
+        cdef Py_ssize_t record = <Py_ssize_t>events.record[i]
+        cdef Tags tags
+        fill(events, i, &tags)
+        if tags.kind == UNLABELLED or tags.id == NULL:
+            why = NO_ID if tags.id == NULL else "there is no label"
+            events.bad.append((record, None, why))
             return 0
         if tags.kind == CLASS:  # a decoder numbers classes in its own way
             tags.label = self.code(events.classes[<Py_ssize_t>tags.label])
-        return self.take_label(tags, None if extras is None else extras[record])
+        return self.take_label(&tags, None if extras is None else extras[record])
 
     def read(self, Reader reader, event, bytes key, double time, double weight):
         """An event as Python has it, read by this reader."""

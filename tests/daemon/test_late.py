@@ -74,7 +74,7 @@ def assert_learnt_once(
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step != "take-over"])
 def test_killed_at_each_step(step: str, tmp_path: Path, daemons: Daemons) -> None:
-    for seed, n in enumerate([1] if step == "claim" else [1, 4]):
+    for seed, n in enumerate([1] if step == "claim" else [1, 2]):
         assert daemons.run(tmp_path, seed, f"{step}:{n}", LENGTH) in KILLED
     assert daemons.run(tmp_path, 9, "", LENGTH) == Exit.OK
     steps = assert_learnt_once(tmp_path / "models")
