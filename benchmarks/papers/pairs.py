@@ -85,8 +85,9 @@ def picture(everything: Mapping[tuple[int, int], Found], side: int) -> Callable[
         for i, a in enumerate(known):
             for j, b in enumerate(known):
                 axis = axes[i][j]
-                axis.set_xticks([])
-                axis.set_yticks([])
+                if a >= b:
+                    axis.set_xticks([])
+                    axis.set_yticks([])
                 if a == b:
                     axis.text(0.5, 0.5, str(a), ha="center", va="center", fontsize=18)
                     axis.axis("off")
