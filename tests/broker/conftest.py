@@ -118,7 +118,10 @@ def create(admin: Any, topic: str, partitions: int = 1, **settings: str) -> None
 @pytest.fixture
 def producer(bootstrap: str) -> Iterator[Producer]:
     """A plain producer, without the code under test."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+    # Without idempotence what is sent again after a failure comes behind what followed it.
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True}
+    )
     yield producer
     producer.flush(10)
 
