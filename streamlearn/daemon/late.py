@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress
+from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from streamlearn.frames import Array
     from streamlearn.stream import Decoder
 
+PARTITION, OFFSETS, VALUES = map(attrgetter, ("partition", "offsets", "values"))
 ORPHAN = "a label whose event did not come, or had gone before it"
 
 
@@ -108,15 +110,13 @@ class Joining:
         for one in records:
             runs.setdefault(one.partition, []).append(one)
         is_label = {where: self._is_label(where) for where in runs}
-        sides = [is_label[one.partition] for one in records]
-        events, labels = (
-            Side([one for one, label in zip(records, sides, strict=True) if label == which])
-            for which in (False, True)
-        )
+        sides = list(map(is_label.__getitem__, map(PARTITION, records)))
+        events = Side(list(compress(records, map(not_, sides))))
+        labels = Side(list(compress(records, sides)))
         events.decode(self.decoder, self._events, own_times=self.own_times)
         labels.decode(self.labels, self._told, own_times=self.own_times)
         kept = self.join.keep_orphans
-        order = np.repeat(np.array(sides, dtype=np.uint8), [len(one.offsets) for one in records])
+        order = np.repeat(np.array(sides, dtype=np.uint8), list(map(len, map(OFFSETS, records))))
         self.join.both(
             self._events,
             self._told,
@@ -125,10 +125,11 @@ class Joining:
             labels.origins() if kept else None,
         )
         bad = events.bad(self._events) | labels.bad(self._told)
-        return [
-            part(merged(each), positions.get(where, each[0].offsets[0]), bad.get(where, []))
-            for where, each in runs.items()
-        ]
+        parts = []
+        for where, each in runs.items():
+            start, wrong = positions.get(where, each[0].offsets[0]), bad.get(where, [])
+            parts.append(part(merged(each, whole=bool(wrong)), start, wrong))
+        return parts
 
     def _is_label(self, where: Partition) -> bool:
         return self.labels is not None and where.topic == self.topic
@@ -185,9 +186,11 @@ class Side:
         events.clear()
         if decoder is None or not self.runs:
             return
-        decoder.decode(list(chain.from_iterable(run.values for run in self.runs)), events)
+        decoder.decode(list(chain.from_iterable(map(VALUES, self.runs))), events)
         if own_times:
             times, unknown = events.times, np.isnan(events.times)
+            if not unknown.any():
+                return
             told: list[Sequence[float]] = [
                 [math.nan] * len(run.offsets) if run.times is None else run.times
                 for run in self.runs
@@ -220,20 +223,24 @@ class Side:
 
 def part(records: Records, start: int, bad: Bad) -> Part:
     """What became of the records of a partition."""
-    size = sum(len(value) for value in records.values if value is not None)
-    return Part(records, start, bad, list(records.values).count(None), size)
+    tombstones = list(records.values).count(None)
+    size = sum(map(len, filter(None, records.values)))
+    return Part(records, start, bad, tombstones, size)
 
 
-def merged(runs: list[Records]) -> Records:
-    """Runs of one partition as one."""
+def merged(runs: list[Records], *, whole: bool) -> Records:
+    """Runs of one partition as one; `whole`: with keys, times and headers."""
     if len(runs) == 1:
         return runs[0]
     every = chain.from_iterable
     first, last = runs[0], runs[-1]
+    offsets, values = list(every(map(OFFSETS, runs))), list(every(map(VALUES, runs)))
+    if not whole:
+        return Records(first.partition, offsets, values, last.end)
     return Records(
         first.partition,
-        list(every(run.offsets for run in runs)),
-        list(every(run.values for run in runs)),
+        offsets,
+        values,
         last.end,
         None if first.keys is None else list(every(run.keys or () for run in runs)),
         None if first.times is None else list(every(run.times or () for run in runs)),
