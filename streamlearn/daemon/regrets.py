@@ -95,4 +95,5 @@ class Regrets:
 def likeness(learner: Learner) -> str:
     """Learners of which this is the same have the same best fixed model."""
     model = learner.model
-    return repr((model._loss, model._penalty, model._intercept))  # noqa: SLF001 - one of us
+    penalty = model._penalty if learner.tracker is None else learner.tracker.ledger.penalty  # noqa: SLF001
+    return repr((model._loss, penalty, model._intercept))  # noqa: SLF001 - one of us

@@ -11,6 +11,7 @@ import numpy as np
 from streamlearn.classifier import LinearClassifier
 from streamlearn.engine.single import OneVersusRest
 from streamlearn.losses import VectorLoss
+from streamlearn.penalties import Zero
 from streamlearn.regressor import LinearRegressor
 from streamlearn.regret.ledger import Ledger
 
@@ -79,9 +80,11 @@ class Tracker:
             options["targets"] = 1
         if not options["targets"]:
             raise ValueError(f"say how many targets {loss!r} has: Tracker(.., targets=2)")
+        # as in the paper of such a rule, the regret is then of the losses alone
+        self._priced = not any(rule.weighs_once for rule in learner.rules())
         self.ledger = Ledger(
             loss,
-            estimator._penalty,  # noqa: SLF001
+            estimator._penalty if self._priced else Zero(),  # noqa: SLF001
             intercept=estimator._intercept,  # noqa: SLF001
             memory=memory,
             seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
@@ -99,7 +102,8 @@ class Tracker:
         self.predict_one = estimator.predict_one
 
     def _look(self) -> tuple[float, int]:
-        return self.estimator.penalty_value, self._learner.features * self._learner.outputs
+        worth = self.estimator.penalty_value if self._priced else 0.0
+        return worth, self._learner.features * self._learner.outputs
 
     @property
     def _learner(self) -> Single | OneVersusRest | Joint:

@@ -25,6 +25,7 @@ cdef class FTRLProximal(Rule):
     _examples = ((), (0.2, 0.5))
     fields = (Field("z", odd=True), Field("n", merge="sum"))
     needs = (coordinatewise,)
+    weighs_once = True
     cdef readonly double alpha, beta
 
     def __init__(self, alpha=0.1, beta=1.0):

@@ -27,6 +27,7 @@ class Rule(Spec):
     needs: ClassVar[tuple[Need, ...]]
     intercept: str
     whole: ClassVar[bool]
+    weighs_once: ClassVar[bool]
     t: float
     lazy: bool
     @property

@@ -156,6 +156,8 @@ cdef class Rule(Spec):
     intercept = "free"
     # learns whole events (row, label), not slopes: no batches, no vector losses
     whole = False
+    # the penalty counts once against the sum of all losses, not once an event
+    weighs_once = False
 
     def __cinit__(self):
         self.lazy = True

@@ -107,6 +107,9 @@ def models(names: str = "default,sparse") -> dict[str, Any]:
         "sparse": sl.LinearClassifier(
             sl.rules.DualAveraging(gamma=5.0), penalty=sl.penalties.L1(1e-3)
         ),
+        "slower": sl.LinearClassifier(
+            sl.rules.DualAveraging(gamma=50.0), penalty=sl.penalties.L1(1e-3)
+        ),
         "ftrl": sl.FTRLClassifier(l1=0.1, average="tail"),
     }
     return {name: known[name].clone() for name in names.split(",")}

@@ -402,3 +402,15 @@ def test_curves_of_several_learners(tmp_path: Any) -> None:
         curve([], X, Y, [1])
     with pytest.raises(ValueError, match="one comparator serves learners of one problem"):
         curve([sl.LinearClassifier(), sl.PegasosClassifier(l2=0.1)], X, Y, [1])
+
+
+def test_a_penalty_that_counts_once_is_no_part_of_the_regret() -> None:
+    """FTRL-Proximal weighs it once against all losses, so its regret is of the losses alone."""
+    X = np.random.default_rng(3).normal(size=(200, 4))
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    with Tracker(sl.FTRLClassifier(l1=1.0), seed=0) as tracker:
+        tracker.learn_rows(X, y)
+        report = tracker.report()
+    assert report.objective == report.progressive_loss
+    assert report.comparator is not None
+    assert report.comparator < 200 * np.log(2.0)
