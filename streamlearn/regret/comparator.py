@@ -71,6 +71,14 @@ class Sample:
         """Some of the rows."""
         return Sample(self.X[rows], self.y[rows], self.weights[rows], self.events)
 
+    def as_wide_as(self, found: Found | None) -> Sample:
+        """With all features that a solution knows: those it was found on may have been replaced."""
+        if found is None or found.solution.w.shape[-1] <= self.X.shape[1]:
+            return self
+        shape = (self.X.shape[0], found.solution.w.shape[-1])
+        X = scipy.sparse.csr_array((self.X.data, self.X.indices, self.X.indptr), shape=shape)
+        return Sample(X, self.y, self.weights, self.events)
+
 
 @dataclass(frozen=True)
 class Found:
@@ -151,7 +159,7 @@ def solved(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Found:
     """The best fixed model, from the one before on, within a time and a share of a core."""
-    problem = problem_of(sample, task)
+    problem = problem_of(sample.as_wide_as(before), task)
     until = time.monotonic() + seconds
     woke = time.monotonic()
 
@@ -163,9 +171,7 @@ def solved(
             woke = time.monotonic()
         return now >= until or cancelled()
 
-    start = None
-    if before is not None and before.solution.w.shape[-1] <= problem.features:
-        start = before.solution
+    start = None if before is None else before.solution
     found = auto(problem, gap=gap, start=start, callback=pause)
     radius = math.inf
     lower_bound = found.lower_bound
@@ -185,7 +191,7 @@ def bracket(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
 
     Of the sample as it is now, though `found` may be from before.
     """
-    problem = problem_of(sample, task)
+    problem = problem_of(sample.as_wide_as(found), task)
     w = problem.start(found.solution)
     value = problem.risk.value_and_gradient(w)[0]
     bound = dual_bound(problem, w)
@@ -213,7 +219,7 @@ def lowest(task: Task, y: Array, weights: Array) -> float:
 
 def measured(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
     """The objective of `found` estimated on a sample it was not fitted on; its standard error."""
-    problem = problem_of(sample, task)
+    problem = problem_of(sample.as_wide_as(found), task)
     w = problem.start(found.solution)
     losses = sample.weights * np.asarray(task.loss.value(problem.row_risk.scores(w), sample.y))
     m = len(losses)

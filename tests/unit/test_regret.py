@@ -12,6 +12,7 @@ import scipy.sparse
 import streamlearn as sl
 from streamlearn.regret import Ledger, Tracker, curve
 from streamlearn.regret._reservoir import Account, Reservoir, gathered
+from streamlearn.regret.comparator import Sample, Task, bracket, measured, solved
 from tests.laws.members import RULES, allowed
 
 L, P, R = sl.losses, sl.penalties, sl.rules
@@ -414,3 +415,19 @@ def test_a_penalty_that_counts_once_is_no_part_of_the_regret() -> None:
     assert report.objective == report.progressive_loss
     assert report.comparator is not None
     assert report.comparator < 200 * np.log(2.0)
+
+
+def test_a_solution_may_know_features_that_the_sample_has_lost() -> None:
+    """Rows of a sample are replaced, and with them the only ones that had a feature."""
+    X = scipy.sparse.csr_array(np.random.default_rng(3).normal(size=(40, 6)))
+    y = np.where(X[:, [0]].toarray()[:, 0] > 0.0, 1.0, -1.0)
+    task = Task(sl.losses.Logistic(), sl.penalties.L2(0.1), "free")
+    before = Sample(X, y, np.ones(40), 40.0)
+    found = solved(before, task, None, gap=1e-6, seconds=10.0)
+    narrow = Sample(scipy.sparse.csr_array(X[:30, :4]), y[:30], np.ones(30), 60.0)
+    low, high = bracket(narrow, task, found)[::-1]
+    assert low <= high
+    assert measured(narrow, task, found)[0] > 0.0
+    again = solved(narrow, task, found, gap=1e-6, seconds=10.0)
+    assert again.solution.gap <= 1e-6
+    np.testing.assert_allclose(again.solution.w[4:], 0.0, atol=1e-3)
