@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.driver import CHROMIUM, DRIVER, Browser
+from tests.browser.driver import Browser
+from tests.missing import installed
 from tests.telemetry.running import HOSTILE, running, settings
 
 if TYPE_CHECKING:
@@ -25,10 +26,8 @@ NAMES = "return [...document.querySelectorAll('#weights .label')].map((e) => e.t
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if CHROMIUM is None or DRIVER is None:
-        if "CI" in os.environ:
-            pytest.fail("chromium and chromium-driver, Debian's packages, are not installed")
-        pytest.skip("chromium and chromium-driver, Debian's packages, are not installed")
+    for program in ("chromium", "chromedriver"):
+        installed(program)
     found = Browser(tmp_path_factory.mktemp("profile"))
     yield found
     found.close()

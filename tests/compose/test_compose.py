@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
 import yaml
 
 from streamlearn import checkpoints
 from streamlearn.daemon import config
 from tests.broker.apache_kafka import Unavailable, wait_for_port
 from tests.compose.native import ROOT, Native, compose, health_check
-from tests.telemetry.prometheus import data, installed
+from tests.missing import installed, lacks
+from tests.telemetry.prometheus import data
 from tests.telemetry.running import until
 
 if TYPE_CHECKING:
@@ -32,9 +30,7 @@ CLICKS = config.load(ROOT / "config" / "clicks.toml")
 
 def test_old_and_new_compose_read_it() -> None:
     assert set(yaml.safe_load(TEXT)) == {"services", "volumes"}  # no name, for 1.29; no version
-    if (program := shutil.which("docker-compose")) is None:
-        return  # what follows below is what can be seen without it
-    command = [program, "--file", str(ROOT / "docker-compose.yml"), "config"]
+    command = [installed("docker-compose"), "--file", str(ROOT / "docker-compose.yml"), "config"]
     read = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
     assert read.returncode == 0, read.stderr.decode()
     assert set(yaml.safe_load(read.stdout)["services"]) == set(SERVICES)
@@ -147,9 +143,7 @@ def test_the_same_commands_run_natively(tmp_path: Path) -> None:
         try:
             native.start_kafka()
         except Unavailable as reason:
-            if "CI" in os.environ:
-                raise
-            pytest.skip(str(reason))
+            lacks(reason)
         listening = f"--web.listen-address={native.address('9090')}"
         native.start("prometheus", prometheus, more=(listening,))
         assert wait_for_port(native.ports["19092"], 60), native.said("kafka")

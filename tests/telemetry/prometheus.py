@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import pytest
-
 from tests.broker.apache_kafka import HOST, free_port
+from tests.missing import installed
 from tests.telemetry.running import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-
-def installed(program: str) -> str:
-    """Where a program is; the test is skipped without it, but not in CI."""
-    found = shutil.which(program)
-    if found is None:
-        reason = f"{program} is not installed: Debian's package prometheus has it"
-        if "CI" in os.environ:
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
 
 
 @contextlib.contextmanager

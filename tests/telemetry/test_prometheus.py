@@ -18,8 +18,9 @@ import pytest
 
 from streamlearn.daemon import checkpoint
 from streamlearn.telemetry.catalogue import METRICS, PREFIX
+from tests.missing import installed
 from tests.telemetry.ill import FAULTS, Ill, Output, silent, unproved
-from tests.telemetry.prometheus import data, firing, installed, query, running_prometheus
+from tests.telemetry.prometheus import data, firing, query, running_prometheus
 from tests.telemetry.running import running, until
 
 if TYPE_CHECKING:

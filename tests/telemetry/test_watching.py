@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +22,11 @@ from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
 from streamlearn.telemetry.quality import Recent, roc_area
 from tests.daemon.streams import TOPIC, MadeUp
+from tests.missing import installed
 from tests.telemetry.running import HOSTILE, ask, running, settings, told, until, watched
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-PROMTOOL = shutil.which("promtool")
 
 
 def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
@@ -205,11 +203,12 @@ def test_a_live_daemon_answers(tmp_path: Path) -> None:
         for odd in ("top=-1", "top=x", "learner=nobody", "top=" + "9" * 30, "q=%ff%00"):
             assert ask(f"{address}/api/weights?{odd}")[0] in {200, 404}
         assert ask(f"{address}/nothing")[0] == 404
-        if PROMTOOL is None:
-            pytest.skip("promtool is not installed: Debian's package prometheus has it")
         text = ask(f"{address}/metrics")[1]
         checked = subprocess.run(
-            [PROMTOOL, "check", "metrics"], input=text, capture_output=True, check=False
+            [installed("promtool"), "check", "metrics"],
+            input=text,
+            capture_output=True,
+            check=False,
         )
         assert checked.returncode == 0, checked.stderr.decode() + checked.stdout.decode()
 
