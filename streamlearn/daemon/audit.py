@@ -41,10 +41,10 @@ class Audit(Observer):
 
     def on_batch(self, batch: Batch) -> None:
         """More ranges, or the last one goes on."""
-        at = {part.records.partition: part.start for part in batch.parts}
-        for run in batch.runs:
-            new = Range(*run.partition, at[run.partition], run.end)
-            at[run.partition] = run.end
+        at = {part.records.partition: part.start for part in reversed(batch.parts)}
+        for partition, end in batch.polled.runs():
+            new = Range(*partition, at[partition], end)
+            at[partition] = end
             last = self.ranges[-1] if self.ranges else None
             if last is not None and (last[:2], last.end) == (new[:2], new.start):
                 self.ranges[-1] = last._replace(end=new.end)

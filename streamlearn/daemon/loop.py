@@ -235,13 +235,10 @@ class Loop:
             polled = source.poll(POLL_SECONDS)
             seconds = time.perf_counter() - begun
             self.pipeline.tell("on_poll", seconds, sum(len(one.offsets) for one in polled))
-            wanted = [part for records in polled if (part := until.part(records)) is not None]
-            for batch in self.pipeline.reading.batches(wanted):
+            if polled:
                 self._check()
-                self.pipeline.process(batch)
+                self.pipeline.process(until.part(polled))
                 self.watchdog.beat()
-                if self.stop_wanted.is_set():
-                    break
             if self.keeper is not None:
                 self.keeper.keep()
             self._tick()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from streamlearn.engine.events import Events
     from streamlearn.frames import Array
     from streamlearn.stream import Partition, Records
+    from streamlearn.stream.polled import Polled
+
+
+Bad = tuple[int, str | None, str]  # the place of a record, the field at fault, the reason
 
 
 @dataclass(slots=True)
@@ -25,7 +29,7 @@ class Part:
 
     records: Records
     start: int  # the position before them
-    bad: list[tuple[int, str | None, str]] = field(default_factory=list)
+    bad: list[Bad] = field(default_factory=list)
     tombstones: int = 0
     bytes: int = 0  # of the values
 
@@ -38,8 +42,8 @@ class Batch:
     `predicted` are those that were predicted.
     """
 
-    parts: Sequence[Part]  # one for each partition
-    runs: Sequence[Records]  # the same records as they took turns
+    parts: Sequence[Part]
+    polled: Polled  # the same records as they took turns
     events: Events
     outcomes: Mapping[str, Outcome]  # by learner
     predicted: Array

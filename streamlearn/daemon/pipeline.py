@@ -7,16 +7,16 @@ remember. `state` copies all of it, `restore` goes on from the copy.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from streamlearn.daemon.exits import Exit, Stop
-from streamlearn.daemon.observer import Batch
+from streamlearn.daemon.observer import Batch, Part
 from streamlearn.stream import Partition
+from streamlearn.stream.cut import weighed
+from streamlearn.stream.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
     from streamlearn.daemon.learners import Learners, Outcome
     from streamlearn.daemon.log import Log
-    from streamlearn.daemon.observer import Observer, Part
+    from streamlearn.daemon.observer import Bad, Observer
     from streamlearn.daemon.predictions import Predictions
     from streamlearn.daemon.reading import Reading
     from streamlearn.frames import Array
@@ -75,33 +75,48 @@ class Pipeline:
         self.whole = False
         given = [one for one in records if len(one.offsets)]
         if given:
-            self._process(given)
+            self._process(Polled(given))
         for one in records:
             self.positions[one.partition] = one.end
         self.moves += 1
         self.whole = True
 
-    def _process(self, records: Sequence[Records]) -> None:
+    def _process(self, polled: Polled) -> None:
         reading, clock = self.reading, time.perf_counter
         begun = clock()
-        parts = reading.read(records, self.positions)
+        bad = sorted(reading.read(polled), key=lambda one: one[0])
         events, predicted, weights = reading.rows, reading.predicted, reading.learnt
+        parts = self._parts(polled, bad)
         decoded = clock()
         outcomes = self.learners.learn(events, weights)
         learnt = clock()
-        self._publish(records, parts, outcomes, predicted)
+        self._publish(polled, parts, outcomes, predicted)
         published = clock()
         unlabelled = self._count(parts, predicted, weights > 0.0)
-        batch = Batch(parts, records, events, outcomes, predicted, unlabelled)
+        batch = Batch(parts, polled, events, outcomes, predicted, unlabelled)
         batch.seconds.update(
             decode=decoded - begun, learn=learnt - decoded, publish=published - learnt
         )
         self.tell("on_batch", batch)
-        self._report(parts)
+        self._report(polled, bad)
+
+    def _parts(self, polled: Polled, bad: Sequence[Bad]) -> list[Part]:
+        """What became of the records of each partition."""
+        parts, positions = [], dict(self.positions)
+        for one in polled.records:
+            size, tombstones = weighed(one.values)
+            start = positions.get(one.partition, one.offsets[0])
+            parts.append(Part(one, start, [], tombstones, size))
+            positions[one.partition] = one.end
+        if bad:
+            which, places = polled.find(np.array([number for number, _, _ in bad]))
+            for k, i, (_, field, reason) in zip(which.tolist(), places.tolist(), bad, strict=True):
+                parts[k].bad.append((i, field, reason))
+        return parts
 
     def _publish(
         self,
-        records: Sequence[Records],
+        polled: Polled,
         parts: Sequence[Part],
         outcomes: Mapping[str, Outcome],
         predicted: Array,
@@ -110,7 +125,7 @@ class Pipeline:
         events = self.reading.rows
         if self.predictions is not None:
             stretches = self.learners.stretches(self.predictor, outcomes, len(events))
-            self.predictions.publish(records, events, stretches, predicted)
+            self.predictions.publish(polled, events, stretches, predicted)
         for part in parts:
             if part.bad:
                 self.dead_letters.send(part.records, part.bad)
@@ -130,7 +145,7 @@ class Pipeline:
             counts.bad += len(part.bad)
         return unlabelled
 
-    def _report(self, parts: Sequence[Part]) -> None:
+    def _report(self, polled: Polled, bad: Sequence[Bad]) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""
         for _, name in self.learners.changes():
             self.log.info("best learner", name=name, by=self.learners.by)
@@ -141,35 +156,31 @@ class Pipeline:
                     "not learnt: the steps are too long for features of this size",
                     learner=learner.name, events=learner.diverged,
                 )  # fmt: skip
-        self._report_bad(parts)
-
-    def _report_bad(self, parts: Sequence[Part]) -> None:
-        ends = list(accumulate(len(part.records.offsets) for part in parts))
-        bad, start = [], 0
-        for part, end in zip(parts, ends, strict=True):
-            bad += [start + i for i, _, _ in part.bad]
-            start = end
-            for i, at_fault, reason in part.bad[:1]:
-                records, where = part.records, part.records.partition
-                self.log.limited(
-                    "bad", "warning", "bad event", topic=where.topic, partition=where.number,
-                    offset=records.offsets[i], field=at_fault, reason=reason,
-                    in_batch=len(part.bad),
-                )  # fmt: skip
-        too_many = self.tolerance.add(bad, ends[-1])
+        if bad:
+            number, at_fault, reason = bad[0]
+            where, offset, _ = self._place(polled, number)
+            self.log.limited(
+                "bad", "warning", "bad event", topic=where.topic, partition=where.number,
+                offset=offset, field=at_fault, reason=reason, in_batch=len(bad),
+            )  # fmt: skip
+        too_many = self.tolerance.add([number for number, _, _ in bad], len(polled))
         if too_many is not None:
-            k = bisect_right(ends, too_many)
-            records, where = parts[k].records, parts[k].records.partition
-            place = too_many - (ends[k] - len(records.offsets))
-            last = next(part.bad[-1][2] for part in parts[k::-1] if part.bad)
+            where, offset, end = self._place(polled, too_many)
+            last = next(reason for number, _, reason in reversed(bad) if number <= too_many)
             raise Stop(
                 Exit.BAD_EVENTS,
-                f"too many bad events, up to {where.topic}:{where.number}:"
-                f"{records.offsets[place]}: more than {self.tolerance.ratio:.1%} of the last "
-                f"{self.tolerance.window} (the last: {last}); to go on behind them, and past the "
-                "good ones since the last checkpoint: "
-                f"--skip-to {where.topic}:{where.number}:{records.end}",
+                f"too many bad events, up to {where.topic}:{where.number}:{offset}: more than "
+                f"{self.tolerance.ratio:.1%} of the last {self.tolerance.window} (the last: "
+                f"{last}); to go on behind them, and past the good ones since the last checkpoint: "
+                f"--skip-to {where.topic}:{where.number}:{end}",
             )
+
+    @staticmethod
+    def _place(polled: Polled, number: int) -> tuple[Partition, int, int]:
+        """The partition and offset of a record, and the position behind all that came with it."""
+        [k], [i] = polled.find(np.array([number]))
+        records = polled.records[k]
+        return records.partition, records.offsets[i], records.end
 
     def tell(self, what: str, *facts: Any) -> None:
         """Tell the observers; one that fails is said and left out from then on."""

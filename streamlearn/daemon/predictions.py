@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from streamlearn.engine.events import Events
     from streamlearn.frames import Array
     from streamlearn.stream import Records
+    from streamlearn.stream.polled import Polled
     from streamlearn.stream.sink import Sink
 
 
@@ -43,27 +44,25 @@ class Predictions:
 
     def publish(
         self,
-        records: Sequence[Records],
+        polled: Polled,
         events: Events,
         stretches: Sequence[tuple[int, int, Learner, Outcome]],
         predicted: Array,
     ) -> None:
         """Publish the events of each stretch [start, stop) as its learner saw them.
 
-        Those that were `predicted`; `events.index` counts through all of the records.
+        Those that were `predicted`; `events.index` counts the records in order.
         """
-        ends = np.cumsum([len(one.offsets) for one in records])
-        said = {one.partition: self._said(one) for one in records}
-        send = self.sink.send
+        records, send = polled.records, self.sink.send
+        said = [self._said(one) for one in records]
         for start, stop, learner, outcome in stretches:
             chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
                 continue
-            numbers = events.index[chosen]
-            places = np.searchsorted(ends, numbers, "right")
+            which, places = polled.find(events.index[chosen])
             rows = zip(
+                which.tolist(),
                 places.tolist(),
-                (numbers - ends[places]).tolist(),  # from the end of its records
                 [events.id_of(i) for i in chosen.tolist()],
                 predictions(learner.model, outcome.scores[chosen]),
                 outcome.steps[chosen].tolist(),
@@ -78,10 +77,7 @@ class Predictions:
                 send(
                     value,
                     key=None if keys is None else keys[i],
-                    headers=[
-                        *said[records[k].partition],
-                        ("offset", b"%d" % records[k].offsets[i]),
-                    ],
+                    headers=[*said[k], ("offset", b"%d" % records[k].offsets[i])],
                 )
 
     def _said(self, records: Records) -> list[tuple[str, bytes]]:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from streamlearn.daemon.observer import Part
 from streamlearn.engine.events import Events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.daemon.learners import Learner
+    from streamlearn.daemon.observer import Bad
     from streamlearn.frames import Array
-    from streamlearn.stream import Decoder, Partition, Records
+    from streamlearn.stream import Decoder, Records
+    from streamlearn.stream.polled import Polled
 
 
 class Reading(Protocol):
@@ -25,11 +26,8 @@ class Reading(Protocol):
 
     late: bool  # whether labels come later
 
-    def batches(self, polled: Sequence[Records]) -> Sequence[Sequence[Records]]:
-        """Which of these records make a batch together."""
-
-    def read(self, records: Sequence[Records], positions: Mapping[Partition, int]) -> list[Part]:
-        """Read a batch, of which `rows` are what there is to do."""
+    def read(self, polled: Polled) -> list[Bad]:
+        """Read a batch, of which `rows` are what there is to do; what could not be read."""
 
     @property
     def rows(self) -> Events:
@@ -65,20 +63,11 @@ class AtOnce:
         self.decoder = decoder
         self.rows = Events()
 
-    def batches(self, polled: Sequence[Records]) -> Sequence[Sequence[Records]]:
-        """Each by itself."""
-        return [[records] for records in polled]
-
-    def read(self, records: Sequence[Records], positions: Mapping[Partition, int]) -> list[Part]:
+    def read(self, polled: Polled) -> list[Bad]:
         """Decode them."""
-        rows = self.rows
-        rows.clear()
-        parts = []
-        for one in records:
-            self.decoder.decode(one.values, rows)
-            start = positions.get(one.partition, one.offsets[0])
-            parts.append(Part(one, start, rows.bad, rows.tombstones, rows.byte_count))
-        return parts
+        self.rows.clear()
+        self.decoder.decode(polled.values, self.rows, polled.order)
+        return self.rows.bad
 
     @property
     def predicted(self) -> Array:

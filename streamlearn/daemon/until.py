@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.stream.polled import Polled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlearn.stream import Partition, Records, Source
 
 
 class Until:
     """Never, and the base of the others."""
 
-    def part(self, records: Records) -> Records | None:
-        """The records before the end; None: none of them, and their position stays."""
-        return records
+    def part(self, polled: Sequence[Records]) -> Sequence[Records]:
+        """The records before the end; of what is left out the position stays."""
+        return polled
 
     def reached(self, source: Source) -> bool:  # noqa: ARG002 - others look at it
         """Whether the end has come."""
@@ -39,13 +43,16 @@ class UntilCount(Until):
     def __init__(self, count: int) -> None:
         self.left = count
 
-    def part(self, records: Records) -> Records | None:
-        """No more than are left."""
-        if self.left <= 0:
-            return None
-        taken = first(records, min(self.left, len(records.offsets)))
-        self.left -= len(taken.offsets)
-        return taken
+    def part(self, polled: Sequence[Records]) -> Sequence[Records]:
+        """No more than are left, in the order of their turns."""
+        whole = Polled(polled)
+        if len(whole) <= self.left:
+            self.left -= len(whole)
+            return polled
+        which, _ = whole.find(np.arange(self.left))
+        counts = np.bincount(which, minlength=len(polled)).tolist()
+        self.left = 0
+        return [one.part(0, count) for one, count in zip(polled, counts, strict=True) if count]
 
     def reached(self, source: Source) -> bool:
         """Whether none is left, or none will come."""
@@ -59,8 +66,11 @@ class UntilTime(Until):
         self.moment = moment  # milliseconds since 1970
         self._past: set[Partition] = set()
 
-    def part(self, records: Records) -> Records | None:
-        """Those before the first that is later."""
+    def part(self, polled: Sequence[Records]) -> Sequence[Records]:
+        """Those before the first of their partition that is later."""
+        return [part for one in polled if (part := self._before(one)) is not None]
+
+    def _before(self, records: Records) -> Records | None:
         if records.partition in self._past:
             return None
         if not len(records.offsets):
@@ -72,7 +82,7 @@ class UntilTime(Until):
         if place is None:
             return records
         self._past.add(records.partition)
-        return first(records, place) if place else None
+        return records.part(0, place) if place else None
 
     def reached(self, source: Source) -> bool:
         """Whether each partition has passed the time, or has nothing more from before it."""
@@ -82,21 +92,6 @@ class UntilTime(Until):
         if not lags or not time.time() * 1000.0 >= self.moment:
             return False
         return all(where in self._past or lag == 0 for where, lag in lags.items())
-
-
-def first(records: Records, count: int) -> Records:
-    """The first so many of the records; the position is behind them."""
-    if count >= len(records.offsets):
-        return records
-    return dataclasses.replace(
-        records,
-        offsets=records.offsets[:count],
-        values=records.values[:count],
-        end=records.offsets[count],
-        keys=None if records.keys is None else records.keys[:count],
-        times=None if records.times is None else records.times[:count],
-        headers=None if records.headers is None else records.headers[:count],
-    )
 
 
 def parsed(text: str | None) -> Until:

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from streamlearn.row cimport Row
 
-cdef struct Head:  # of each entry; its slots, values, id and what else it has follow
+cdef struct Head:  # of each entry; its id, slots, values and what else it has follow
     double stamp  # the stream's clock when it came
     double time  # its own; NaN: none
     double number  # the weight of features, or a label
@@ -35,16 +35,16 @@ cdef class Held:
     cdef int* slot
     cdef double* value
 
-    cdef int64_t find(self, const char* name, Py_ssize_t length)
+    cdef int64_t find(self, const char* name, Py_ssize_t length, uint64_t tag) noexcept
     cdef int64_t append(
-        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
+        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
+        Py_ssize_t extra_length
     ) except -1
-    cdef int remove(self, int64_t place) except -1
+    cdef int remove(self, int64_t place, uint64_t tag) except -1
     cdef int64_t oldest(self)
     cdef int64_t next(self, int64_t place)
-    cdef const char* at(self, int64_t place, Head* head)
+    cdef const char* at(self, int64_t place, Head* head) noexcept
     cdef int read(self, int64_t place, Row* row) except -1
-    cdef const char* name(self, int64_t place, Head* head)
     cdef bytes extra(self, int64_t place)
 
     cdef Py_ssize_t new_segment(self) except -1
@@ -53,8 +53,8 @@ cdef class Held:
     cdef int take_over(self, Segment old, Py_ssize_t k) except -1
     cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept
     cdef int enter(self, int64_t place, uint64_t tag) except -1
-    cdef Py_ssize_t cell_of(self, int64_t place)
-    cdef int leave(self, int64_t place) except -1
+    cdef uint64_t tag(self, int64_t place) noexcept
+    cdef int leave(self, int64_t place, uint64_t tag) noexcept
     cdef int make_cells(self, Py_ssize_t n) except -1
     cdef int index_segment(self, Py_ssize_t k) except -1
     cdef int unindex(self, Py_ssize_t k) except -1

@@ -1,6 +1,6 @@
 """A store of held events: compact, found by id, in the order in which they came.
 
-An entry is a few bytes in a row: a head, slots, values, its id, and maybe more. A value of 1 (every
+An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. A value of 1 (every
 name has it) takes no room: a bit of its slot says so. Entries lie in segments of up to 4096. One
 that is full never changes again but for which of its entries are live, so a checkpoint shares its
 bytes and copies the marks alone. Neighbours of which little is left are united.
@@ -8,8 +8,7 @@ bytes and copies the marks alone. Neighbours of which little is left are united.
 The index is a table of hashes with linear probing; a cell is the hash and the place, 32 bits each.
 """
 
-import secrets
-
+from cpython.list cimport PyList_GET_ITEM
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
@@ -68,9 +67,9 @@ cdef class Segment:
 cdef class Held:
     """Held entries; a place is a segment's number and an entry's in it."""
 
-    def __init__(self):
+    def __init__(self, seed):
         self.segments, self.vacant = [], []
-        self.seed = secrets.randbits(64)
+        self.seed = seed
         self.head = self.tail = -1
         self.count = 0
         self.make_cells(64)
@@ -93,9 +92,9 @@ cdef class Held:
 
     # Entries
 
-    cdef int64_t find(self, const char* name, Py_ssize_t length):
-        """The place of an id; -1: it is not held."""
-        cdef uint64_t tag = self.hashed(name, length), i = tag & self.mask, cell
+    cdef int64_t find(self, const char* name, Py_ssize_t length, uint64_t tag) noexcept:
+        """The place of an id, which has this hash; -1: it is not held."""
+        cdef uint64_t i = tag & self.mask, cell
         cdef Head head
         cdef const char* other
         while True:
@@ -103,13 +102,14 @@ cdef class Held:
             if cell == 0:
                 return -1
             if cell >> 32 == tag:
-                other = self.name(<int64_t>((cell & LOW) - 1), &head)
+                other = self.at(<int64_t>((cell & LOW) - 1), &head)
                 if <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0:
                     return <int64_t>((cell & LOW) - 1)
             i = (i + 1) & self.mask
 
     cdef int64_t append(
-        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
+        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
+        Py_ssize_t extra_length
     ) except -1:
         """One more entry, whose id is not yet held; where it is."""
         cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
@@ -132,7 +132,8 @@ cdef class Held:
         head.n = <int32_t>n
         to = last.text + last.size
         memcpy(to, head, sizeof(Head))
-        to += sizeof(Head)
+        memcpy(to + sizeof(Head), name, head.id_length)
+        to += sizeof(Head) + head.id_length
         for k in range(n):
             slot = <uint32_t>row.slot[k]
             if row.value[k] == 1.0:
@@ -143,9 +144,8 @@ cdef class Held:
             if row.value[k] != 1.0:
                 memcpy(to, row.value + k, 8)
                 to += 8
-        memcpy(to, name, head.id_length)
         if extra_length:
-            memcpy(to + head.id_length, extra, extra_length)
+            memcpy(to, extra, extra_length)
         last.is_live[last.entries] = 1
         last.size += size
         last.entries += 1
@@ -153,14 +153,14 @@ cdef class Held:
         last.start[last.entries] = <uint32_t>last.size
         self.count += 1
         cdef int64_t place = (self.tail << BITS) | (last.entries - 1)
-        self.enter(place, self.hashed(name, head.id_length))
+        self.enter(place, tag)
         return place
 
-    cdef int remove(self, int64_t place) except -1:
-        """An entry goes."""
+    cdef int remove(self, int64_t place, uint64_t tag) except -1:
+        """An entry goes, whose id has this hash."""
         cdef Py_ssize_t k = place >> BITS
         cdef Segment one = self.segments[k]
-        self.leave(place)
+        self.leave(place, tag)
         one.is_live[place & (MOST - 1)] = 0
         one.live -= 1
         self.count -= 1
@@ -201,17 +201,17 @@ cdef class Held:
             k, i = one.after, 0
         return -1
 
-    cdef const char* at(self, int64_t place, Head* head):
-        """An entry's bytes, and a copy of its head."""
-        cdef Segment one = self.segments[place >> BITS]
+    cdef const char* at(self, int64_t place, Head* head) noexcept:
+        """A copy of an entry's head, and its id, of `head.id_length` bytes."""
+        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, place >> BITS)
         cdef const char* text = one.text + one.start[place & (MOST - 1)]
         memcpy(head, text, sizeof(Head))
-        return text
+        return text + sizeof(Head)
 
     cdef int read(self, int64_t place, Row* row) except -1:
         """The features of an entry, valid until the next read."""
         cdef Head head
-        cdef const char* text = self.at(place, &head) + sizeof(Head)
+        cdef const char* text = self.at(place, &head) + head.id_length
         cdef const char* values = text + 4 * head.n
         cdef uint32_t slot
         cdef Py_ssize_t k
@@ -232,22 +232,18 @@ cdef class Held:
         row.square = squared(self.value, head.n)
         return 0
 
-    cdef const char* name(self, int64_t place, Head* head):
-        """An entry's id, of `head.id_length` bytes."""
-        cdef const char* text = self.at(place, head) + sizeof(Head)
+    cdef bytes extra(self, int64_t place):
+        """What else was said of an entry."""
+        cdef Head head
+        cdef const char* text = self.at(place, &head) + head.id_length
+        cdef Segment one = self.segments[place >> BITS]
         cdef uint32_t slot
         cdef Py_ssize_t k, size = 4 * head.n
         for k in range(head.n):
             memcpy(&slot, text + 4 * k, 4)
             if not slot & IS_ONE:
                 size += 8
-        return text + size
-
-    cdef bytes extra(self, int64_t place):
-        """What else was said of an entry."""
-        cdef Head head
-        cdef const char* text = self.name(place, &head) + head.id_length
-        cdef Segment one = self.segments[place >> BITS]
+        text += size
         return text[:one.text + one.start[(place & (MOST - 1)) + 1] - text]
 
     # Segments
@@ -363,18 +359,18 @@ cdef class Held:
         self.cell[i] = tag << 32 | <uint64_t>(place + 1)
         return 0
 
-    cdef Py_ssize_t cell_of(self, int64_t place):
-        """The cell that leads to a place."""
+    cdef uint64_t tag(self, int64_t place) noexcept:
+        """The hash of an entry's id."""
         cdef Head head
-        cdef const char* name = self.name(place, &head)
-        cdef uint64_t i = self.hashed(name, head.id_length) & self.mask
-        while (self.cell[i] & LOW) != <uint64_t>(place + 1):
-            i = (i + 1) & self.mask
-        return <Py_ssize_t>i
+        cdef const char* name = self.at(place, &head)
+        return self.hashed(name, head.id_length)
 
-    cdef int leave(self, int64_t place) except -1:
+    cdef int leave(self, int64_t place, uint64_t tag) noexcept:
         """Find it no more; what came behind it in the table moves up."""
-        cdef uint64_t hole = <uint64_t>self.cell_of(place), i = hole, home
+        cdef uint64_t hole = tag & self.mask, i, home
+        while (self.cell[hole] & LOW) != <uint64_t>(place + 1):
+            hole = (hole + 1) & self.mask
+        i = hole
         while True:
             i = (i + 1) & self.mask
             if self.cell[i] == 0:
@@ -405,13 +401,10 @@ cdef class Held:
         cdef int64_t place
         cdef uint64_t tag, i
         cdef Py_ssize_t entry
-        cdef Head head
-        cdef const char* name
         for entry in range(one.entries):
             if one.is_live[entry]:
                 place = (k << BITS) | entry
-                name = self.name(place, &head)
-                tag = self.hashed(name, head.id_length)
+                tag = self.tag(place)
                 i = tag & self.mask
                 while self.cell[i]:
                     i = (i + 1) & self.mask
@@ -422,9 +415,11 @@ cdef class Held:
         """Find the live entries of a segment no more."""
         cdef Segment one = self.segments[k]
         cdef Py_ssize_t entry
+        cdef int64_t place
         for entry in range(one.entries):
             if one.is_live[entry]:
-                self.leave((k << BITS) | entry)
+                place = (k << BITS) | entry
+                self.leave(place, self.tag(place))
         return 0
 
     cdef int restamp(self, double most) except -1:
@@ -479,7 +474,7 @@ cdef class Held:
         """Take over a state that `state` gave."""
         cdef Segment one
         cdef Py_ssize_t k
-        self.__init__()
+        self.__init__(self.seed)
         for saved in state:
             k = self.new_segment()
             one = self.segments[k]

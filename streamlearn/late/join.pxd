@@ -1,8 +1,9 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from streamlearn.engine.events cimport Events, Tags
 from streamlearn.late.clock cimport Clock
 from streamlearn.late.held cimport Head, Held
+from streamlearn.late.tickets cimport Tickets
 from streamlearn.row cimport Row
 
 cdef enum:
@@ -26,31 +27,31 @@ cdef class Join:
     cdef readonly Clock clock
     cdef readonly Joined rows
     cdef readonly list orphans
-    cdef readonly Py_ssize_t tickets
+    cdef Tickets places
     cdef readonly object delays
     cdef int64_t* delay
     cdef readonly double delay_total
     cdef list classes
     cdef dict codes
-    cdef object free_tickets, given_back
     cdef Tags at_timeout
     cdef Py_ssize_t known
+    cdef double due  # before it nothing times out
     cdef Py_ssize_t doubted  # held since records have come whose time is not yet believed
     cdef public int64_t joined, orphaned, timed_out, evicted, corrected, duplicates, repeated
 
     cdef int take_features(self, Row* row, Tags* tags) except -1
     cdef int take_label(self, Tags* tags, bytes extra) except -1
-    cdef int one_event(self, Events events, Py_ssize_t i, extras) except -1
-    cdef int one_label(self, Events events, Py_ssize_t i, extras) except -1
+    cdef int one_event(self, Events events, Py_ssize_t i, bytes origin) except -1
+    cdef int one_label(self, Events events, Py_ssize_t i, bytes origin) except -1
     cdef int advance(self, double time) except -1
     cdef Py_ssize_t at_stake(self, double time)
     cdef int expire(self) except -1
+    cdef bint is_due(self, Held held, int64_t place) noexcept
     cdef int pass_on(self, int64_t place, bint at_bound) except -1
     cdef int make_way(self, Held held) except -1
     cdef int settle(
-        self, const char* name, Py_ssize_t length, Row* row, Head* old, int kind
+        self, const char* name, Py_ssize_t length, uint64_t tag, Row* row, Head* old, int kind
     ) except -1
-    cdef int forget(self, int64_t place) except -1
+    cdef int forget(self, int64_t place, uint64_t tag) except -1
     cdef int learn(self, int64_t place, Head* head, Tags* tags, int role) except -1
-    cdef int give_ticket(self) except -1
     cdef int count_delay(self, double seconds) except -1

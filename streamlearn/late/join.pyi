@@ -82,9 +82,8 @@ class Join:
         self,
         events: Events,
         told: Events,
-        order: NDArray[np.uint8],
-        extras: Sequence[bytes | None] | None = None,
-        said: Sequence[bytes | None] | None = None,
+        is_label: NDArray[np.bool_],
+        origins: Sequence[bytes] | None = None,
     ) -> None: ...
     def features(self, events: Events) -> None: ...
     def labels(self, events: Events) -> None: ...

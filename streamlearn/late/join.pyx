@@ -14,16 +14,17 @@ what comes out: not the machine's clock, and not where a batch ends.
 """
 
 import math
-from array import array
+import secrets
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.math cimport NAN, isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.math cimport INFINITY, NAN, fmin, isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from streamlearn.engine.events cimport CLASS, UNLABELLED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.late.clock cimport Clock
 from streamlearn.late.held cimport Head, Held
+from streamlearn.late.tickets cimport Tickets
 from streamlearn.row cimport Row
 
 import numpy as np
@@ -114,15 +115,17 @@ cdef class Join:
             raise ValueError(f"hold_events={hold_events!r}: at most 2**31 - 1")
         self.hold_events, self.hold_for = hold_events, hold
         self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
-        self.waiting, self.settled = Held(), Held()
+        seed = secrets.randbits(64)  # one, so that an id is hashed once
+        self.waiting, self.settled = Held(seed), Held(seed)
         self.clock = Clock(hold)
         self.rows = Joined()
         self.classes = self.rows.classes
         self.codes = {}
         self.orphans = []
-        self.free_tickets, self.given_back = array("i"), array("i")
+        self.places = Tickets()
         self.count_delays(np.zeros(DELAYS, dtype=np.int64))
         self.set_label()
+        self.due = INFINITY
 
     def set_label(self):
         """The label of time-outs as a number."""
@@ -152,30 +155,29 @@ cdef class Join:
         """The rows were learnt: what they have given back may be given again."""
         self.rows.clear()
         self.orphans = []
-        self.free_tickets.extend(self.given_back)
-        del self.given_back[:]
+        self.places.settle()
 
     # Events in
 
-    def both(self, Events events, Events told, order, extras=None, said=None):
-        """Events, and labels of records of their own, in the order of their records.
+    def both(self, Events events, Events told, is_label, origins=None):
+        """Events, and labels of records of their own, in the order of all records.
 
-        `order` has a 1 for each record of a label, else a 0; `said` is what is to be kept of the
-        records of labels, and `extras` of those of events, which may be labels too: see `orphans`.
+        `is_label` says which record is a label's; `origins` what is to be kept of each if it is a
+        label that waits in vain: see `orphans`.
         """
-        sides = np.ascontiguousarray(order, dtype=np.uint8)
+        sides = np.ascontiguousarray(is_label, dtype=np.uint8)
         cdef const uint8_t* side = <const uint8_t*><size_t>sides.ctypes.data
         cdef Py_ssize_t k, i = 0, j = 0, of_event = 0, of_label = 0, n = len(sides)
         for k in range(n):
             self.rows.records = k
             if side[k]:
                 if j < told.n and told.record[j] == of_label:
-                    self.one_label(told, j, said)
+                    self.one_label(told, j, None if origins is None else origins[k])
                     j += 1
                 of_label += 1
             else:
                 if i < events.n and events.record[i] == of_event:
-                    self.one_event(events, i, extras)
+                    self.one_event(events, i, None if origins is None else origins[k])
                     i += 1
                 of_event += 1
 
@@ -193,11 +195,11 @@ cdef class Join:
             self.rows.records = <Py_ssize_t>events.record[i]
             self.one_label(events, i, None)
 
-    cdef int one_event(self, Events events, Py_ssize_t i, extras) except -1:
+    cdef int one_event(self, Events events, Py_ssize_t i, bytes origin) except -1:
         cdef Row row
         cdef Tags tags
         if events.kind[i] != UNLABELLED:
-            return self.one_label(events, i, extras)
+            return self.one_label(events, i, origin)
         fill(events, i, &tags)
         if tags.id == NULL:
             events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
@@ -206,17 +208,16 @@ cdef class Join:
         events.row(i, &row)
         return self.take_features(&row, &tags)
 
-    cdef int one_label(self, Events events, Py_ssize_t i, extras) except -1:
-        cdef Py_ssize_t record = <Py_ssize_t>events.record[i]
+    cdef int one_label(self, Events events, Py_ssize_t i, bytes origin) except -1:
         cdef Tags tags
         fill(events, i, &tags)
         if tags.kind == UNLABELLED or tags.id == NULL:
             why = NO_ID if tags.id == NULL else "there is no label"
-            events.bad.append((record, None, why))
+            events.bad.append((<Py_ssize_t>events.record[i], None, why))
             return 0
         if tags.kind == CLASS:  # a decoder numbers classes in its own way
             tags.label = self.code(events.classes[<Py_ssize_t>tags.label])
-        return self.take_label(&tags, None if extras is None else extras[record])
+        return self.take_label(&tags, origin)
 
     def read(self, Reader reader, event, bytes key, double time, double weight):
         """An event as Python has it, read by this reader."""
@@ -238,18 +239,20 @@ cdef class Join:
 
     cdef int take_features(self, Row* row, Tags* tags) except -1:
         cdef Head head
+        cdef uint64_t tag = self.waiting.hashed(tags.id, tags.id_length)
         cdef int64_t place
         cdef int ticket
         self.advance(tags.time)
-        place = self.waiting.find(tags.id, tags.id_length)
-        if place < 0 and self.settled.find(tags.id, tags.id_length) >= 0:
+        place = self.waiting.find(tags.id, tags.id_length, tag)
+        if place < 0 and self.settled.find(tags.id, tags.id_length, tag) >= 0:
             self.repeated += 1
             return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
         if place < 0:
             self.make_way(self.waiting)
-            ticket = self.give_ticket()
+            ticket = self.places.give()
             new_head(&head, self.clock.now, tags, tags.weight, ticket, FEATURES)
-            self.waiting.append(&head, row, tags.id, NULL, 0)
+            self.waiting.append(&head, row, tags.id, tag, NULL, 0)
+            self.due = fmin(self.due, head.stamp + self.hold_for)
             self.doubted += self.clock.run > 0
             return self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
         self.waiting.at(place, &head)
@@ -257,24 +260,25 @@ cdef class Join:
             self.repeated += 1
             return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
         # its label came before
-        ticket = self.give_ticket()
+        ticket = self.places.give()
         self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
         self.count_delay(0.0)
         self.joined += 1
         tags.kind = <Kind>head.kind
         tags.label = head.number
         self.rows.enter(row, tags, self.known, TO_LEARN, ticket)
-        self.given_back.append(ticket)
-        self.waiting.remove(place)
-        return self.settle(tags.id, tags.id_length, NULL, NULL, DONE)
+        self.places.take_back(ticket)
+        self.waiting.remove(place, tag)
+        return self.settle(tags.id, tags.id_length, tag, NULL, NULL, DONE)
 
     cdef int take_label(self, Tags* tags, bytes extra) except -1:
         cdef Head head
+        cdef uint64_t tag = self.waiting.hashed(tags.id, tags.id_length)
         cdef int64_t place
         cdef const char* text = NULL
         cdef Py_ssize_t length = 0
         self.advance(tags.time)
-        place = self.waiting.find(tags.id, tags.id_length)
+        place = self.waiting.find(tags.id, tags.id_length, tag)
         if place >= 0:
             self.waiting.at(place, &head)
             if head.kind != FEATURES:
@@ -285,10 +289,10 @@ cdef class Join:
                 (self.clock.now - head.stamp) if isnan(tags.time - head.time)
                 else tags.time - head.time)
             self.learn(place, &head, tags, TO_LEARN)
-            self.given_back.append(head.ticket)
-            self.waiting.remove(place)
-            return self.settle(tags.id, tags.id_length, NULL, NULL, DONE)
-        place = self.settled.find(tags.id, tags.id_length)
+            self.places.take_back(head.ticket)
+            self.waiting.remove(place, tag)
+            return self.settle(tags.id, tags.id_length, tag, NULL, NULL, DONE)
+        place = self.settled.find(tags.id, tags.id_length, tag)
         if place >= 0:
             self.settled.at(place, &head)
             same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
@@ -297,13 +301,14 @@ cdef class Join:
                 return 0
             self.corrected += 1
             self.learn(place, &head, tags, TO_CORRECT)
-            self.forget(place)
-            return self.settle(tags.id, tags.id_length, NULL, NULL, DONE)
+            self.forget(place, tag)
+            return self.settle(tags.id, tags.id_length, tag, NULL, NULL, DONE)
         self.make_way(self.waiting)
         new_head(&head, self.clock.now, tags, tags.label, -1, tags.kind)
         if self.keep_orphans and extra is not None:
             text, length = PyBytes_AS_STRING(extra), PyBytes_GET_SIZE(extra)
-        self.waiting.append(&head, NULL, tags.id, text, length)
+        self.waiting.append(&head, NULL, tags.id, tag, text, length)
+        self.due = fmin(self.due, head.stamp + self.hold_for)
         self.doubted += self.clock.run > 0
         return 0
 
@@ -316,12 +321,12 @@ cdef class Join:
         cdef Held held = self.settled if role == TO_CORRECT else self.waiting
         held.read(place, &row)
         said.weight = head.number
-        said.id = held.name(place, head)
+        said.id = held.at(place, head)
         said.id_length = head.id_length
         return self.rows.enter(&row, &said, self.known, role, head.ticket)
 
     cdef int settle(
-        self, const char* name, Py_ssize_t length, Row* row, Head* old, int kind
+        self, const char* name, Py_ssize_t length, uint64_t tag, Row* row, Head* old, int kind
     ) except -1:
         """Remember that this id is done with, and its features if they may be corrected."""
         cdef Head head
@@ -330,22 +335,25 @@ cdef class Join:
         if row != NULL:
             head.time, head.number, head.ticket = old.time, old.number, old.ticket
         self.make_way(self.settled)
-        self.settled.append(&head, row, name, NULL, 0)
+        self.settled.append(&head, row, name, tag, NULL, 0)
+        self.due = fmin(self.due, head.stamp + self.hold_for)
         return 0
 
-    cdef int forget(self, int64_t place) except -1:
+    cdef int forget(self, int64_t place, uint64_t tag) except -1:
         """An id that was done with goes."""
         cdef Head head
         self.settled.at(place, &head)
         if head.ticket >= 0:
-            self.given_back.append(head.ticket)
-        return self.settled.remove(place)
+            self.places.take_back(head.ticket)
+        return self.settled.remove(place, tag)
 
     cdef int make_way(self, Held held) except -1:
         """Room for one more: the oldest goes."""
+        cdef int64_t place
         while held.count >= self.hold_events:  # more than one, where the bound was another before
             if held is self.settled:
-                self.forget(held.oldest())
+                place = held.oldest()
+                self.forget(place, held.tag(place))
             else:
                 self.evicted += 1
                 self.pass_on(held.oldest(), True)
@@ -356,33 +364,27 @@ cdef class Join:
         cdef Head head
         cdef Row row
         cdef const char* name
+        cdef uint64_t tag = self.waiting.tag(place)
         self.waiting.at(place, &head)
         if head.kind != FEATURES:
             self.orphaned += 1
             if self.keep_orphans:
                 self.orphans.append(self.waiting.extra(place))
-            return self.waiting.remove(place)
+            return self.waiting.remove(place, tag)
         self.timed_out += 1
         if self.at_timeout.kind == UNLABELLED:
-            self.given_back.append(head.ticket)
-            return self.waiting.remove(place)
+            self.places.take_back(head.ticket)
+            return self.waiting.remove(place, tag)
         self.at_timeout.time = head.time
         self.learn(place, &head, &self.at_timeout, TO_TIME_OUT)
-        name = self.waiting.name(place, &head)
+        name = self.waiting.at(place, &head)
         if self.corrections:
             self.waiting.read(place, &row)
-            self.settle(name, head.id_length, &row, &head, GUESSED)
+            self.settle(name, head.id_length, tag, &row, &head, GUESSED)
         else:
-            self.settle(name, head.id_length, NULL, NULL, GUESSED)
-            self.given_back.append(head.ticket)
-        return self.waiting.remove(place)
-
-    cdef int give_ticket(self) except -1:
-        """A place to remember predictions at; one given back in these rows is not given again."""
-        if self.free_tickets:
-            return <int>self.free_tickets.pop()
-        self.tickets += 1
-        return <int>(self.tickets - 1)
+            self.settle(name, head.id_length, tag, NULL, NULL, GUESSED)
+            self.places.take_back(head.ticket)
+        return self.waiting.remove(place, tag)
 
     cdef int count_delay(self, double seconds) except -1:
         cdef Py_ssize_t k = 0
@@ -404,6 +406,7 @@ cdef class Join:
         if self.clock.moves(time, stake):
             self.waiting.restamp(self.clock.now)
             self.settled.restamp(self.clock.now)
+            self.due = -INFINITY
         elif self.doubted and self.clock.now > before + self.clock.leap:
             # those that were doubted did not come before the leap
             self.waiting.restamp_last(self.doubted, self.clock.now)
@@ -426,24 +429,35 @@ cdef class Join:
 
     cdef int expire(self) except -1:
         """What was held for long enough goes, the oldest first."""
-        cdef Head head
-        cdef int64_t place = self.waiting.oldest()
-        while place >= 0:
-            self.waiting.at(place, &head)
-            if not head.stamp + self.hold_for <= self.clock.now:
-                break
+        cdef int64_t place
+        if self.clock.now < self.due:
+            return 0
+        self.due = INFINITY
+        place = self.waiting.oldest()
+        while place >= 0 and self.is_due(self.waiting, place):
             self.pass_on(place, False)
             place = self.waiting.oldest()
         place = self.settled.oldest()
-        while place >= 0:
-            self.settled.at(place, &head)
-            if not head.stamp + self.hold_for <= self.clock.now:
-                break
-            self.forget(place)
+        while place >= 0 and self.is_due(self.settled, place):
+            self.forget(place, self.settled.tag(place))
             place = self.settled.oldest()
         return 0
 
+    cdef bint is_due(self, Held held, int64_t place) noexcept:
+        """Whether an entry was held for long enough; if not, it will be at another time."""
+        cdef Head head
+        held.at(place, &head)
+        if head.stamp + self.hold_for <= self.clock.now:
+            return True
+        self.due = fmin(self.due, head.stamp + self.hold_for)
+        return False
+
     # What there is to see, and what a checkpoint keeps
+
+    @property
+    def tickets(self):
+        """How many predictions there is to be room for."""
+        return self.places.given
 
     @property
     def held(self):
@@ -467,7 +481,7 @@ cdef class Join:
 
     def __sizeof__(self):
         total = object.__sizeof__(self) + self.waiting.__sizeof__() + self.settled.__sizeof__()
-        return total + self.rows.__sizeof__() + 4 * len(self.free_tickets)
+        return total + self.rows.__sizeof__() + self.places.__sizeof__()
 
     def state(self):
         """All that is held, and all that was counted; nothing in it changes any more."""
@@ -477,7 +491,7 @@ cdef class Join:
             "clock": self.clock.state(),
             "classes": list(self.classes),
             "tickets": self.tickets,
-            "free": np.array(self.free_tickets + self.given_back, dtype=np.int32),
+            "free": self.places.idle(),
             "known": self.known,
             "doubted": self.doubted,
             "counts": self.counts,
@@ -493,9 +507,10 @@ cdef class Join:
         self.classes[:] = state["classes"]
         self.codes = {label: k for k, label in enumerate(self.classes)}
         self.set_label()
-        self.tickets, self.known = state["tickets"], state["known"]
+        self.due = -INFINITY
+        self.places.restore(state["tickets"], state["free"])
+        self.known = state["known"]
         self.doubted = state["doubted"]
-        self.free_tickets, self.given_back = array("i", state["free"].tolist()), array("i")
         for name in COUNTS:
             setattr(self, name, state["counts"][name])
         self.count_delays(state["delays"].copy())

@@ -71,11 +71,11 @@ cdef class CSVDecoder(Decoder):
             self.types = {
                 name: "text" if name in self.text else "numbers" for name in names}
 
-    def decode(self, values, Events events):
-        """Append the events of these records; null is a tombstone."""
+    def decode(self, values, Events events, order=None):
+        """Append the events of these records, in this order; null is a tombstone."""
         if not self.types:
-            self.guess(values)
-        Decoder.decode(self, values, events)
+            self.guess(values if order is None else [values[k] for k in order])
+        Decoder.decode(self, values, events, order)
 
     def guess(self, records):
         """Find the header, and the types of the columns, from the first records."""

@@ -1,4 +1,4 @@
-"""Lines cut from blocks of bytes."""
+"""Lines cut from blocks of bytes, and what values weigh."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memchr
@@ -33,3 +33,18 @@ def cut(bytes block, Py_ssize_t at, Py_ssize_t most, long long position):
             most -= 1
         p = q + 1
     return positions, lines, p - first
+
+
+def weighed(values):
+    """How many bytes values have together, and how many are null.
+
+    >>> weighed([b"ab", None, b"c"])
+    (3, 1)
+    """
+    cdef Py_ssize_t size = 0, nulls = 0
+    for value in values:
+        if value is None:
+            nulls += 1
+        else:
+            size += PyBytes_GET_SIZE(<bytes>value)
+    return size, nulls

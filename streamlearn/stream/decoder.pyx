@@ -48,14 +48,17 @@ cdef class Decoder:
         self.mapped = self.fields.labels is not None or self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
 
-    def decode(self, values, Events events):
-        """Append the events of these records; null is a tombstone."""
+    def decode(self, values, Events events, order=None):
+        """Append the events of these records; null is a tombstone.
+
+        `order`: the places in `values` of those that are to be decoded, one after the other.
+        """
         cdef bytes value
         if events.classes is not self.classes:
             if len(events):
                 raise ValueError("these events are another decoder's: clear them first")
             events.classes = self.classes
-        for value in values:
+        for value in values if order is None else map(values.__getitem__, order.tolist()):
             if value is None:
                 events.tombstones += 1
             else:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamlearn.frames import Array
+
 Header = tuple[str, bytes]
 
 
@@ -29,6 +31,7 @@ class Records:
 
     A file's offset is the byte at which the record begins, Kafka's is the record's own number;
     they rise, and need not be consecutive. `end` is the position to go on from after the last one.
+    `turns` say where each stands among all records of a poll; None: behind those given before.
     """
 
     partition: Partition
@@ -38,6 +41,28 @@ class Records:
     keys: Sequence[bytes | None] | None = None
     times: Sequence[int] | None = None  # milliseconds since 1970, as the source has them
     headers: Sequence[Sequence[Header]] | None = None
+    turns: Array | None = None
+
+    def part(self, start: int, stop: int) -> Records:
+        """The records [start, stop).
+
+        >>> records = Records(Partition("t"), [4, 7, 9], [b"a", b"b", b"c"], 12)
+        >>> records.part(1, 2).offsets, records.part(1, 2).end, records.part(1, 3).end
+        ([7], 9, 12)
+        """
+        whole = stop >= len(self.offsets)
+        if whole and start == 0:
+            return self
+        return Records(
+            self.partition,
+            self.offsets[start:stop],
+            self.values[start:stop],
+            self.end if whole else self.offsets[stop],
+            None if self.keys is None else self.keys[start:stop],
+            None if self.times is None else self.times[start:stop],
+            None if self.headers is None else self.headers[start:stop],
+            None if self.turns is None else self.turns[start:stop],
+        )
 
 
 class Source(Protocol):

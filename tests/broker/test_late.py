@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.daemon.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import KILLED
-from tests.broker.test_daemon import over_any
+from tests.broker.test_daemon import over, over_any
 from tests.daemon.late_streams import CLICKS, HOLD, SHOWN, topics
 from tests.daemon.test_late import LENGTH, assert_learnt_once
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.broker.conftest import MakeTopic
     from tests.broker.test_daemon import Over
 
-__all__ = ["over_any"]  # a fixture
+__all__ = ["over", "over_any"]  # fixtures
 
 LABELS = f"""
 [labels]
@@ -29,7 +29,7 @@ on_timeout = false
 
 
 def test_two_topics_and_delays_with_a_long_tail(
-    over_any: Over, make_topic: MakeTopic, producer: Producer
+    over: Over, make_topic: MakeTopic, producer: Producer
 ) -> None:
     names = {make_topic(name=name): name for name in (SHOWN, CLICKS)}
     for topic, name in names.items():
@@ -37,9 +37,7 @@ def test_two_topics_and_delays_with_a_long_tail(
         times = [1_000_000 + round(1000.0 * time) for time, _ in log]
         write(producer, topic, [value for _, value in log], times=times)
     shown, clicks = names
-    daemons = over_any(
-        shown, client="confluent", batch=50, every=100, outputs=LABELS.format(topic=clicks)
-    )
+    daemons = over(shown, batch=50, every=100, outputs=LABELS.format(topic=clicks))
     options = ["--set", "source.order=time", "--set", "format.time=time"]
     for step in ("commit:1", "write:2", "flush:2", "rename:2"):
         assert daemons.run(*options, "--until", "end", fault=step) in KILLED, daemons.said()

@@ -12,6 +12,7 @@ from kafka import TopicPartition
 
 from streamlearn.daemon.kafka import Connection, KafkaSource, topics
 from streamlearn.errors import SourceChanged, SourceNotFound
+from streamlearn.stream.polled import Polled
 from streamlearn.stream.source import Partition
 from tests.broker.conftest import (
     MakeTopic,
@@ -159,12 +160,17 @@ def test_a_backlog_is_drained_evenly_or_by_time(
         write(producer, topic, [b"%d" % at for at in times], partition, times)
     source = opened(topic, order=order, batch=300)
     if order == "time":
-        got = all_of(source)
-        assert values(got) == numbered(1, 9001)
+        got = []
+        while not source.ended():
+            polled = Polled(source.poll(0.05))
+            turns = range(len(polled)) if polled.order is None else polled.order
+            got += [polled.values[k] for k in turns]
+        assert got == numbered(1, 9001)
         return
     got = read(source, lambda some: len(values(some)) >= 4500)
     share = [len(values(got, partition)) for partition in range(3)]
-    assert max(share) - min(share) <= 300, share
+    # what has not come yet is not waited for; one after the other it would be 3000, 1500 and 0
+    assert max(share) - min(share) <= 1500, share
 
 
 def test_by_time_a_partition_without_records_holds_up_nobody(

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import streamlearn as sl
 from streamlearn.daemon.audit import Audit
@@ -80,8 +83,8 @@ class TwoTopics:
         self.positions |= positions
 
     def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - there is no need to wait
-        runs = (self.run() for _ in range(self.draw.randint(1, 12)))
-        return [run for run in runs if run is not None]
+        runs = [run for _ in range(self.draw.randint(1, 12)) if (run := self.run()) is not None]
+        return runs if self.draw.random() < 0.5 else taking_turns(runs)
 
     def run(self) -> Records | None:
         heads = {
@@ -109,6 +112,27 @@ class TwoTopics:
 
     def close(self) -> None:
         pass
+
+
+def taking_turns(runs: list[Records]) -> list[Records]:
+    """The same records, those of a partition together."""
+    found: dict[Partition, Records] = {}
+    turn = 0
+    for run in runs:
+        turns = np.arange(turn, turn + len(run.offsets))
+        turn += len(turns)
+        before = found.get(run.partition)
+        if before is None:
+            found[run.partition] = replace(run, turns=turns)
+        else:
+            found[run.partition] = Records(
+                run.partition,
+                [*before.offsets, *run.offsets],
+                [*before.values, *run.values],
+                run.end,
+                turns=np.concatenate([before.turns, turns]),
+            )
+    return list(found.values())
 
 
 def made(directory: Path, source: Any, **policy: Any) -> Loop:

@@ -17,6 +17,7 @@ from streamlearn.daemon.config import plan
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
+from streamlearn.stream.polled import Polled
 
 SCENARIOS = sorted(Path(__file__).resolve().parents[2].glob("config/*.toml"))
 
@@ -75,8 +76,8 @@ def constant(settings: config.Config, model: Any) -> float:
     source.open({}, None)
     labels: list[Any] = []
     while not source.ended():
-        for batch in reading.batches(source.poll(0.0)):
-            reading.read(batch, {})
+        if polled := source.poll(0.0):
+            reading.read(Polled(polled))
             rows = np.flatnonzero(reading.learnt)
             labels += [reading.rows.label_of(i) for i in rows.tolist()]
     first = labels[0]

@@ -7,12 +7,16 @@ changed; over partitions it matters only while there is a backlog.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamlearn.stream.source import Partition, Records
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from streamlearn.frames import Array
+    from streamlearn.stream.source import Partition, Records
 
 
 class Queue:
@@ -32,10 +36,6 @@ class Queue:
         self.records += len(records.offsets)
         self.size += size
 
-    def head(self) -> tuple[Records, int]:
-        """Return the first chunk, and where in it the first waiting record is."""
-        return self._chunks[0], self._next
-
     def take(self, most: int) -> Records:
         """Take at most so many records off the front, of one chunk."""
         chunk, start = self._chunks[0], self._next
@@ -50,29 +50,36 @@ class Queue:
             self._next = 0
             if start == 0:
                 return chunk
-        return cut(chunk, start, stop)
+        return chunk.part(start, stop)
+
+    def times(self, most: int) -> Array:
+        """Return the times of at most so many records at the front; -1: not known."""
+        found, start = [np.empty(0, np.int64)], self._next
+        for chunk in self._chunks:
+            stop = min(start + most, len(chunk.offsets))
+            part = np.full(stop - start, -1, np.int64)
+            if chunk.times is not None:
+                part[:] = chunk.times[start:stop]
+            found.append(part)
+            most, start = most - len(part), 0
+            if most == 0:
+                break
+        return np.concatenate(found)
+
+    def take_turns(self, turns: Array) -> list[Records]:
+        """Take as many records off the front as there are turns, for these turns."""
+        taken: list[Records] = []
+        at = 0
+        # a chunk without records only says that the position has moved on
+        while self and (at < len(turns) or not len(self._chunks[0].offsets)):
+            records = self.take(len(turns) - at)
+            count = len(records.offsets)
+            taken.append(replace(records, turns=turns[at : at + count]))
+            at += count
+        return taken
 
     def __bool__(self) -> bool:
         return bool(self._chunks)
-
-
-def cut(records: Records, start: int, stop: int) -> Records:
-    """Return a part of some records.
-
-    >>> part = cut(Records(Partition("t"), [4, 7, 9], [b"a", b"b", b"c"], 12), 1, 2)
-    >>> part.offsets, part.end, cut(Records(Partition("t"), [4, 7], [b"a", b"b"], 12), 1, 2).end
-    ([7], 8, 12)
-    """
-    last = stop == len(records.offsets)
-    return Records(
-        records.partition,
-        records.offsets[start:stop],
-        records.values[start:stop],
-        records.end if last else records.offsets[stop - 1] + 1,
-        None if records.keys is None else records.keys[start:stop],
-        None if records.times is None else records.times[start:stop],
-        None if records.headers is None else records.headers[start:stop],
-    )
 
 
 class Backlog:
@@ -133,31 +140,22 @@ class Backlog:
         """The record with the least time at the head of a partition, again and again.
 
         When a partition runs out, what follows in it may be earlier than what the others have:
-        that ends a batch.
+        that ends a batch. Ties go by partition.
         """
+        queues = [waiting[partition] for partition in sorted(waiting)]
+        times = [queue.times(most) for queue in queues]
+        sizes = [len(one) for one in times]
+        # at a head, a record waits for those before it in its partition: the latest of them counts
+        latest = np.concatenate([np.maximum.accumulate(one) for one in times])
+        order = np.argsort(latest, kind="stable")
+        ends = np.cumsum(sizes)
+        out = [
+            0 if size == 0 else np.flatnonzero(order == end - 1)[0] + 1
+            for queue, size, end in zip(queues, sizes, ends.tolist(), strict=True)
+            if size == queue.records
+        ]
+        owners = np.repeat(np.arange(len(queues)), sizes)[order][: min([most, *out])]
         taken: list[Records] = []
-        while most > 0 and all(waiting.values()):
-            busy = sorted((_time(queue), partition) for partition, queue in waiting.items())
-            partition = busy[0][1]
-            queue = waiting[partition]
-            taken.append(queue.take(min(_run(queue, busy[1] if busy[1:] else None), most)))
-            most -= len(taken[-1].offsets)
+        for k, queue in enumerate(queues):
+            taken += queue.take_turns(np.flatnonzero(owners == k))
         return taken
-
-
-def _time(queue: Queue) -> int:
-    chunk, start = queue.head()
-    if chunk.times is None or start == len(chunk.offsets):
-        return -1
-    return chunk.times[start]
-
-
-def _run(queue: Queue, other: tuple[int, Partition] | None) -> int:
-    """Return how many records come before another partition's first; ties go by partition."""
-    chunk, start = queue.head()
-    if other is None or chunk.times is None:
-        return len(chunk.offsets)
-    stop = start
-    while stop < len(chunk.offsets) and (chunk.times[stop], chunk.partition) < other:
-        stop += 1
-    return max(stop - start, 1)

@@ -17,6 +17,7 @@ from streamlearn.daemon.kafka.positions import Asked, Start, settle
 from streamlearn.daemon.kafka.reader import OutOfRange
 from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, partitions_of
 from streamlearn.errors import SourceChanged
+from streamlearn.stream.cut import weighed
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class KafkaSource:
             seconds = 0.0
 
     def _add(self, records: Records) -> None:
-        size = sum(len(value) for value in records.values if value is not None)
+        size, _ = weighed(records.values)
         self._backlog.add(records, size)
         if records.offsets:
             # So many that they are a few megabytes, also of records that were compressed well.

@@ -1,0 +1,74 @@
+"""What a poll gave, as one list: records of several partitions in the order of their turns."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from streamlearn.frames import Array
+    from streamlearn.stream.source import Partition, Records
+
+
+class Polled:
+    """Records of a poll.
+
+    `values` are those of all records, one `Records` after the other. `order` are their places, in
+    the order in which they take turns; None: as they lie.
+
+    >>> from streamlearn.stream import Partition, Records
+    >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, turns=np.array([1]))
+    >>> views = Records(Partition("views"), [0, 1], [b"a", b"b"], 2, turns=np.array([0, 2]))
+    >>> polled = Polled([clicks, views])
+    >>> [polled.values[k] for k in polled.order]
+    [b'a', b'c', b'b']
+    >>> polled.find(np.array([1, 2]))  # the second and third: in which records, at which place
+    (array([0, 1]), array([0, 1]))
+    """
+
+    def __init__(self, records: Sequence[Records]) -> None:
+        self.records = records
+        self.sizes = [len(one.offsets) for one in records]
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
+        self.values = (
+            records[0].values
+            if len(records) == 1
+            else list(chain.from_iterable(one.values for one in records))
+        )
+        self.order: Array | None = None
+        if len(records) > 1 and any(one.turns is not None for one in records):
+            turns = [
+                np.arange(start, start + size) if one.turns is None else one.turns
+                for one, start, size in zip(records, self.starts, self.sizes, strict=False)
+            ]
+            self.order = np.argsort(np.concatenate(turns), kind="stable")
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def find(self, numbers: Array) -> tuple[Array, Array]:
+        """In which of the records these are, counted in their order, and where in them."""
+        places = numbers if self.order is None else self.order[numbers]
+        which = np.searchsorted(self.starts, places, "right") - 1
+        return which, places - self.starts[which]
+
+    def times(self) -> Array:
+        """Milliseconds since 1970, by place; NaN: not known."""
+        known = np.full(len(self), np.nan)
+        for one, start, size in zip(self.records, self.starts, self.sizes, strict=False):
+            if one.times is not None:
+                known[start : start + size] = one.times
+        return known
+
+    def runs(self) -> Iterator[tuple[Partition, int]]:
+        """The stretches without a change of partition: whose it is, and the position behind it."""
+        which, places = self.find(np.arange(len(self)))
+        last = np.flatnonzero(np.diff(which, append=-1))
+        for k, i in zip(which[last].tolist(), places[last].tolist(), strict=True):
+            records = self.records[k]
+            at_end = i + 1 == len(records.offsets)
+            yield records.partition, records.end if at_end else records.offsets[i + 1]
