@@ -160,12 +160,12 @@ def test_a_backlog_is_drained_evenly_or_by_time(
         write(producer, topic, [b"%d" % at for at in times], partition, times)
     source = opened(topic, order=order, batch=300)
     if order == "time":
-        got = []
+        told: list[bytes | None] = []
         while not source.ended():
             polled = Polled(source.poll(0.05))
             turns = range(len(polled)) if polled.order is None else polled.order
-            got += [polled.values[k] for k in turns]
-        assert got == numbered(1, 9001)
+            told += [polled.values[k] for k in turns]
+        assert told == numbered(1, 9001)
         return
     got = read(source, lambda some: len(values(some)) >= 4500)
     share = [len(values(got, partition)) for partition in range(3)]
