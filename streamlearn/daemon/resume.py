@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from streamlearn import modelfile
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.errors import BadEvent
@@ -98,6 +100,11 @@ def resume(
     saved = {name: one["settings"] for name, one in data["learners"].items()}
     wanted = {learner.name: learner.settings for learner in learners}
     changes = compare(saved, wanted, reset, (data["features"]["reading"], reading))
+    if (left := waiting(data)) and not pipeline.reading.late and ALL not in reset:
+        changes.refused.append(
+            f"[labels] is gone, and {left} events or labels wait for each other, which would be "
+            "lost (with a short labels.hold_for they time out)"
+        )
     if changes.refused:
         raise Stop(
             Exit.USAGE,
@@ -114,6 +121,12 @@ def resume(
             "positions": [[*where, at] for where, at in pipeline.positions.items()],
         }
     return changes
+
+
+def waiting(data: Mapping[str, Any]) -> int:
+    """How many events or labels a checkpoint holds that have not met."""
+    segments = data.get("join", {}).get("waiting", ())
+    return sum(int(np.count_nonzero(segment["alive"])) for segment in segments)
 
 
 def check_labels(pipeline: Pipeline, name: str, data: Mapping[str, Any]) -> None:

@@ -201,6 +201,24 @@ def test_what_is_counted_since_the_start(tmp_path: Path) -> None:
     assert 0.0 <= status["held_oldest_seconds"] < 2.0
 
 
+def test_what_waits_is_not_dropped_without_a_word(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "models"
+    text = CONFIG.format(path=path)
+    assert parts.loop(config.parse(text), Log(level="error")).run() == Exit.OK
+    held = newest(path)["join"]["waiting"]
+    left = sum(int(segment["alive"].sum()) for segment in held)
+    assert left > 10
+    begin, rest = text.split("[labels]")
+    plain = f"{begin}[[learner]]{rest.partition('[[learner]]')[2]}"
+    now = config.parse(plain, overrides={"source.stream": "clicks"})
+    assert parts.loop(now, Log(level="error")).run() == Exit.USAGE
+    assert f"{left} events or labels wait" in capfd.readouterr().err
+    # asked to begin afresh it is not kept from it, but by the stream, which is another one here
+    assert parts.loop(now, Log(level="error"), reset=("all",)).run() == Exit.SOURCE
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
