@@ -123,7 +123,9 @@ cdef double power(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
     cdef double m = fabs(s) - shape.threshold
     if m <= 0.0:
         return 0.0
-    m = shape.scale * pow(m * shape.p, shape.q)
+    m *= shape.p
+    # at p = 2 a weight is a multiple of its sum (003 (10))
+    m = shape.scale * (m if shape.q == 1.0 else pow(m, shape.q))
     return -m if s > 0.0 else m
 
 

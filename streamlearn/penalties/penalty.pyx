@@ -19,6 +19,11 @@ import numpy as np
 INFINITY = float("inf")
 
 
+cdef inline double raised(double x, double q) noexcept nogil:
+    """x^q; the 2-norm is common, and a product many times quicker."""
+    return x * x if q == 2.0 else pow(x, q)
+
+
 cdef class DualVector:
     def __cinit__(self):
         self.watch = NOTHING
@@ -32,7 +37,9 @@ cdef class DualVector:
             if fabs(new) > 2.0 * self.unit:
                 self.refresh()
                 return
-            self.sum += pow(fabs(new) / self.unit, self.q) - pow(fabs(old) / self.unit, self.q)
+            self.sum += (
+                raised(fabs(new) / self.unit, self.q) - raised(fabs(old) / self.unit, self.q)
+            )
         elif self.watch == ORDER:
             self.order.remove(j)
             if self.signed_order:
@@ -60,7 +67,7 @@ cdef class DualVector:
             if self.watch == NORM:
                 self.sum += x * x
             elif x > 0.0:
-                self.sum += pow(x / self.unit, self.q)
+                self.sum += raised(x / self.unit, self.q)
         self.peak = self.sum
         self.changes = 0.0
 
