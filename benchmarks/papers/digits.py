@@ -5,7 +5,7 @@ random order; gamma = 5000, and (1/gamma) sqrt(2/T) for the steps of SGD and TG 
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -42,7 +42,7 @@ class Pair:
     side: int = 28
 
     def part(self, chosen: "Order") -> "Pair":
-        """Some of the examples to learn, all to test."""
+        """Some of the examples to learn, or all in another order; all to test."""
         rows, labels = self.rows[chosen], self.labels[chosen]
         return Pair(self.name, rows, labels, self.test_rows, self.test_labels, self.side)
 
@@ -141,12 +141,10 @@ def learner(rule: sl.rules.Rule, strength: float, average: str = "last") -> sl.L
     return sl.LinearClassifier(rule, sl.losses.Logistic(), penalty, average=average)
 
 
-def learnt(
-    pair: Pair, method: Method, strength: float, order: "Order", average: str = "last"
-) -> Weights:
-    """One pass: the last weights, or the mean of all ("uniform")."""
-    model = learner(method.make(len(order)), strength, average)
-    model.learn_rows(pair.rows[order], pair.labels[order])
+def learnt(pair: Pair, method: Method, strength: float, average: str = "last") -> Weights:
+    """One pass in the order of the rows: the last weights, or the mean of all ("uniform")."""
+    model = learner(method.make(len(pair.labels)), strength, average)
+    model.learn_rows(pair.rows, pair.labels)
     exact = method.exact and average == "last"
     return weighed(pair, model.coef(pair.rows.shape[1]), model.intercept, exact=exact)
 
@@ -171,10 +169,11 @@ def batch(pair: Pair, strengths: Sequence[float], *, max_iter: int = 400) -> dic
     return found
 
 
-def orders(m: int, number: int, seed: int = 0) -> Iterable["Order"]:
-    """Random permutations of m examples."""
+def shuffled(pair: Pair, number: int, seed: int = 0) -> Iterator[Pair]:
+    """The examples to learn in random orders, each made once for all that learn it."""
     rng = np.random.default_rng(seed)
-    return [rng.permutation(m) for _ in range(number)]
+    for _ in range(number):
+        yield pair.part(rng.permutation(len(pair.labels)))
 
 
 Spread: TypeAlias = tuple[float, float]

@@ -4,11 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from PIL import Image
 
 from benchmarks.report import table
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
 
 COLOURS = 48  # enough for lines and grey pictures, at a third of the size
 
@@ -42,3 +47,10 @@ class Finding:
         figure.savefig(drawn, format="png", dpi=100)
         with Image.open(drawn) as image:
             image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+
+
+def plain(axis: "Axis") -> None:
+    """Numbers, not powers of ten, on a logarithmic scale of few decades."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    axis.set_minor_formatter("{x:g}")

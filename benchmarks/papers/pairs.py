@@ -29,12 +29,12 @@ Found: TypeAlias = dict[float, list["Weights"]]  # by lambda; the batch solution
 
 def compared(pair: "Pair", permutations: int) -> Found:
     """The batch solution and RDA's of each order, by lambda."""
-    best = digits.batch(pair, STRENGTHS, max_iter=60)
-    orders = digits.orders(len(pair.labels), permutations)
-    return {
-        s: [best[s], *(digits.learnt(pair, RDA_25, s, order) for order in orders)]
-        for s in STRENGTHS
-    }
+    best = digits.batch(pair, STRENGTHS, max_iter=200)
+    found = {s: [best[s]] for s in STRENGTHS}
+    for ordered in digits.shuffled(pair, permutations):
+        for s in STRENGTHS:
+            found[s].append(digits.learnt(ordered, RDA_25, s))
+    return found
 
 
 def means(found: Found, strength: float) -> tuple[float, float, float, float]:
@@ -99,7 +99,8 @@ def picture(everything: Mapping[tuple[int, int], Found], side: int) -> Callable[
                     curves(axis, everything[a, b])
         figure.supxlabel(
             "above: test error, % (blue, left scale) and non-zeros (red, right scale) over lambda "
-            f"= {STRENGTHS[0]:g} .. {STRENGTHS[-1]:g}; solid: batch, hollow: RDA",
+            f"= {', '.join(f'{s:g}' for s in STRENGTHS)}; lines: batch, circles: RDA\n"
+            f"below: one order's last weights of RDA, lambda = {PICTURED:g}",
             fontsize=9,
         )
 
@@ -108,16 +109,15 @@ def picture(everything: Mapping[tuple[int, int], Found], side: int) -> Callable[
 
 def curves(axis: "Axes", found: Found) -> None:
     """Errors and non-zeros of one pair."""
-    table = np.array([means(found, s) for s in STRENGTHS])
-    twin = axis.twinx()
-    axis.semilogx(STRENGTHS, table[:, 2], "C0o-", ms=3, lw=0.8)
-    axis.semilogx(STRENGTHS, table[:, 0], "C0o--", ms=4, lw=0.8, mfc="none")
-    twin.semilogx(STRENGTHS, table[:, 3], "C3s-", ms=3, lw=0.8)
-    twin.semilogx(STRENGTHS, table[:, 1], "C3s--", ms=4, lw=0.8, mfc="none")
-    axis.set_ylim(bottom=0.0)
-    twin.set_ylim(bottom=0.0)
-    for one, colour in ((axis, "C0"), (twin, "C3")):
-        one.tick_params(labelsize=5, length=1, pad=1, colors=colour, labelbottom=False)
+    errors = {s: [100.0 * one.error for one in found[s]] for s in STRENGTHS}
+    sizes = {s: [float(one.nonzero) for one in found[s]] for s in STRENGTHS}
+    for one, colour, values in ((axis, "C0", errors), (axis.twinx(), "C3", sizes)):
+        one.semilogx(STRENGTHS, [values[s][0] for s in STRENGTHS], color=colour, lw=0.8)
+        mean, deviation = zip(*(digits.spread(values[s][1:]) for s in STRENGTHS), strict=True)
+        one.errorbar(STRENGTHS, mean, deviation, fmt="o", c=colour, ms=3, mfc="none", capsize=2)
+        one.set_ylim(bottom=0.0)
+        one.tick_params(labelsize=6, length=1, pad=1, colors=colour, labelbottom=False)
+        one.tick_params(axis="x", bottom=False)
         one.locator_params(axis="y", nbins=3)
         one.minorticks_off()
 

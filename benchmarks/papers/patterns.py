@@ -5,6 +5,7 @@ largest: grey is 0, bright positive, dark negative.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,30 +38,26 @@ def paced(gamma: float) -> Method:
 
 def effect(pair: "Pair", gammas: Sequence[float], permutations: int) -> Effect:
     """Percent wrong and non-zeros of RDA, by gamma, lambda and average."""
-    found = {}
-    for gamma in gammas:
-        for strength in FEW:
-            for average in AVERAGES:
-                each = [
-                    digits.learnt(pair, paced(gamma), strength, order, average)
-                    for order in digits.orders(len(pair.labels), permutations)
-                ]
-                found[gamma, strength, average] = (
-                    digits.spread([100.0 * one.error for one in each]),
-                    digits.spread([one.nonzero for one in each]),
-                )
-    return found
+    each: dict[tuple[float, float, str], list[tuple[float, int]]] = {}
+    for ordered in digits.shuffled(pair, permutations):
+        for gamma, strength, average in product(gammas, FEW, AVERAGES):
+            one = digits.learnt(ordered, paced(gamma), strength, average)
+            each.setdefault((gamma, strength, average), []).append((100.0 * one.error, one.nonzero))
+    return {
+        key: (digits.spread([v[0] for v in values]), digits.spread([v[1] for v in values]))
+        for key, values in each.items()
+    }
 
 
 def pictured(pair: "Pair", best: Mapping[float, "Weights"]) -> Rows:
     """Figure 2: rows of weights, one for each lambda."""
-    (order,) = digits.orders(len(pair.labels), 1)
+    (ordered,) = digits.shuffled(pair, 1)
     strengths = sorted(best)
     rows: dict[str, list[Labels]] = {}
     for average in AVERAGES:
         for method in ENHANCED:
             name = f"{method.name.split(',')[0]} {'w' if average == 'last' else 'mean w'}"
-            rows[name] = [digits.learnt(pair, method, s, order, average).w for s in strengths]
+            rows[name] = [digits.learnt(ordered, method, s, average).w for s in strengths]
         if average == "last":
             rows["batch"] = [best[s].w for s in strengths]
     return rows
@@ -68,11 +65,11 @@ def pictured(pair: "Pair", best: Mapping[float, "Weights"]) -> Rows:
 
 def over_gamma(pair: "Pair", gammas: Sequence[float], best: Mapping[float, "Weights"]) -> Rows:
     """Figure 6: the batch solution, then RDA's by gamma; a row for each lambda."""
-    (order,) = digits.orders(len(pair.labels), 1)
+    (ordered,) = digits.shuffled(pair, 1)
     return {
         f"lambda={s:g}": [
             best[s].w,
-            *(digits.learnt(pair, paced(g), s, order).w for g in gammas),
+            *(digits.learnt(ordered, paced(g), s).w for g in gammas),
         ]
         for s in FEW
     }
@@ -148,7 +145,9 @@ def picture(
             for c, s in enumerate(FEW):
                 values = [found[g, s, average][what] for g in gammas]
                 mean, deviation = zip(*values, strict=True)
-                axis.errorbar(gammas, mean, deviation, color=f"C{c}", label=f"lambda={s:g}", lw=1)
+                axis.errorbar(
+                    gammas, mean, deviation, color=f"C{c}", label=f"lambda={s:g}", lw=1, capsize=2
+                )
                 line = (100.0 * best[s].error, best[s].nonzero)[what]
                 axis.axhline(line, color=f"C{c}", ls="--", lw=0.8)
             which = "last w" if average == "last" else "mean w"

@@ -5,6 +5,7 @@ regression over lambda.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,12 +38,10 @@ def learnt(
         few = pair.part(chosen)
         for s, solution in digits.batch(few, strengths).items():
             each.setdefault((BATCH, s, "last"), []).append(valued([solution]))
-        orders = list(digits.orders(len(chosen), permutations))
-        for method in ALL:
-            for s in strengths:
-                for average in AVERAGES:
-                    tried = [digits.learnt(few, method, s, order, average) for order in orders]
-                    each.setdefault((method.name, s, average), []).append(valued(tried))
+        orders = list(digits.shuffled(few, permutations))
+        for method, s, average in product(ALL, strengths, AVERAGES):
+            tried = [digits.learnt(ordered, method, s, average) for ordered in orders]
+            each.setdefault((method.name, s, average), []).append(valued(tried))
     return {
         key: (digits.spread([v[0] for v in values]), digits.spread([v[1] for v in values]))
         for key, values in each.items()
@@ -75,11 +74,13 @@ def picture(found: Found, strengths: Sequence[float]) -> Callable[["Figure"], No
                     values = [found[name, s, which][what] for s in strengths]
                     mean, deviation = zip(*values, strict=True)
                     style = "k--" if name == BATCH else "-"
-                    axis.errorbar(strengths, mean, deviation, fmt=style, label=name, lw=1.2)
+                    axis.errorbar(
+                        strengths, mean, deviation, fmt=style, label=name, lw=1.2, capsize=2
+                    )
                 shown = "last" if average == "last" else "averaged"
                 title = (f"test error of the {shown} w, %", f"non-zeros of the {shown} w")[what]
                 axis.set(title=title, xscale="log", xlabel="lambda")
-            row[0].legend(fontsize=8)
+            row[0].legend(fontsize=8, loc="upper left")
 
     return draw
 
