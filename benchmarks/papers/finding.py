@@ -15,7 +15,7 @@ from benchmarks.report import table
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-COLOURS = 48  # enough for lines and grey pictures, at a third of the size
+COLOURS = 96  # enough for lines and grey pictures, at a third of the size
 
 
 @dataclass(frozen=True)
