@@ -19,6 +19,8 @@ cdef class Learner:
     cdef bint busy
     # a score or slope was not finite, and its event was left out
     cdef bint diverged
+    # the loss's slope at the one score of the event learnt last; NaN where it was not asked for
+    cdef double slope
     cdef int complain(self) except -1
     cdef Py_ssize_t row_room
     cdef int* slot
@@ -48,4 +50,4 @@ cdef inline void learn_watched(
     if scores != NULL:
         memcpy(scores, learner.watcher.scores, learner.outputs * sizeof(double))
     if not learner.diverged and weight > 0.0:
-        learner.watcher.see(row, y, weight, learner.outputs, penalty)
+        learner.watcher.see(row, y, weight, learner.outputs, penalty, learner.slope)

@@ -23,6 +23,9 @@ from streamlearn.errors import Diverged
 cdef class Learner:
     """What learns from rows: one score a row, or one for each class."""
 
+    def __cinit__(self):
+        self.slope = NAN
+
     def __dealloc__(self):
         free(self.slot)
         free(self.value)
@@ -33,7 +36,7 @@ cdef class Learner:
             self.row_room = 2 * n + 16
             self.slot = <int*>room(self.slot, self.row_room * sizeof(int))
             self.value = <double*>room(self.value, self.row_room * sizeof(double))
-        if self.watcher is not None:
+        if self.watcher is not None and self.watcher.score_room < self.outputs:
             self.watcher.make_room(self.outputs)
         return 0
 

@@ -78,7 +78,8 @@ cdef class Single(Learner):
         if self.special:
             return self.learn_specially(row, y, weight, scored)
         p = self.ask(row)
-        slope = weight * self.loss.slope_at(p, y)
+        self.slope = self.loss.slope_at(p, y)
+        slope = weight * self.slope
         if isfinite(p) and isfinite(slope):
             self.step(row, slope, slope)
         else:
@@ -102,7 +103,10 @@ cdef class Single(Learner):
             p = self.weights.learn(row, self.loss, y, weight)
             return shown if self.separate_score else p
         p = self.ask(row)
-        slope = weight * self.loss.slope_at(p, y)
+        slope = self.loss.slope_at(p, y)
+        if not self.separate_score:
+            self.slope = slope
+        slope *= weight
         if not (isfinite(p) and isfinite(slope)):
             self.diverged = True
             return p

@@ -18,14 +18,17 @@ cdef class Watcher:
     cdef int make_room(self, Py_ssize_t outputs) except -1:
         """Room for the scores of an event."""
         self.scores = <double*>room(self.scores, outputs * sizeof(double))
+        self.score_room = outputs
         return 0
 
     cdef void see(
-        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty
+        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty,
+        double slope
     ) noexcept nogil:
         """An event of weight > 0 was learnt; `scores` are those before.
 
         penalty: Psi(w) before, where the rule keeps it up to date, else NaN.
+        slope: the loss's slope at the score, where the learner asked for it, else NaN.
         """
 
     def mirror(self):

@@ -64,6 +64,14 @@ cdef class Loss(AnyLoss):
         """The second derivative in p where there is one, else 0."""
         return 0.0
 
+    cdef double growth_at(self, double p, double y, double slope, double* lead) noexcept nogil:
+        """The value as lead + log(1 + growth), 0 <= growth <= 1, which sums want (`total.pxd`).
+
+        `slope` is the one at p if it is known, else NaN.
+        """
+        lead[0] = self.value_at(p, y)
+        return 0.0
+
     cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
         """The h with h = slope(p - h b): Newton's method, kept in a bracket.
 
@@ -136,6 +144,12 @@ cdef class Loss(AnyLoss):
     def slope(self, p, y):
         """The derivative in `p`; at a kink, the one the papers choose."""
         return each(self, SLOPE, p, y)
+
+    def parts(self, double p, double y, double slope=NAN):
+        """(lead, growth) with the value lead + log(1 + growth); `slope` at p saves work."""
+        cdef double lead
+        growth = self.growth_at(p, y, slope, &lead)
+        return lead, growth
 
     def curvature(self, p, y):
         """The second derivative in `p`, 0 where there is none."""

@@ -149,6 +149,13 @@ cdef class Logistic(MarginLoss):
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return -y / (1.0 + exp(y * p))
 
+    cdef double growth_at(self, double p, double y, double slope, double* lead) noexcept nogil:
+        """e^-|m|, which a slope of the size s = 1 / (1 + e^m) knows."""
+        cdef double margin = y * p
+        cdef double s = fabs(slope if slope == slope else Logistic.slope_at(self, p, y))
+        lead[0] = finite(-margin) if margin < 0.0 else 0.0
+        return s / (1.0 - s) if margin > 0.0 else (1.0 - s) / s
+
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         cdef double e = exp(-fabs(p))
         return e / ((1.0 + e) * (1.0 + e))

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,6 +9,7 @@ from streamlearn.losses.loss import Loss, VectorLoss
 
 _Array: TypeAlias = NDArray[np.float64]
 
+@final
 class Reservoir:
     def __init__(self, capacity: int, seed: int = 0, width: int = 1) -> None: ...
     @property
@@ -32,6 +33,7 @@ class Reservoir:
 
 def gathered(rows: dict[str, Any]) -> tuple[NDArray[np.int32], _Array]: ...
 
+@final
 class Account(Watcher):
     def __init__(
         self, loss: Loss | VectorLoss, capacity: int, seed: int = 0, width: int = 1

@@ -6,12 +6,14 @@ that only grow; what was replaced is dropped when half of them is waste. So a sn
 reference and a copy of the table of places, and a solver in another thread may read it.
 """
 
-from libc.math cimport INFINITY, exp, floor, isfinite, log, log1p
+cimport cython
+from libc.math cimport INFINITY, NAN, exp, floor, isfinite, log, log1p
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport Loss, VectorLoss
+from streamlearn.losses.total cimport plus, take, value_of
 from streamlearn.row cimport Row
 
 import numpy as np
@@ -21,6 +23,7 @@ cdef void* at(array):
     return <void*><size_t>array.ctypes.data
 
 
+@cython.final
 cdef class Reservoir:
     """A uniform sample, without replacement, of up to `capacity` rows of all that were offered.
 
@@ -93,22 +96,22 @@ cdef class Reservoir:
         self.used, self.room = used, room
         return 0
 
-    cdef void offer(self, Row* row, const double* y, double weight) noexcept nogil:
+    cdef inline void offer(self, Row* row, const double* y, double weight) noexcept nogil:
         """Take the row if it is its turn."""
-        cdef Py_ssize_t k
-        if self.seen < self.capacity:
-            k = self.places
-            self.seen += 1
-            self.place(k, row, y, weight)
-            if self.seen == self.capacity:
-                self.next = self.capacity - 1
-                self.skip()
-            return
-        if self.seen == self.next:
-            k = <Py_ssize_t>(self.uniform() * self.capacity)
-            self.place(k, row, y, weight)
-            self.skip()
+        if self.seen < self.capacity or self.seen == self.next:
+            self.admit(row, y, weight)
         self.seen += 1
+
+    cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil:
+        """Take the row, and say when it is the next one's turn."""
+        if self.seen >= self.capacity:
+            self.place(<Py_ssize_t>(self.uniform() * self.capacity), row, y, weight)
+            self.skip()
+            return
+        self.place(self.places, row, y, weight)
+        if self.seen == self.capacity - 1:
+            self.next = self.seen
+            self.skip()
 
     cdef void place(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
         cdef bint fresh = k == self.places
@@ -230,6 +233,7 @@ def gathered(rows):
     return slots, values
 
 
+@cython.final
 cdef class Account(Watcher):
     """The progressive sums of a learner, and the sample of its events.
 
@@ -247,26 +251,22 @@ cdef class Account(Watcher):
         self.outputs = 1
         self.reservoir = Reservoir(capacity, seed, width)
 
-    cdef void count(
-        self, const double* y, double weight, const double* scores, Py_ssize_t k
+    cdef void see(
+        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty,
+        double slope
     ) noexcept nogil:
-        cdef double value
+        cdef double lead, growth = 0.0
         if self.scalar:
-            value = (<Loss>self.loss).value_at(scores[0], y[0])
+            growth = (<Loss>self.loss).growth_at(self.scores[0], y[0], slope, &lead)
         else:
-            value = (<VectorLoss>self.loss).value_of(scores, k, y)
-        self.outputs = k
+            lead = (<VectorLoss>self.loss).value_of(self.scores, outputs, y)
+        take(&self.losses, weight, lead, growth)
+        self.outputs = outputs
         self.events += 1.0
         self.weight += weight
-        add(&self.loss_sum, &self.loss_rest, weight * value)
-
-    cdef void see(
-        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty
-    ) noexcept nogil:
-        self.count(y, weight, self.scores, outputs)
         self.reservoir.offer(row, y, weight)
         if penalty == penalty:  # no NaN: known
-            add(&self.penalty_sum, &self.penalty_rest, penalty)
+            plus(&self.penalty_sum, &self.penalty_rest, penalty)
             self.penalty_events += 1.0
         elif self.events >= self.next_look:
             with gil:
@@ -286,7 +286,8 @@ cdef class Account(Watcher):
         if self.look is not None:
             penalty, slots = self.look()
             self.learnt_penalty(penalty)
-            self.next_look = self.events + max(1.0, self.events / 20.0, slots / 32.0)
+            # a look takes microseconds, and some nanoseconds more for every slot
+            self.next_look = self.events + max(1.0, self.events / 10.0, slots / 8.0)
         return 0
 
     def learnt_penalty(self, double penalty):
@@ -294,7 +295,7 @@ cdef class Account(Watcher):
         cdef double events = self.events - self.penalty_events
         if events > 0.0:
             self.exact = self.exact and self.penalty == 0.0 and penalty == 0.0
-            add(
+            plus(
                 &self.penalty_sum, &self.penalty_rest,
                 # Psi before each of them: of the line's ends the first counts, not the last
                 events * self.penalty + (penalty - self.penalty) * 0.5 * (events - 1.0),
@@ -325,21 +326,20 @@ cdef class Account(Watcher):
         cdef const double* score = <const double*>at(scores)
         cdef bint good
         cdef Row row
+        self.make_room(max(k, self.score_room))
         with nogil:
             for i in range(n):
                 good = share[i] > 0.0
                 for c in range(k):
                     good = good and isfinite(score[i * k + c])
+                    self.scores[c] = score[i * k + c]
                 if not good:
                     continue
-                self.count(label + i * width, share[i], score + i * k, k)
                 row.n = <Py_ssize_t>(start[i + 1] - start[i])
                 row.slot = slot + start[i]
                 row.value = value + start[i]
                 row.square = 0.0  # nobody asks
-                self.reservoir.offer(&row, label + i * width, share[i])
-        if self.events >= self.due:
-            self.rouse()
+                self.see(&row, label + i * width, share[i], k, NAN, NAN)
 
     def use_loss(self, loss):
         """The same loss, for other classes."""
@@ -352,7 +352,7 @@ cdef class Account(Watcher):
     @property
     def progressive_loss(self):
         """The weighted sum of the losses before learning."""
-        return self.loss_sum + self.loss_rest
+        return value_of(&self.losses)
 
     @property
     def penalty_total(self):
@@ -366,7 +366,8 @@ cdef class Account(Watcher):
             "events": self.events,
             "weight": self.weight,
             "outputs": self.outputs,
-            "loss": [self.loss_sum, self.loss_rest],
+            "loss": [self.losses.sum, self.losses.rest],
+            "last": [self.losses.growth, self.losses.weight, self.losses.few],
             "penalty": [
                 self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_events,
                 self.next_look, float(self.exact),
@@ -379,18 +380,10 @@ cdef class Account(Watcher):
         self.reservoir.restore(state["reservoir"])
         self.events, self.weight = state["events"], state["weight"]
         self.outputs = state["outputs"]
-        self.loss_sum, self.loss_rest = state["loss"]
+        self.losses.sum, self.losses.rest = state["loss"]
+        # states of before had all in the sum
+        self.losses.growth, self.losses.weight, self.losses.few = state.get("last", (0.0, 0.0, 0))
         (
             self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_events,
             self.next_look, self.exact,
         ) = state["penalty"]
-
-
-cdef void add(double* total, double* rest, double x) noexcept nogil:
-    """total + rest += x, without loss (Neumaier)."""
-    cdef double after = total[0] + x
-    if (total[0] if total[0] > 0.0 else -total[0]) >= (x if x > 0.0 else -x):
-        rest[0] += (total[0] - after) + x
-    else:
-        rest[0] += (x - after) + total[0]
-    total[0] = after

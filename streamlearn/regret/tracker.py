@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
     from streamlearn.frames import Array
+    from streamlearn.linear import Linear
     from streamlearn.regret.report import Report
 
+OFTEN = ("learn_one", "learn_many", "learn_rows", "progressive_rows", "predict_one")
 SEVERAL = (
     "one versus the rest is a problem for each class; for one regret of all classes use a loss of "
     "several outputs, Softmax or MulticlassHinge"
@@ -95,11 +98,9 @@ class Tracker:
             self.ledger.restore(kept)
         if not isinstance(learner, OneVersusRest):
             learner.watcher = self.ledger.account
-        self.learn_one = estimator.learn_one
-        self.learn_many = estimator.learn_many
-        self.learn_rows = estimator.learn_rows
-        self.progressive_rows = estimator.progressive_rows
-        self.predict_one = estimator.predict_one
+        for name in OFTEN:
+            setattr(self, name, getattr(estimator, name))
+        forward(estimator)
 
     def _look(self) -> tuple[float, int]:
         worth = self.estimator.penalty_value if self._priced else 0.0
@@ -174,8 +175,19 @@ class Tracker:
         if not isinstance(self._learner, OneVersusRest):
             self._learner.watcher = self.ledger.account
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else the estimator has: `weights`, `nonzero`, `save` .."""
-        if name.startswith("_") or name in {"estimator", "ledger"}:
-            raise AttributeError(name)
-        return getattr(self.estimator, name)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def forward(estimator: Linear) -> None:
+    """Give trackers whatever else the estimator has: `weights`, `nonzero`, `save` ..
+
+    A `__getattr__` would be shorter, but in a class that has one Python takes longer to find every
+    name, and `learn_one` is looked for at every event. For the same reason nothing here asks for
+    the `__dict__` of the estimator, which until then keeps its attributes in a faster place.
+    """
+    names = {*dir(type(estimator)), *estimator._get_params()} - {*OFTEN}  # noqa: SLF001
+    for name in names:
+        if not (name.startswith("_") or hasattr(Tracker, name)):
+            setattr(Tracker, name, property(attrgetter(f"estimator.{name}")))

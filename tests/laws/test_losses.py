@@ -88,6 +88,16 @@ def test_examples_differ() -> None:
 
 
 @scalar
+def test_two_parts_make_the_value(loss: Any) -> None:
+    for p, y in itertools.product([*SCORES[::7].tolist(), *EXTREMES], labels(loss)):
+        for slope in (math.nan, loss.slope(p, y)):
+            lead, growth = loss.parts(p, y, slope)
+            assert 0.0 <= growth <= 1.0
+            value = lead + math.log1p(growth)
+            assert value == pytest.approx(loss.value(p, y), rel=1e-14, abs=1e-300)
+
+
+@scalar
 def test_slope_is_the_derivative(loss: Any) -> None:
     compared = 0
     for y in labels(loss):

@@ -320,6 +320,30 @@ def test_penalties_without_a_solver() -> None:
     assert report.objective > 0.0
 
 
+@pytest.mark.parametrize("loss", [L.Logistic(), L.Squared()], ids=repr)
+@pytest.mark.parametrize("reach", [1e-3, 4.0, 40.0, 1e4])
+def test_the_sum_of_losses_is_exact(loss: Any, reach: float) -> None:
+    draw = np.random.default_rng(5)
+    scores = reach * draw.random(3000) * draw.choice([-1, 1], 3000, p=[0.01, 0.99])
+    weights = np.repeat(draw.choice([1.0, 0.5, 0.0, 3.0], 300), draw.integers(1, 80, 300))[:3000]
+    account, rows = Account(loss, 10), np.zeros(3001, int)
+    account.observe(rows, [], [], np.ones(3000), weights, scores)
+    values = weights * loss.value(scores, 1.0)
+    assert account.progressive_loss == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
+
+
+def test_a_state_of_before_goes_on() -> None:
+    """It had no product of the last few events."""
+    account = Account(L.Logistic(), 10)
+    account.observe([0, 0], [], [], [1], None, [0.3])
+    state = account.state()
+    state["loss"] = [account.progressive_loss, 0.0]
+    del state["last"]
+    again = Account(L.Logistic(), 10)
+    again.restore(state)
+    assert again.progressive_loss == account.progressive_loss
+
+
 # -- the sample -----------------------------------------------------------------------------------
 
 
