@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import SinkFull
-from streamlearn.stream.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from streamlearn.stream.sink import Record
+    from streamlearn.stream.sink import Sink
     from streamlearn.stream.source import Header
 
 
-class Patient(Sink):
+class Patient:
     """A sink that waits as long as another one is full, unless the daemon is to stop.
 
     That one must wait a little itself before it says so.
@@ -30,18 +29,13 @@ class Patient(Sink):
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record, however long it takes."""
-        self.send_all([(value, key, headers)])
-
-    def send_all(self, records: Sequence[Record]) -> None:
-        """Hand over these, however long it takes."""
-        while records:
+        while True:
             try:
-                self.sink.send_all(records)
-            except SinkFull as full:
+                self.sink.send(value, key=key, headers=headers)
+            except SinkFull:
                 self.beat()
                 if self.stopping():
                     raise
-                records = records[full.taken :]
             else:
                 return
 

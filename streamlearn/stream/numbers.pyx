@@ -104,10 +104,13 @@ cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil:
     return True
 
 
-cdef const char* far_number(
+cdef const char* any_number(
         const char* p, const char* end, Decimal* d, double* x) except? NULL:
-    """The number at p, by Python."""
+    """The number at p, of whatever kind; by Python if it is out of reach here."""
     cdef const char* first = p
+    cdef const char* q = scan_decimal(p, end, d, True)
+    if q != NULL and double_of(d, x):
+        return q
     while p < end and (48 <= p[0] <= 57 or p[0] == b"+" or p[0] == b"-" or p[0] == b"."
                        or p[0] == b"e" or p[0] == b"E"):
         p += 1

@@ -2,8 +2,9 @@
 
 
 cdef inline const char* past_spaces(const char* p) noexcept nogil:
-    # records end in a zero byte, which is none
-    while p[0] == b" " or p[0] == b"\t" or p[0] == b"\r" or p[0] == b"\n":
+    # records end in a zero byte, which is none; most bytes are above all of these
+    while <unsigned char>p[0] <= 32 and (
+            p[0] == b" " or p[0] == b"\t" or p[0] == b"\r" or p[0] == b"\n"):
         p += 1
     return p
 

@@ -17,23 +17,45 @@ from streamlearn.errors import BadEvent
 
 cdef extern from *:
     """
+    #if defined(__SSE2__)
+    #include <emmintrin.h>
+    #endif
     /* 1: ends a word; 2: ends a name, and a value follows */
     static const unsigned char streamlearn_vw[256] = {
         [0] = 1, ['\\t'] = 1, ['\\n'] = 1, ['\\r'] = 1, [' '] = 1, ['|'] = 1, [':'] = 2,
     };
     /* The end of the name at p: at the latest the zero byte after the text. */
-    static inline const char *streamlearn_word_end(const char *p, int *odd) {
+    static inline const char *streamlearn_word_end(const char *p, const char *end, int *odd) {
         unsigned char seen = 0;
+    #if defined(__SSE2__)
+        /* Sixteen bytes at once: names end where can't be foreseen. */
+        if (end - p >= 16) {
+            __m128i x = _mm_loadu_si128((const __m128i *)p), low, marks;
+            int ends, n;
+            low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(' ')), x);
+            marks = _mm_or_si128(
+                _mm_cmpeq_epi8(x, _mm_set1_epi8('|')), _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
+            ends = _mm_movemask_epi8(_mm_or_si128(low, marks));
+            if (ends) {
+                n = __builtin_ctz(ends);
+                if (streamlearn_vw[(unsigned char)p[n]]) {
+                    *odd = _mm_movemask_epi8(x) & ((1 << n) - 1);
+                    return p + n;
+                }
+            }
+        }
+    #endif
         while (!streamlearn_vw[(unsigned char)*p]) seen |= (unsigned char)*p++;
         *odd = seen >> 7;
         return p;
     }
     """
-    const char* word_end "streamlearn_word_end"(const char* p, bint* odd) noexcept
+    const char* word_end "streamlearn_word_end"(
+        const char* p, const char* end, bint* odd) noexcept
 
 
 cdef inline bint ends_word(const char* p, const char* end) noexcept:
-    return p >= end or p[0] == b" " or p[0] == b"\t" or p[0] == b"|" or p[0] == b"\n" \
+    return p[0] == b" " or p >= end or p[0] == b"\t" or p[0] == b"|" or p[0] == b"\n" \
         or p[0] == b"\r"
 
 
@@ -133,11 +155,12 @@ cdef class VWDecoder(Decoder):
         cdef const char* space = at[0] + 1
         cdef const char* p = space
         cdef const char* name
-        cdef Py_ssize_t length, first = reader.n, i
+        cdef Py_ssize_t length, first = reader.n, n
         cdef double scale = 1.0, x
         cdef Decimal d
+        cdef Piece* piece
         cdef bint odd
-        p = word_end(p, &odd)
+        p = word_end(p, end, &odd)
         length = p - space
         if p[0] == b":":
             name = p + 1
@@ -153,55 +176,52 @@ cdef class VWDecoder(Decoder):
             if p >= end or p[0] == b"|" or p[0] == 0:
                 break
             name = p
-            p = word_end(p, &odd)
-            x = 1.0
-            i = p - name
+            p = word_end(p, end, &odd)
+            n = p - name
             if odd:
-                check_utf8(name, i)
+                check_utf8(name, n)
+            x = scale
             if p[0] == b":":
                 p = number_at(p + 1, end, &d, &x)
                 if p == NULL or not ends_word(p, end):
-                    raise self.bad_value(name[:i], (name + i + 1)[:end - name - i - 1])
-            x *= scale
+                    raise self.bad_value(name[:n], (name + n + 1)[:end - name - n - 1])
+                x *= scale
             if not isfinite(x):
-                raise self.bad_value(name[:i], b"infinite")
-            self.feature(space, length, name, i, x)
+                raise self.bad_value(name[:n], b"infinite")
+            if reader.n == reader.room:
+                reader.widen()
+            piece = reader.piece + reader.n
+            piece.text.at = name
+            piece.text.start = 0
+            piece.text.length = n
+            piece.name = NULL
+            piece.kind = TEXT
+            piece.value = x
+            if length:
+                self.join_names(space, length, &piece.text)
+            if self.simple or self.speaks_for(space[:length], name[:n]):
+                reader.n += 1
+                if self.marks:
+                    reader.mark(piece.text, reader.n - 1)
+        reader.repeats = True
         if self.marks and length:
             reader.mark(Text(space, 0, length), first)
         at[0] = p
         return 0
 
-    cdef int feature(
-            self, const char* space, Py_ssize_t space_length, const char* name,
-            Py_ssize_t length, double value) except -1:
+    cdef int join_names(self, const char* space, Py_ssize_t length, Text* text) except -1:
+        """A feature's name behind its namespace's."""
         cdef Reader reader = self.reader
-        cdef Py_ssize_t whole = space_length + 1 + length
+        cdef Py_ssize_t whole = length + 1 + text.length
         cdef char* to
-        cdef Piece* piece
-        if not self.simple and not self.speaks_for(space[:space_length], name[:length]):
-            return 0
-        if reader.n == reader.room:
-            reader.widen()
-        piece = reader.piece + reader.n
-        piece.text.start = 0
-        piece.text.at = name
-        piece.text.length = length
-        if space_length:
-            if whole > reader.arena_room - reader.used:
-                reader.reserve_text(whole)
-            to = reader.arena + reader.used
-            copy_text(to, space, space_length)
-            to[space_length] = b"."
-            copy_text(to + space_length + 1, name, length)
-            piece.text = Text(NULL, reader.used, whole)
-            reader.used += whole
-        piece.name = NULL
-        piece.kind = TEXT
-        piece.value = value
-        reader.n += 1
-        reader.repeats = True
-        if self.marks:
-            reader.mark(piece.text, reader.n - 1)
+        if whole > reader.arena_room - reader.used:
+            reader.reserve_text(whole)
+        to = reader.arena + reader.used
+        copy_text(to, space, length)
+        to[length] = b"."
+        copy_text(to + length + 1, text.at, text.length)
+        text[0] = Text(NULL, reader.used, whole)
+        reader.used += whole
         return 0
 
     def speaks_for(self, space, name):

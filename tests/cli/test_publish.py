@@ -12,13 +12,12 @@ from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.kafka import Connection
 from streamlearn.errors import SinkError
 from streamlearn.stream import Clicks
-from streamlearn.stream.sink import Sink
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Topic(Sink):
+class Topic:
     """A topic in memory."""
 
     def __init__(self) -> None:

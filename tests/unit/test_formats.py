@@ -65,6 +65,26 @@ def test_svmlight_is_its_matrix(lines: list[tuple[int, dict[int, float]]], hashe
         assert named(reader, events.row_of(i)) == named(again, again.read_event(row))
 
 
+@EXAMPLES
+@given(
+    st.lists(
+        st.one_of(
+            st.from_regex(r"-?(0|[1-9][0-9]{0,3})\.[0-9]{1,18}", fullmatch=True),
+            st.from_regex(r"[+-]?[0-9]{0,3}\.?[0-9]{1,20}([eE][+-]?[0-9]{1,2})?", fullmatch=True),
+            st.floats(-1000.0, 1000.0).map(repr),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_decimals_of_a_line_to_the_last_bit(texts: list[str]) -> None:
+    line = " ".join(["1", *(f"{j}:{text}" for j, text in enumerate(texts))])
+    expected = [(j, float(text)) for j, text in enumerate(texts) if float(text) != 0.0]
+    for end in ("", " ", " 9:1 9:-1 # far from the end"):  # long and short ways to a number
+        events = decode(SVMLightDecoder(sl.Names()), (line + end).encode())
+        assert events.row_of(0) == expected
+
+
 def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.4)
