@@ -59,7 +59,12 @@ class SinkError(StreamlearnError, ValueError):
 
 
 class SinkFull(SinkError):
-    """A place for output takes no more for now: what was handed over before is not delivered."""
+    """A place for output takes no more for now: what was handed over before is not delivered.
+
+    `taken`: how many of the records of this call it took.
+    """
+
+    taken = 0
 
 
 class SinkDenied(SinkError):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import SinkFull
+from streamlearn.stream.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from streamlearn.stream.sink import Sink
+    from streamlearn.stream.sink import Record
     from streamlearn.stream.source import Header
 
 
-class Patient:
+class Patient(Sink):
     """A sink that waits as long as another one is full, unless the daemon is to stop.
 
     That one must wait a little itself before it says so.
@@ -29,13 +30,18 @@ class Patient:
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record, however long it takes."""
-        while True:
+        self.send_all([(value, key, headers)])
+
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Hand over these, however long it takes."""
+        while records:
             try:
-                self.sink.send(value, key=key, headers=headers)
-            except SinkFull:
+                self.sink.send_all(records)
+            except SinkFull as full:
                 self.beat()
                 if self.stopping():
                     raise
+                records = records[full.taken :]
             else:
                 return
 

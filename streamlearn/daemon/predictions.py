@@ -6,6 +6,7 @@ topic, partition and offset (in headers) tell copies; of those the highest epoch
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,6 +33,7 @@ class Prediction(msgspec.Struct):
     step: int  # labelled events that the model had learnt
 
 
+TOGETHER = 200  # records made before they are sent; with more, the garbage collector looks at them
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
@@ -53,31 +55,33 @@ class Predictions:
 
         Those that were `predicted`; `events.index` counts the records in order.
         """
-        records, send = polled.records, self.sink.send
+        records, encode = polled.records, ENCODER.encode
         said = [self._said(one) for one in records]
+        offsets = [one.offsets for one in records]
+        keys = [
+            [None] * len(one.offsets) if one.keys is None else list(one.keys) for one in records
+        ]
         for start, stop, learner, outcome in stretches:
             chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
                 continue
-            which, places = polled.find(events.index[chosen])
-            rows = zip(
-                which.tolist(),
-                places.tolist(),
-                [events.id_of(i) for i in chosen.tolist()],
-                predictions(learner.model, outcome.scores[chosen]),
-                outcome.steps[chosen].tolist(),
-                strict=True,
-            )
-            for k, i, name, (prediction, probability), step in rows:
-                text = None if name is None else name.decode(errors="replace")
-                value = ENCODER.encode(
-                    Prediction(text, prediction, probability, learner.name, step)
+            which, places = (found.tolist() for found in polled.find(events.index[chosen]))
+            values = [
+                encode(Prediction(name, prediction, probability, learner.name, step))
+                for name, (prediction, probability), step in zip(
+                    events.id_texts(chosen),
+                    predictions(learner.model, outcome.scores[chosen]),
+                    outcome.steps[chosen].tolist(),
+                    strict=True,
                 )
-                keys = records[k].keys
-                send(
-                    value,
-                    key=None if keys is None else keys[i],
-                    headers=[*said[k], ("offset", b"%d" % records[k].offsets[i])],
+            ]
+            rows = zip(values, which, places, strict=True)
+            while part := list(islice(rows, TOGETHER)):
+                self.sink.send_all(
+                    [
+                        (value, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
+                        for value, k, i in part
+                    ]
                 )
 
     def _said(self, records: Records) -> list[tuple[str, bytes]]:

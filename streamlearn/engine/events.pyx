@@ -210,6 +210,22 @@ cdef class Events(Rows):
         """The id of each event as bytes; None: none."""
         return [self.id_of(i) for i in range(self.n)]
 
+    def id_texts(self, rows):
+        """The ids of these events as text; None: none.
+
+        >>> events = Events()
+        >>> events.add([], key=b"e1")
+        >>> events.add([])
+        >>> events.id_texts(np.array([1, 0]))
+        [None, 'e1']
+        """
+        cdef Py_ssize_t i
+        found = []
+        for i in rows.tolist():
+            name = self.id_of(i) if self.has_id[i] else None
+            found.append(None if name is None else name.decode("utf-8", "replace"))
+        return found
+
     def id_of(self, Py_ssize_t i):
         """The id of an event as bytes; None: none."""
         cdef Py_ssize_t first = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]

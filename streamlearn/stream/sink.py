@@ -10,10 +10,14 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
+from streamlearn.errors import SinkFull
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamlearn.stream.source import Header
+
+    Record = tuple[bytes | None, bytes | None, Sequence[Header]]  # value, key and headers
 
 
 class Sink(Protocol):
@@ -24,6 +28,15 @@ class Sink(Protocol):
     ) -> None:
         """Hand over one record."""
 
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Hand over these."""
+        for taken, (value, key, headers) in enumerate(records):
+            try:
+                self.send(value, key=key, headers=headers)
+            except SinkFull as full:
+                full.taken = taken
+                raise
+
     def flush(self, seconds: float) -> None:
         """Deliver all that was handed over; an error if that does not succeed in this time."""
 
@@ -31,7 +44,7 @@ class Sink(Protocol):
         """Give everything back; may be called twice."""
 
 
-class FileSink:
+class FileSink(Sink):
     r"""A file of JSON lines, written to its end; "-" is standard output.
 
     Values are JSON already, or else any bytes (`binary`), which are written in base64; so are keys

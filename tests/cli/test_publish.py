@@ -12,12 +12,13 @@ from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.kafka import Connection
 from streamlearn.errors import SinkError
 from streamlearn.stream import Clicks
+from streamlearn.stream.sink import Sink
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Topic:
+class Topic(Sink):
     """A topic in memory."""
 
     def __init__(self) -> None:

@@ -32,6 +32,7 @@ from streamlearn.errors import (
     SourceUnreachable,
 )
 from streamlearn.stream import Files, Partition, Records
+from streamlearn.stream.sink import Sink
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Said(Log):
         return [line for line in found if text in line["event"]]
 
 
-class Kept:
+class Kept(Sink):
     """A sink that keeps what it is sent."""
 
     def __init__(self) -> None:

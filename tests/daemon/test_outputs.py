@@ -14,7 +14,7 @@ import pytest
 from streamlearn.daemon.dead_letters import LARGEST, DeadLetters, Tolerance, weight
 from streamlearn.daemon.log import Forward, Log
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.sink import FileSink
+from streamlearn.stream.sink import FileSink, Sink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PARTITION = Partition("clicks", 3)
 
 
-class Sent(list[Any]):
+class Sent(list[Any], Sink):
     """A sink that is a list."""
 
     def send(self, value: bytes | None, *, key: bytes | None = None, headers: Any = ()) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.errors import SinkError
 from streamlearn.regret import Tracker
 from streamlearn.stream import Clicks, Partition, Synthetic
+from streamlearn.stream.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ class Ill(Synthetic):
         return dict.fromkeys(super().lag(), waiting)
 
 
-class Output:
+class Output(Sink):
     """Takes everything; while its stream is `unsaved` it refuses to be flushed."""
 
     largest: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -24,6 +24,9 @@ class Lazy(Sequence[T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._part, self._messages)
 
     @overload
     def __getitem__(self, index: int) -> T: ...

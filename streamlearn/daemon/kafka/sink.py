@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from streamlearn.errors import SinkDenied, SinkError, SinkFull, SinkNotFound
+from streamlearn.stream.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,23 +25,12 @@ DEFAULT_LARGEST = 1_048_588  # Kafka's max.message.bytes, where we may not ask f
 FOREVER_MS = 2**31 - 1  # of trying again: the daemon decides when to give up, not the library
 
 
-class KafkaSink(Protocol):
+class KafkaSink(Sink, Protocol):
     """A `Sink` that knows how large a record may be."""
 
     @property
     def largest(self) -> int:
         """How many bytes key, value, and names and values of headers may have together."""
-
-    def send(
-        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
-    ) -> None:
-        """Hand over one record; waits for room in the buffer, but not for ever (`SinkError`)."""
-
-    def flush(self, seconds: float) -> None:
-        """Deliver what was handed over before; `SinkError` if some was refused, or in vain yet."""
-
-    def close(self) -> None:
-        """Give the connection back; what was not flushed may be lost. May be called twice."""
 
 
 def check_topic(

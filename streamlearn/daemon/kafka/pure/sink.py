@@ -15,6 +15,7 @@ from streamlearn.daemon.kafka.sink import (
     FOREVER_MS,
     FULL_SECONDS,
     OVERHEAD,
+    KafkaSink,
     check_size,
     check_topic,
     full,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 DENIED = 29  # Kafka's code for a topic that we may not even describe
 
 
-class PureSink:
+class PureSink(KafkaSink):
     """A topic to write to, over a KafkaProducer."""
 
     def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:

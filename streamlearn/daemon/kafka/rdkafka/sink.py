@@ -18,6 +18,7 @@ from streamlearn.daemon.kafka.sink import (
     FOREVER_MS,
     FULL_SECONDS,
     OVERHEAD,
+    KafkaSink,
     check_size,
     check_topic,
     full,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
     from streamlearn.daemon.kafka.connection import Connection
+    from streamlearn.stream.sink import Record
     from streamlearn.stream.source import Header
 
 SERVE_EVERY = 256  # records; reports of deliveries pile up until they are served
@@ -52,7 +54,7 @@ class Generation:
             self.refusal = self.refusal or error.str()
 
 
-class RdSink:
+class RdSink(KafkaSink):
     """A topic to write to, over a Producer."""
 
     def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:
@@ -78,6 +80,7 @@ class RdSink:
         self._refusal: str | None = None
         self._lock = threading.Lock()
         self._serving = threading.Lock()  # so that counting needs no lock of its own
+        self._unserved = 0  # records handed over since deliveries were last looked at
         self._closed = False
 
     @property
@@ -89,33 +92,47 @@ class RdSink:
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record."""
-        check_size(self._topic, self._largest, value, key, headers)
-        given = headers if isinstance(headers, list) else list(headers)
-        deadline = 0.0
-        while True:
+        self.send_all([(value, key, headers)])
+
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Hand over these; waits for room in the buffer, but not for ever."""
+        at, deadline = 0, 0.0
+        while at < len(records):
+            start, at = at, self._hand_over(records, at)
+            self._unserved += at - start
+            if at > start:
+                deadline = 0.0
+                if self._unserved >= SERVE_EVERY:
+                    self._unserved = 0
+                    self._serve(0)
+                continue
+            now = time.monotonic()
+            deadline = deadline or now + FULL_SECONDS
+            if now > deadline:
+                error = full(self._topic, self._reasons.worst()[0])
+                error.taken = at
+                raise error
+            self._serve(0.05)
+
+    def _hand_over(self, records: Sequence[Record], start: int) -> int:
+        """Hand over some records, until the buffer is full; the place of the next."""
+        topic, largest, produce = self._topic, self._largest, self._producer.produce
+        at = start
+        with self._lock:
+            generation = self._generation
             try:
-                with self._lock:
-                    self._producer.produce(
-                        self._topic,
-                        value,
-                        key,
-                        headers=given,
-                        on_delivery=self._generation.report,
-                    )
-                    self._generation.sent += 1
-                    many = self._generation.sent % SERVE_EVERY == 0
-            except BufferError as error:
-                now = time.monotonic()
-                deadline = deadline or now + FULL_SECONDS
-                if now > deadline:
-                    raise full(self._topic, self._reasons.worst()[0]) from error
-                self._serve(0.05)
+                for value, key, headers in records[start : start + SERVE_EVERY]:
+                    check_size(topic, largest, value, key, headers)
+                    given = headers if isinstance(headers, list) else list(headers)
+                    produce(topic, value, key, headers=given, on_delivery=generation.report)
+                    at += 1
+            except BufferError:
+                pass
             except KafkaException as error:
-                raise refused(self._topic, error.args[0].str()) from error
-            else:
-                break
-        if many:
-            self._serve(0)
+                raise refused(topic, error.args[0].str()) from error
+            finally:
+                generation.sent += at - start
+        return at
 
     def _serve(self, seconds: float) -> None:
         with self._serving:
