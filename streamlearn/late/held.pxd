@@ -50,13 +50,15 @@ cdef class Held:
     cdef Py_ssize_t new_segment(self) except -1
     cdef int unlink(self, Py_ssize_t k) except -1
     cdef int unite(self, Py_ssize_t k) except -1
-    cdef int take_over(self, Segment old, Py_ssize_t k) except -1
+    cdef int take_over(self, Segment old, Py_ssize_t number, Py_ssize_t k) except -1
     cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept
     cdef int enter(self, int64_t place, uint64_t tag) except -1
     cdef uint64_t tag(self, int64_t place) noexcept
+    cdef uint64_t cell_of(self, int64_t place, uint64_t tag) noexcept
+    cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept
+    cdef void approach(self, uint64_t tag) noexcept
     cdef int leave(self, int64_t place, uint64_t tag) noexcept
     cdef int make_cells(self, Py_ssize_t n) except -1
     cdef int index_segment(self, Py_ssize_t k) except -1
-    cdef int unindex(self, Py_ssize_t k) except -1
     cdef int restamp(self, double most) except -1
     cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1

@@ -13,6 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
+from streamlearn.features.text cimport prefetch
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.rule cimport room
 
@@ -38,11 +39,11 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
 cdef class Segment:
     """Entries that came one after the other."""
 
-    def __cinit__(self):
+    def __cinit__(self, Py_ssize_t size):
         self.offset = np.zeros(MOST + 1, dtype=np.uint32)
         self.alive = np.zeros(MOST, dtype=np.uint8)
         self.after = self.before = -1
-        self.widen(1 << 14)
+        self.widen(size)
 
     cdef int widen(self, Py_ssize_t size) except -1:
         """Room for so many bytes; the arrays may be others now."""
@@ -60,7 +61,11 @@ cdef class Segment:
         self.sealed = True
         self.offset = self.offset[:self.entries + 1].copy()
         self.alive = self.alive[:self.entries].copy()
-        self.widen(self.size)
+        if 8 * self.size < 7 * self.capacity:
+            self.widen(self.size)
+        else:
+            self.start = <uint32_t*><size_t>self.offset.ctypes.data
+            self.is_live = <uint8_t*><size_t>self.alive.ctypes.data
         return 0
 
 
@@ -250,8 +255,11 @@ cdef class Held:
 
     cdef Py_ssize_t new_segment(self) except -1:
         """The number of a fresh segment, the last in the order."""
-        cdef Segment fresh = Segment()
-        cdef Py_ssize_t k
+        cdef Segment fresh
+        cdef Py_ssize_t k, size = 1 << 14
+        if self.tail >= 0:  # about as much as the one before
+            size = max(size, (<Segment>self.segments[self.tail]).size * 9 // 8)
+        fresh = Segment(size)
         if self.vacant:
             k = self.vacant.pop()
             self.segments[k] = fresh
@@ -297,13 +305,11 @@ cdef class Held:
             return 0
         if one.size + other.size > LONGEST and one.live + other.live > MOST // 4:
             return 0
-        self.unindex(k)
-        self.unindex(follower)
-        fresh = Segment()
+        fresh = Segment(one.size + other.size)
         fresh.before, fresh.after = one.before, other.after
         self.segments[k] = fresh
-        self.take_over(one, k)
-        self.take_over(other, k)
+        self.take_over(one, k, k)
+        self.take_over(other, follower, k)
         fresh.seal()
         if fresh.after >= 0:
             (<Segment>self.segments[fresh.after]).before = k
@@ -311,19 +317,23 @@ cdef class Held:
             self.tail = k
         self.segments[follower] = None
         self.vacant.append(follower)
-        self.index_segment(k)
         return 0
 
-    cdef int take_over(self, Segment old, Py_ssize_t k) except -1:
-        """Copy the live entries of a segment to the end of another."""
+    cdef int take_over(self, Segment old, Py_ssize_t number, Py_ssize_t k) except -1:
+        """Copy the live entries of a segment of this number to the end of another."""
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t i, size
+        cdef const char* entry
+        cdef Head head
+        cdef uint64_t tag
         for i in range(old.entries):
             if old.is_live[i]:
+                entry = old.text + old.start[i]
                 size = old.start[i + 1] - old.start[i]
-                if to.size + size > to.capacity:
-                    to.widen(2 * (to.size + size))
-                memcpy(to.text + to.size, old.text + old.start[i], size)
+                memcpy(to.text + to.size, entry, size)
+                memcpy(&head, entry, sizeof(Head))
+                tag = self.hashed(entry + sizeof(Head), head.id_length)
+                self.move(tag, number << BITS | i, k << BITS | to.entries)
                 to.is_live[to.entries] = 1
                 to.size += size
                 to.entries += 1
@@ -351,13 +361,16 @@ cdef class Held:
         """Find a place by this hash from now on."""
         cdef uint64_t i
         if 2 * self.count > <Py_ssize_t>self.mask:
-            self.make_cells(4 * self.count)  # enters all that is live, and so this
-            return 0
+            self.make_cells(4 * self.count)
         i = tag & self.mask
         while self.cell[i]:
             i = (i + 1) & self.mask
         self.cell[i] = tag << 32 | <uint64_t>(place + 1)
         return 0
+
+    cdef void approach(self, uint64_t tag) noexcept:
+        """An id with this hash is looked for soon."""
+        prefetch(self.cell + (tag & self.mask))
 
     cdef uint64_t tag(self, int64_t place) noexcept:
         """The hash of an entry's id."""
@@ -365,12 +378,20 @@ cdef class Held:
         cdef const char* name = self.at(place, &head)
         return self.hashed(name, head.id_length)
 
+    cdef uint64_t cell_of(self, int64_t place, uint64_t tag) noexcept:
+        """The cell that leads to a place, whose id has this hash."""
+        cdef uint64_t i = tag & self.mask
+        while self.cell[i] != (tag << 32 | <uint64_t>(place + 1)):
+            i = (i + 1) & self.mask
+        return i
+
+    cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept:
+        """An entry has another place."""
+        self.cell[self.cell_of(old, tag)] = tag << 32 | <uint64_t>(new + 1)
+
     cdef int leave(self, int64_t place, uint64_t tag) noexcept:
         """Find it no more; what came behind it in the table moves up."""
-        cdef uint64_t hole = tag & self.mask, i, home
-        while (self.cell[hole] & LOW) != <uint64_t>(place + 1):
-            hole = (hole + 1) & self.mask
-        i = hole
+        cdef uint64_t hole = self.cell_of(place, tag), i = hole, home
         while True:
             i = (i + 1) & self.mask
             if self.cell[i] == 0:
@@ -383,16 +404,23 @@ cdef class Held:
         return 0
 
     cdef int make_cells(self, Py_ssize_t n) except -1:
-        """A table of at least n cells."""
+        """A table of at least n cells, with all that the old one had."""
         cdef Py_ssize_t size = 64, k
+        cdef uint64_t i
+        old = self.cells
+        cdef uint64_t* before = self.cell
+        cdef Py_ssize_t length = 0 if old is None else len(old)
         while size < n:
             size *= 2
         self.cells = np.zeros(size, dtype=np.uint64)
         self.cell = <uint64_t*><size_t>self.cells.ctypes.data
         self.mask = <uint64_t>(size - 1)
-        for k in range(len(self.segments)):
-            if self.segments[k] is not None:
-                self.index_segment(k)
+        for k in range(length):
+            if before[k]:
+                i = (before[k] >> 32) & self.mask
+                while self.cell[i]:
+                    i = (i + 1) & self.mask
+                self.cell[i] = before[k]
         return 0
 
     cdef int index_segment(self, Py_ssize_t k) except -1:
@@ -409,17 +437,6 @@ cdef class Held:
                 while self.cell[i]:
                     i = (i + 1) & self.mask
                 self.cell[i] = tag << 32 | <uint64_t>(place + 1)
-        return 0
-
-    cdef int unindex(self, Py_ssize_t k) except -1:
-        """Find the live entries of a segment no more."""
-        cdef Segment one = self.segments[k]
-        cdef Py_ssize_t entry
-        cdef int64_t place
-        for entry in range(one.entries):
-            if one.is_live[entry]:
-                place = (k << BITS) | entry
-                self.leave(place, self.tag(place))
         return 0
 
     cdef int restamp(self, double most) except -1:
@@ -462,9 +479,9 @@ cdef class Held:
         found = []
         while k >= 0:
             one = self.segments[k]
-            data, offset = one.data, one.offset
+            data, offset = one.data[:one.size], one.offset
             if not one.sealed:
-                data, offset = data[:one.size].copy(), offset[:one.entries + 1].copy()
+                data, offset = data.copy(), offset[:one.entries + 1].copy()
             found.append({
                 "data": data, "offset": offset, "alive": one.alive[:one.entries].copy()})
             k = one.after
@@ -490,3 +507,5 @@ cdef class Held:
             self.tail = k
             self.count += one.live
         self.make_cells(4 * self.count)
+        for k in range(len(self.segments)):
+            self.index_segment(k)

@@ -39,6 +39,7 @@ cdef class Join:
     cdef Py_ssize_t doubted  # held since records have come whose time is not yet believed
     cdef public int64_t joined, orphaned, timed_out, evicted, corrected, duplicates, repeated
 
+    cdef void approach(self, Events events, Py_ssize_t i) noexcept
     cdef int take_features(self, Row* row, Tags* tags) except -1
     cdef int take_label(self, Tags* tags, bytes extra) except -1
     cdef int one_event(self, Events events, Py_ssize_t i, bytes origin) except -1

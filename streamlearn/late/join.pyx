@@ -38,6 +38,9 @@ NO_ID = "there is no id, by which features and label could find each other"
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
+cdef enum:
+    SOON = 4  # records
+
 cdef enum:  # what became of a row; in Python the names above
     TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_CORRECT
 
@@ -171,15 +174,27 @@ cdef class Join:
         for k in range(n):
             self.rows.records = k
             if side[k]:
+                self.approach(told, j + SOON)
                 if j < told.n and told.record[j] == of_label:
                     self.one_label(told, j, None if origins is None else origins[k])
                     j += 1
                 of_label += 1
             else:
+                self.approach(events, i + SOON)
                 if i < events.n and events.record[i] == of_event:
                     self.one_event(events, i, None if origins is None else origins[k])
                     i += 1
                 of_event += 1
+
+    cdef void approach(self, Events events, Py_ssize_t i) noexcept:
+        """Event i comes soon: what is known of its id is fetched meanwhile."""
+        cdef Tags tags
+        cdef uint64_t tag
+        if i < events.n and events.has_id[i]:
+            fill(events, i, &tags)
+            tag = self.waiting.hashed(tags.id, tags.id_length)
+            self.waiting.approach(tag)
+            self.settled.approach(tag)
 
     def features(self, Events events):
         """Events whose labels come later, and labels among them."""
