@@ -1,5 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row
 
 cdef struct Head:  # of each entry; its id, slots, values and what else it has follow
@@ -27,9 +28,7 @@ cdef class Held:
     cdef readonly Py_ssize_t count
     cdef list segments, vacant
     cdef Py_ssize_t head, tail
-    cdef object cells
-    cdef uint64_t* cell
-    cdef uint64_t mask
+    cdef Places places
     cdef uint64_t seed
     cdef Py_ssize_t room
     cdef int* slot
@@ -52,13 +51,6 @@ cdef class Held:
     cdef int unite(self, Py_ssize_t k) except -1
     cdef int take_over(self, Segment old, Py_ssize_t number, Py_ssize_t k) except -1
     cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept
-    cdef int enter(self, int64_t place, uint64_t tag) except -1
     cdef uint64_t tag(self, int64_t place) noexcept
-    cdef uint64_t cell_of(self, int64_t place, uint64_t tag) noexcept
-    cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept
-    cdef void approach(self, uint64_t tag) noexcept
-    cdef int leave(self, int64_t place, uint64_t tag) noexcept
-    cdef int make_cells(self, Py_ssize_t n) except -1
-    cdef int index_segment(self, Py_ssize_t k) except -1
     cdef int restamp(self, double most) except -1
     cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1

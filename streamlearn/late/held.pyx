@@ -4,8 +4,6 @@ An entry is a few bytes in a row: a head, its id, slots, values, and maybe more.
 name has it) takes no room: a bit of its slot says so. Entries lie in segments of up to 4096. One
 that is full never changes again but for which of its entries are live, so a checkpoint shares its
 bytes and copies the marks alone. Neighbours of which little is left are united.
-
-The index is a table of hashes with linear probing; a cell is the hash and the place, 32 bits each.
 """
 
 from cpython.list cimport PyList_GET_ITEM
@@ -13,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
-from streamlearn.features.text cimport prefetch
+from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.rule cimport room
 
@@ -26,7 +24,6 @@ cdef enum:
     SEGMENTS = 1 << 20
 
 cdef uint32_t IS_ONE = 0x80000000U
-cdef uint64_t LOW = 0xFFFFFFFFULL
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
@@ -77,7 +74,7 @@ cdef class Held:
         self.seed = seed
         self.head = self.tail = -1
         self.count = 0
-        self.make_cells(64)
+        self.places = Places()
 
     def __dealloc__(self):
         free(self.slot)
@@ -88,7 +85,7 @@ cdef class Held:
 
     def __sizeof__(self):
         found = [one for one in self.segments if one is not None]
-        total = object.__sizeof__(self) + self.cells.nbytes
+        total = object.__sizeof__(self) + self.places.nbytes
         for segment in found:
             total += (
                 (<Segment>segment).data.nbytes + (<Segment>segment).offset.nbytes
@@ -99,18 +96,16 @@ cdef class Held:
 
     cdef int64_t find(self, const char* name, Py_ssize_t length, uint64_t tag) noexcept:
         """The place of an id, which has this hash; -1: it is not held."""
-        cdef uint64_t i = tag & self.mask, cell
+        cdef uint64_t at = tag
+        cdef int64_t place = self.places.probe(tag, &at)
         cdef Head head
         cdef const char* other
-        while True:
-            cell = self.cell[i]
-            if cell == 0:
-                return -1
-            if cell >> 32 == tag:
-                other = self.at(<int64_t>((cell & LOW) - 1), &head)
-                if <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0:
-                    return <int64_t>((cell & LOW) - 1)
-            i = (i + 1) & self.mask
+        while place >= 0:
+            other = self.at(place, &head)
+            if <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0:
+                return place
+            place = self.places.probe(tag, &at)
+        return -1
 
     cdef int64_t append(
         self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
@@ -158,14 +153,14 @@ cdef class Held:
         last.start[last.entries] = <uint32_t>last.size
         self.count += 1
         cdef int64_t place = (self.tail << BITS) | (last.entries - 1)
-        self.enter(place, tag)
+        self.places.enter(tag, place)
         return place
 
     cdef int remove(self, int64_t place, uint64_t tag) except -1:
         """An entry goes, whose id has this hash."""
         cdef Py_ssize_t k = place >> BITS
         cdef Segment one = self.segments[k]
-        self.leave(place, tag)
+        self.places.leave(tag, place)
         one.is_live[place & (MOST - 1)] = 0
         one.live -= 1
         self.count -= 1
@@ -333,15 +328,13 @@ cdef class Held:
                 memcpy(to.text + to.size, entry, size)
                 memcpy(&head, entry, sizeof(Head))
                 tag = self.hashed(entry + sizeof(Head), head.id_length)
-                self.move(tag, number << BITS | i, k << BITS | to.entries)
+                self.places.move(tag, number << BITS | i, k << BITS | to.entries)
                 to.is_live[to.entries] = 1
                 to.size += size
                 to.entries += 1
                 to.live += 1
                 to.start[to.entries] = <uint32_t>to.size
         return 0
-
-    # The index
 
     cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
         """32 bits, different in every process, so that no one can choose ids that collide."""
@@ -357,87 +350,11 @@ cdef class Held:
             h = mix(h ^ word)
         return mix(h + self.seed) >> 32
 
-    cdef int enter(self, int64_t place, uint64_t tag) except -1:
-        """Find a place by this hash from now on."""
-        cdef uint64_t i
-        if 2 * self.count > <Py_ssize_t>self.mask:
-            self.make_cells(4 * self.count)
-        i = tag & self.mask
-        while self.cell[i]:
-            i = (i + 1) & self.mask
-        self.cell[i] = tag << 32 | <uint64_t>(place + 1)
-        return 0
-
-    cdef void approach(self, uint64_t tag) noexcept:
-        """An id with this hash is looked for soon."""
-        prefetch(self.cell + (tag & self.mask))
-
     cdef uint64_t tag(self, int64_t place) noexcept:
         """The hash of an entry's id."""
         cdef Head head
         cdef const char* name = self.at(place, &head)
         return self.hashed(name, head.id_length)
-
-    cdef uint64_t cell_of(self, int64_t place, uint64_t tag) noexcept:
-        """The cell that leads to a place, whose id has this hash."""
-        cdef uint64_t i = tag & self.mask
-        while self.cell[i] != (tag << 32 | <uint64_t>(place + 1)):
-            i = (i + 1) & self.mask
-        return i
-
-    cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept:
-        """An entry has another place."""
-        self.cell[self.cell_of(old, tag)] = tag << 32 | <uint64_t>(new + 1)
-
-    cdef int leave(self, int64_t place, uint64_t tag) noexcept:
-        """Find it no more; what came behind it in the table moves up."""
-        cdef uint64_t hole = self.cell_of(place, tag), i = hole, home
-        while True:
-            i = (i + 1) & self.mask
-            if self.cell[i] == 0:
-                break
-            home = (self.cell[i] >> 32) & self.mask
-            if ((i - home) & self.mask) >= ((i - hole) & self.mask):
-                self.cell[hole] = self.cell[i]
-                hole = i
-        self.cell[hole] = 0
-        return 0
-
-    cdef int make_cells(self, Py_ssize_t n) except -1:
-        """A table of at least n cells, with all that the old one had."""
-        cdef Py_ssize_t size = 64, k
-        cdef uint64_t i
-        old = self.cells
-        cdef uint64_t* before = self.cell
-        cdef Py_ssize_t length = 0 if old is None else len(old)
-        while size < n:
-            size *= 2
-        self.cells = np.zeros(size, dtype=np.uint64)
-        self.cell = <uint64_t*><size_t>self.cells.ctypes.data
-        self.mask = <uint64_t>(size - 1)
-        for k in range(length):
-            if before[k]:
-                i = (before[k] >> 32) & self.mask
-                while self.cell[i]:
-                    i = (i + 1) & self.mask
-                self.cell[i] = before[k]
-        return 0
-
-    cdef int index_segment(self, Py_ssize_t k) except -1:
-        """Find the live entries of a segment, for which there is room."""
-        cdef Segment one = self.segments[k]
-        cdef int64_t place
-        cdef uint64_t tag, i
-        cdef Py_ssize_t entry
-        for entry in range(one.entries):
-            if one.is_live[entry]:
-                place = (k << BITS) | entry
-                tag = self.tag(place)
-                i = tag & self.mask
-                while self.cell[i]:
-                    i = (i + 1) & self.mask
-                self.cell[i] = tag << 32 | <uint64_t>(place + 1)
-        return 0
 
     cdef int restamp(self, double most) except -1:
         """No entry came later than this; those that came at no known time came now."""
@@ -490,7 +407,7 @@ cdef class Held:
     def restore(self, state):
         """Take over a state that `state` gave."""
         cdef Segment one
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, i
         self.__init__(self.seed)
         for saved in state:
             k = self.new_segment()
@@ -506,6 +423,9 @@ cdef class Held:
                 (<Segment>self.segments[self.tail]).seal()
             self.tail = k
             self.count += one.live
-        self.make_cells(4 * self.count)
+        self.places.widen(4 * self.count)
         for k in range(len(self.segments)):
-            self.index_segment(k)
+            one = self.segments[k]
+            for i in range(one.entries):
+                if one.is_live[i]:
+                    self.places.enter(self.tag(k << BITS | i), k << BITS | i)

@@ -193,8 +193,8 @@ cdef class Join:
         if i < events.n and events.has_id[i]:
             fill(events, i, &tags)
             tag = self.waiting.hashed(tags.id, tags.id_length)
-            self.waiting.approach(tag)
-            self.settled.approach(tag)
+            self.waiting.places.approach(tag)
+            self.settled.places.approach(tag)
 
     def features(self, Events events):
         """Events whose labels come later, and labels among them."""

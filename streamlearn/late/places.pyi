@@ -1,0 +1,3 @@
+class Places:
+    @property
+    def nbytes(self) -> int: ...

@@ -1,0 +1,99 @@
+"""Where entries are, by the hash of their ids: a table with linear probing.
+
+A cell is a hash and a place, 32 bits each. Several places may have one hash: whoever asks looks at
+the entry itself.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from streamlearn.features.text cimport prefetch
+
+import numpy as np
+
+cdef uint64_t LOW = 0xFFFFFFFFULL
+
+
+cdef inline uint64_t joined(uint64_t tag, int64_t place) noexcept:
+    return tag << 32 | <uint64_t>(place + 1)  # so that no cell in use is 0
+
+
+cdef class Places:
+    """Places by hash."""
+
+    def __init__(self):
+        self.widen(64)
+
+    @property
+    def nbytes(self):
+        """How large the table is."""
+        return self.cells.nbytes
+
+    cdef void approach(self, uint64_t tag) noexcept:
+        """This hash is asked for soon: its cell is fetched meanwhile."""
+        prefetch(self.cell + (tag & self.mask))
+
+    cdef int64_t probe(self, uint64_t tag, uint64_t* at) noexcept:
+        """A place with this hash, -1 for none; `at` is the hash first, and then as it was left."""
+        cdef uint64_t cell, i = at[0]
+        while True:
+            i &= self.mask
+            cell = self.cell[i]
+            i += 1
+            if cell == 0:
+                return -1
+            if cell >> 32 == tag:
+                at[0] = i
+                return <int64_t>((cell & LOW) - 1)
+
+    cdef int enter(self, uint64_t tag, int64_t place) except -1:
+        """One more place."""
+        if 2 * self.count >= <Py_ssize_t>self.mask:
+            self.widen(4 * self.count)
+        self.put(joined(tag, place))
+        self.count += 1
+        return 0
+
+    cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept:
+        """What was there is elsewhere now."""
+        self.cell[self.cell_of(tag, old)] = joined(tag, new)
+
+    cdef void leave(self, uint64_t tag, int64_t place) noexcept:
+        """A place goes; what came behind it in the table moves up."""
+        cdef uint64_t hole = self.cell_of(tag, place), i = hole, home
+        self.count -= 1
+        while True:
+            i = (i + 1) & self.mask
+            if self.cell[i] == 0:
+                break
+            home = (self.cell[i] >> 32) & self.mask
+            if ((i - home) & self.mask) >= ((i - hole) & self.mask):
+                self.cell[hole] = self.cell[i]
+                hole = i
+        self.cell[hole] = 0
+
+    cdef uint64_t cell_of(self, uint64_t tag, int64_t place) noexcept:
+        cdef uint64_t i = tag & self.mask
+        while self.cell[i] != joined(tag, place):
+            i = (i + 1) & self.mask
+        return i
+
+    cdef void put(self, uint64_t cell) noexcept:
+        cdef uint64_t i = (cell >> 32) & self.mask
+        while self.cell[i]:
+            i = (i + 1) & self.mask
+        self.cell[i] = cell
+
+    cdef int widen(self, Py_ssize_t n) except -1:
+        """A table of at least n cells, with all that the old one had."""
+        cdef Py_ssize_t k, size = 64, length = 0 if self.cells is None else len(self.cells)
+        cdef uint64_t* before = self.cell
+        old = self.cells  # kept until it is copied
+        while size < n:
+            size *= 2
+        self.cells = np.zeros(size, dtype=np.uint64)
+        self.cell = <uint64_t*><size_t>self.cells.ctypes.data
+        self.mask = <uint64_t>(size - 1)
+        for k in range(length):
+            if before[k]:
+                self.put(before[k])
+        return 0
