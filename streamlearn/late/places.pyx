@@ -85,9 +85,9 @@ cdef class Places:
 
     cdef int widen(self, Py_ssize_t n) except -1:
         """A table of at least n cells, with all that the old one had."""
-        cdef Py_ssize_t k, size = 64, length = 0 if self.cells is None else len(self.cells)
+        old = self.cells  # whose memory is read below
+        cdef Py_ssize_t k, size = 64, length = 0 if old is None else len(old)
         cdef uint64_t* before = self.cell
-        old = self.cells  # kept until it is copied
         while size < n:
             size *= 2
         self.cells = np.zeros(size, dtype=np.uint64)
