@@ -8,7 +8,7 @@ ExponentiatedDualAveraging stays out, for its weights are shares of 1.
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -122,11 +122,13 @@ Results: TypeAlias = dict[str, Result]
 
 
 def race(stream: Examples) -> Results:
-    """All settings of all rules."""
+    """All settings of all rules; the best of three times of the best setting."""
     results = {}
     for name, settings in entrants().items():
         laps = [lap(stream, *setting) for setting in settings.items()]
-        results[name] = Result(laps[0], min(laps, key=lambda each: each.loss))
+        best = min(laps, key=lambda each: each.loss)
+        again = [lap(stream, best.label, settings[best.label]).seconds for _ in range(2)]
+        results[name] = Result(laps[0], replace(best, seconds=min(best.seconds, *again)))
     return results
 
 
