@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 import streamlearn as sl
 from benchmarks.data import Source, load
-from benchmarks.papers.finding import Finding
+from benchmarks.papers.finding import Finding, plain
 from benchmarks.papers.structured import queries
 from streamlearn.hindsight import Solution, multivariate, solve
 
@@ -83,11 +83,11 @@ class Point:
     bound: float = -np.inf
 
 
-def timed(run: Callable[[], Solution]) -> Point:
-    """One run by the clock."""
-    began = time.perf_counter()
+def timed(run: Callable[[], Solution], clock: Callable[[], float] = time.process_time) -> Point:
+    """One run, by the processor's time, which other programs on the machine lengthen little."""
+    began = clock()
     found = run()
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     return Point(seconds, found.iterations, found.objective, found.lower_bound)
 
 
@@ -101,11 +101,11 @@ def liblinear(task: Task, l2: float, lowest: float) -> Point:
             model = LinearSVR(epsilon=EPSILON, tol=tolerance, **options)
         else:
             model = LinearSVC(loss="hinge", tol=tolerance, **options)
-        began = time.perf_counter()
+        began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(task.rows, task.labels)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         objective = task.objective(np.ravel(model.coef_), l2)
         if objective <= lowest + GAP:
             break
@@ -185,6 +185,14 @@ def gaps(task: Task, lambdas: Sequence[float]) -> dict[float, list[float]]:
     return {l2: [step.gap for step in task.solve(l2, gap=1e-5).history] for l2 in lambdas}
 
 
+def sharded(task: Task, l2: float, tries: int) -> tuple[Point, Point]:
+    """5.6: one shard and two, by the clock on the wall; the best of some tries in turn."""
+    runs = [partial(task.solve, l2, "bundle-ls", n) for n in (1, 2)]
+    each = [[timed(run, time.perf_counter) for run in runs] for _ in range(tries)]
+    one, two = (min(points, key=lambda p: p.seconds) for points in zip(*each, strict=True))
+    return one, two
+
+
 def measured(tasks: Sequence[Task], whole: Task, asked: Sequence[Task], *, quick: bool) -> Found:
     """Everything; `whole` is for the scaling with m and the shards."""
     found = Found()
@@ -198,8 +206,7 @@ def measured(tasks: Sequence[Task], whole: Task, asked: Sequence[Task], *, quick
     found.gaps = gaps(tasks[0], (1e-1, 1e-3) if quick else (1e-1, 1e-2, 1e-3, 1e-4))
     for task in (whole, *asked):
         l2 = 1e-2 if quick else 1e-4
-        one, two = (timed(partial(task.solve, l2, "bundle-ls", n)) for n in (1, 2))
-        found.shards[task.name] = one, two
+        found.shards[task.name] = sharded(task, l2, 1 if quick else 3)
     for task in asked:
         for l2 in lambdas if quick else LAMBDAS[1:5]:
             for side in SIDES[:2]:
@@ -226,8 +233,8 @@ def rows_of(found: Found) -> Iterator[list[str]]:
     for m, point in found.over_m.items():
         yield [f"the first {m} rows", "", shown(point), ""]
     for name, (one, two) in found.shards.items():
-        yield [f"{name}, one shard", "", shown(one), ""]
-        yield [f"{name}, two shards", "", shown(two), ""]
+        yield [f"{name}, one shard, wall", "", shown(one), ""]
+        yield [f"{name}, two shards, wall", "", shown(two), ""]
 
 
 def claims(found: Found) -> dict[str, bool]:
@@ -277,11 +284,13 @@ def picture(found: Found) -> Callable[["Figure"], None]:
                     axis.loglog(
                         list(points), [p.seconds for p in points.values()], "o-", label=side
                     )
-            axis.set(title=name, xlabel="lambda", ylabel="seconds")
+            axis.set(title=name, xlabel="lambda", ylabel="CPU seconds")
+            plain(axis.yaxis)
             axis.legend(fontsize=7)
         over, converging, sharded = axes[-3:]
         over.loglog(list(found.over_m), [p.seconds for p in found.over_m.values()], "o-")
-        over.set(title="bundle-ls over m", xlabel="rows m", ylabel="seconds")
+        plain(over.yaxis)
+        over.set(title="bundle-ls over m", xlabel="rows m", ylabel="CPU seconds")
         for l2, values in found.gaps.items():
             converging.loglog(range(1, len(values) + 1), values, label=f"lambda = {l2:g}")
         converging.set(title=f"bundle, {names[0]}", xlabel="iterations", ylabel="gap")
@@ -293,7 +302,7 @@ def picture(found: Found) -> Callable[["Figure"], None]:
         axis.barh(range(len(ratios)), ratios, height=0.5)
         axis.set_yticks(range(len(ratios)), list(found.shards), fontsize=7)
         axis.axvline(1.0, color="0.5", lw=0.8)
-        axis.set(title="two shards: times as fast as one")
+        axis.set(title="two shards: times as fast as one", xlabel="by the clock on the wall")
 
     return draw
 
@@ -314,7 +323,7 @@ def run(data: Path, *, quick: bool = False) -> Finding:
         found = measured(tasks, whole, queried(300, 30, 60), quick=False)
     return Finding(
         title=f"004 section 5: the bundle method to a gap of {GAP:g}",
-        head=["problem", *(f"{side}, s (iterations)" for side in SIDES)],
+        head=["problem", *(f"{side}, CPU s (iterations)" for side in SIDES)],
         rows=list(rows_of(found)),
         claims=claims(found),
         draw=picture(found),
