@@ -121,7 +121,10 @@ def explain(model: Model, event: dict[str, Any], options: Options) -> None:
     score, prediction = model.score_one(event), model.predict_one(event)
     facts: dict[str, Any] = {"prediction": prediction}
     if isinstance(model, LinearClassifier) and model.labels:
-        facts["probability"] = model.predict_proba_one(event)[prediction]
+        # as `predict` gives it: of two labels that of the second one, whichever is predicted
+        binary = not isinstance(score, dict) and len(model.labels) == 2
+        told = model.labels[1] if binary else prediction
+        facts["probability"] = model.predict_proba_one(event)[told]
     output = 0
     if isinstance(score, dict):
         labels = saved.outputs(model)

@@ -38,7 +38,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     inputs.format_arguments(parser)
     parser.add_argument("--learner", metavar="NAME", help="which learner of the checkpoints")
     parser.add_argument(
-        "--probability", action="store_true", help="print it too, where the loss defines one"
+        "--probability",
+        action="store_true",
+        help="print it too, where the loss defines one: that of true, or of the second of two"
+        " labels; with more labels that of the predicted one",
     )
     parser.add_argument("--json", action="store_true", help="lines of JSON, with id and score")
 

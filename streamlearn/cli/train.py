@@ -43,7 +43,7 @@ EXAMPLES = """\
 """
 INTERRUPTED = 130
 COLUMNS_SHOWN = 20
-COLUMNS = "{:>10} {:>10} {:>12} {:>14} {:>12} {:>12} {:>9}"
+COLUMNS = "{:>10} {:>10} {:>10} {:>12} {:>10} {:>10} {:>8}"  # 76 wide, for a terminal of 80
 HEADER = (
     COLUMNS.format("average", "since", "events", "events", "label", "predicted", "features"),
     COLUMNS.format("loss", "last", "learnt", "weight", "", "", ""),
@@ -265,4 +265,4 @@ def clipped(value: Any) -> str:
     """A label or a prediction in its column."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     text = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-    return text if len(text) <= 12 else text[:10] + ".."
+    return text if len(text) <= 10 else text[:8] + ".."

@@ -244,6 +244,8 @@ class Loop:
             self._tick()
             if until.reached(source):
                 return
+            if not polled and source.ended():  # which does not wait: there is nothing to wait for
+                self.stop_wanted.wait(max(POLL_SECONDS - seconds, 0.0))
 
     def _check(self) -> None:
         if self.ownership is not None:

@@ -38,7 +38,29 @@ from setuptools import Extension, setup
 module = Extension("added", ["added.pyx"], extra_compile_args=["-O0"])
 setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}))
 """
-RUN = "docs/choosing.md"  # its commands are run, those of the others need a broker
+ON_FILES = "docs/choosing.md"  # its commands are run on a file of clicks
+STATE = "state/clicks"  # and those with this directory on the checkpoints in it
+NEEDS_KAFKA = {"run", "replay", "publish"}  # what the others do; tests/broker has it
+DAEMON = f"""
+[source]
+kind = "synthetic"
+events = 4_000
+[[learner]]
+name = "default"
+[[learner]]
+name = "sparse"
+rule = "DualAveraging(gamma=25.0)"
+penalty = "L1(1e-4)"
+[checkpoint]
+path = "{STATE}"
+every_events = 1_000
+[regret]
+enabled = false
+[telemetry]
+enabled = false
+[run]
+until = "end"
+"""
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -122,7 +144,7 @@ def test_commands_run(
     (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
-    lines = [words[1:] for name, words in commands() if name == RUN]
+    lines = [words[1:] for name, words in commands() if name == ON_FILES]
     assert {words[0] for words in lines} == {"evaluate", "train", "inspect", "predict"}
     for words in lines:
         assert main(words) == 0, capsys.readouterr().err
@@ -130,6 +152,28 @@ def test_commands_run(
     for _, words in commands():
         if words[1] == "check":
             assert main(words[1:]) == 0, capsys.readouterr().err
+    rest = {words[1] for name, words in commands() if name != ON_FILES and STATE not in words}
+    assert rest - {"check"} == NEEDS_KAFKA
+
+
+def test_commands_on_checkpoints_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("daemon.toml").write_text(DAEMON, encoding="utf-8")
+    assert main(["run", "daemon.toml"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["models", "list", STATE, "--json"]) == 0
+    newest_last = sorted(row["checkpoint"] for row in json.loads(capsys.readouterr().out))
+    lines = [words[1:] for _, words in commands() if STATE in words]
+    assert {tuple(words[:2]) for words in lines} == {
+        *(("models", what) for what in ("list", "diff", "rollback")),
+        ("inspect", STATE),
+    }
+    for words in lines:
+        given = [newest_last[-2] if re.fullmatch(r"\d+-\d+", word) else word for word in words]
+        assert main(given) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out
 
 
 def made_up(count: int) -> list[bytes]:

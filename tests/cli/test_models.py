@@ -73,6 +73,11 @@ def test_why_adds_up(bits: int | None, tmp_path: Path, capsys: pytest.CaptureFix
     assert why["score"] == pytest.approx(model.score_one(EVENT))
     assert why["sum"] == pytest.approx(why["score"])
     assert why["probability"] == pytest.approx(model.predict_proba_one(EVENT)[True])
+    other = {"user": "u1", "ad": "shoes", "hour": 1.0}
+    event.write_text(json.dumps(other))
+    against = shown(capsys, "inspect", path, "--why", str(event))
+    assert against["prediction"] is False
+    assert against["probability"] == pytest.approx(model.predict_proba_one(other)[True])
     adds = {row["feature"]: row["adds"] for row in why["contributions"]}
     assert set(adds) == {
         *("user=ann", "ad=shoes", "hour", "new=thing", "user=ann^ad=shoes", "(intercept)")

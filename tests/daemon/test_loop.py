@@ -168,6 +168,30 @@ class Timed(MadeUp):
         return records
 
 
+def test_at_the_end_of_its_source_it_waits_and_does_not_spin(tmp_path: Path) -> None:
+    loop = made(tmp_path, MadeUp(1, 300), until=None)
+    waits: list[float | None] = []
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            self.set()
+            return True
+
+    class Impatient(MadeUp):
+        empty = 0
+
+        def poll(self, seconds: float) -> list[Records]:
+            found = super().poll(seconds)
+            self.empty += not found
+            assert self.empty < 100
+            return found
+
+    loop.source, loop.stop_wanted = Impatient(1, 300), Noted()
+    assert loop.run() == Exit.OK
+    assert len(waits) == 1
+
+
 def test_until_a_time_of_records(tmp_path: Path) -> None:
     loop = made(tmp_path, Timed(2, 500), until="1970-01-01T00:00:01.123Z")
     assert loop.run() == Exit.OK
