@@ -305,9 +305,7 @@ def picture(found: Found) -> Callable[["Figure"], None]:
         axis.barh(range(len(ratios)), ratios, height=0.5)
         axis.set_yticks(range(len(ratios)), list(found.shards), fontsize=7)
         axis.axvline(1.0, color="0.5", lw=0.8)
-        axis.set(
-            title="bundle, two shards: times as fast as one", xlabel="by the clock on the wall"
-        )
+        axis.set(title="bundle: one shard's time / two's", xlabel="by the clock on the wall")
 
     return draw
 
