@@ -7,6 +7,7 @@ the weight of feature j for output c is w[j k + c], as in the engine.
 from libc.stdlib cimport free, malloc
 
 from streamlearn.losses.loss cimport Loss, VectorLoss
+from streamlearn.losses.total cimport Total, take, value_of
 
 import numpy as np
 
@@ -243,19 +244,22 @@ cdef double _scalar(
     cdef const double* weight = <const double*>at(w)
     cdef double* out = <double*>at(gradient)
     cdef double offset = weight[X.columns] if intercept else 0.0
-    cdef double value = 0.0, total = 0.0, p, slope
+    cdef Total value = Total(0.0, 0.0, 0.0, 0.0, 0)
+    cdef double total = 0.0, p, slope, lead, growth
     cdef Py_ssize_t i
     with nogil:
         for i in range(start, stop):
             p = X.dot(i, weight) + offset
-            value += share[i] * loss.value_at(p, label[i])
-            slope = share[i] * loss.slope_at(p, label[i])
+            slope = loss.slope_at(p, label[i])
+            growth = loss.growth_at(p, label[i], slope, &lead)
+            take(&value, share[i], lead, growth)
+            slope *= share[i]
             if slope != 0.0:
                 X.add(i, slope, out)
                 total += slope
     if intercept:
         out[X.columns] += total
-    return value
+    return value_of(&value)
 
 
 cdef double _vector(

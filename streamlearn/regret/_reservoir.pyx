@@ -283,11 +283,12 @@ cdef class Account(Watcher):
         return 0
 
     cdef int peek(self) except -1:
+        slots = 0
         if self.look is not None:
             penalty, slots = self.look()
             self.learnt_penalty(penalty)
-            # a look takes microseconds, and some nanoseconds more for every slot
-            self.next_look = self.events + max(1.0, self.events / 10.0, slots / 8.0)
+        # a look takes microseconds, and some nanoseconds more for every slot
+        self.next_look = self.events + max(1.0, self.events / 10.0, slots / 8.0)
         return 0
 
     def learnt_penalty(self, double penalty):

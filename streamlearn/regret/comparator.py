@@ -159,9 +159,9 @@ def solved(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Found:
     """The best fixed model, from the one before on, within a time and a share of a core."""
-    problem = problem_of(sample.as_wide_as(before), task)
-    until = time.monotonic() + seconds
     woke = time.monotonic()
+    until = woke + seconds
+    problem = problem_of(sample.as_wide_as(before), task)
 
     def pause(_step: Step) -> bool:
         nonlocal woke

@@ -67,7 +67,7 @@ class Ledger:
         targets: int = 1,
         gap: float = 1e-4,
         seconds: float = 30.0,
-        cpu_share: float = 0.1,
+        cpu_share: float = 0.05,
     ) -> None:
         if not whole(memory) or not 10 <= memory < 2**31:
             raise ValueError(f"memory must be a whole number of at least 10 events, not {memory!r}")
