@@ -7,10 +7,11 @@ into its sample, later few are. The solver works in a thread behind, of which th
 is told; the thread that learns waits for it, if at all, while it has the interpreter's lock.
 
 The limit is the loss itself. The least a tracker can do is to add up the loss of every event, and
-the value of a logistic loss, an exp and a log1p, is 10 to 15% of the 0.2 microseconds that a row of
-14 features takes Pegasos or dual averaging (`loss` in the table: the values of so many scores in a
-bare loop). The tracker takes them from the slopes that were learnt with, and costs a row about as
-much with all else that it does. Events that come as dicts take long enough for it to be below 5%.
+the value of a logistic loss, an exp and a log1p, is 15% of the time that a row of 14 features takes
+Pegasos or dual averaging (`loss` in the table: the values of so many scores in a bare loop). The
+tracker takes them from the slopes that were learnt with, and costs a row about as much with all
+else that it does: 13% late in the stream there, 4% with the default. Of events that come as dicts
+it is 4 to 7%, a third of it for Python to find `learn_one` in an object that has it from another.
 
 python -m benchmarks.regret [--data DIR] [--rounds N]
 """
