@@ -9,6 +9,7 @@ within that gap of the optimum, which it cannot know: the search for it is not t
 import argparse
 import importlib
 import importlib.util
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,9 +59,18 @@ class Task:
     loss: "Loss"
     penalty: "Penalty"
 
-    def solve(self, method: str, gap: float = GAP) -> Any:
-        """Ours."""
-        return solve(self.rows, self.signs, self.loss, self.penalty, method=method, gap=gap)
+    def solve(self, method: str, gap: float = GAP, seconds: float = math.inf) -> Any:
+        """Ours, cut after so many seconds."""
+        began = time.perf_counter()
+        return solve(
+            self.rows,
+            self.signs,
+            self.loss,
+            self.penalty,
+            method=method,
+            gap=gap,
+            callback=lambda _: time.perf_counter() - began > seconds,
+        )
 
     def objective(self, w: Any) -> float:
         """J(w)."""
@@ -121,7 +131,7 @@ def loosest(task: Task, fit: Fit, optimum: float) -> float | None:
 
 def compare(task: Task, method: str, peers: Mapping[str, Fit], rounds: int) -> Lines:
     """A line for each peer: how many times longer it takes."""
-    optimum = task.solve(method, GAP / 100).lower_bound
+    optimum = task.solve(method, GAP / 100, seconds=4 * PATIENCE).lower_bound
     found = {name: loosest(task, fit, optimum) for name, fit in peers.items()}
     reached = {name: tolerance for name, tolerance in found.items() if tolerance is not None}
     sides: dict[str, Callable[[], Run]] = {method: partial(partial, task.solve, method)}
@@ -197,15 +207,7 @@ def bundle(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
 def seconds(task: Task, method: str) -> str:
     """How long a method takes to the gap, if it is not too long."""
     began = time.perf_counter()
-    found = solve(
-        task.rows,
-        task.signs,
-        task.loss,
-        task.penalty,
-        method=method,
-        gap=GAP,
-        callback=lambda _: time.perf_counter() - began > TRIAL,
-    )
+    found = task.solve(method, seconds=TRIAL)
     return f"{time.perf_counter() - began:.2f}" if found.gap <= GAP else "-"
 
 
