@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from streamlearn.daemon.learners import Learner, Outcome
     from streamlearn.engine.events import Events
@@ -94,11 +94,13 @@ class Predictions:
         ]
 
 
-def predictions(model: Any, scores: Array) -> Iterator[tuple[Any, float | None]]:
+def predictions(model: Any, scores: Array) -> Iterable[tuple[Any, float | None]]:
     """The prediction and, where the loss defines one, the probability of each score."""
-    finite = np.atleast_1d(np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     values = model.predicted(scores)
     shares = model.probabilities(scores)
     chances = [None] * len(scores) if shares is None else shares.tolist()
-    for good, value, chance in zip(finite.tolist(), values, chances, strict=True):
-        yield (value, chance) if good else (None, None)
+    told = zip(values, chances, strict=True)
+    finite: Array = np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
+    if finite.all():
+        return told
+    return [one if good else (None, None) for good, one in zip(finite.tolist(), told, strict=True)]

@@ -73,7 +73,11 @@ def check_size(
     topic: str, largest: int, value: bytes | None, key: bytes | None, headers: Sequence[Header]
 ) -> None:
     """Refuse a record that the broker would refuse."""
-    if len(value or b"") + len(key or b"") < largest // 2 and len(headers) < 16:
+    if (
+        (value is None or 4 * len(value) < largest)
+        and (key is None or 4 * len(key) < largest)
+        and len(headers) < 16
+    ):
         return  # as nearly all are; headers that are huge the library refuses
     size = size_of(value, key, headers)
     if size > largest:

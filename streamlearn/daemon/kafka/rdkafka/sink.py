@@ -120,11 +120,12 @@ class RdSink(KafkaSink):
         at = start
         with self._lock:
             generation = self._generation
+            report = generation.report
             try:
                 for value, key, headers in records[start : start + SERVE_EVERY]:
                     check_size(topic, largest, value, key, headers)
-                    given = headers if isinstance(headers, list) else list(headers)
-                    produce(topic, value, key, headers=given, on_delivery=generation.report)
+                    given = headers if type(headers) is list else list(headers)
+                    produce(topic, value, key, headers=given, on_delivery=report)
                     at += 1
             except BufferError:
                 pass
