@@ -100,7 +100,7 @@ def predictions(model: Any, scores: Array) -> Iterable[tuple[Any, float | None]]
     shares = model.probabilities(scores)
     chances = [None] * len(scores) if shares is None else shares.tolist()
     told = zip(values, chances, strict=True)
-    finite: Array = np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
+    finite = np.atleast_1d(np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     if finite.all():
         return told
     return [one if good else (None, None) for good, one in zip(finite.tolist(), told, strict=True)]
