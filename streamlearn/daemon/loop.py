@@ -235,9 +235,9 @@ class Loop:
             polled = source.poll(POLL_SECONDS)
             seconds = time.perf_counter() - begun
             self.pipeline.tell("on_poll", seconds, sum(len(one.offsets) for one in polled))
-            if polled:
+            if wanted := until.part(polled):
                 self._check()
-                self.pipeline.process(until.part(polled))
+                self.pipeline.process(wanted)
                 self.watchdog.beat()
             if self.keeper is not None:
                 self.keeper.keep()

@@ -222,7 +222,7 @@ cdef class Events(Rows):
         cdef Py_ssize_t i
         found = []
         for i in rows.tolist():
-            name = self.id_of(i) if self.has_id[i] else None
+            name = self.id_of(i)
             found.append(None if name is None else name.decode("utf-8", "replace"))
         return found
 

@@ -26,7 +26,7 @@ class Sink(Protocol):
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
-        """Hand over one record."""
+        """Hand over one record; waits for room, but not for ever (`SinkFull`)."""
 
     def send_all(self, records: Sequence[Record]) -> None:
         """Hand over these."""
@@ -38,7 +38,10 @@ class Sink(Protocol):
                 raise
 
     def flush(self, seconds: float) -> None:
-        """Deliver all that was handed over; an error if that does not succeed in this time."""
+        """Deliver all that was handed over before; `SinkError` if not within this time.
+
+        One that was refused makes every later call fail, so that nothing is saved past it.
+        """
 
     def close(self) -> None:
         """Give everything back; may be called twice."""
