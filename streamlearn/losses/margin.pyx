@@ -4,7 +4,7 @@
 In a margin the slope is -y s with s >= 0, and a step of length b leads from m to m + s b.
 """
 
-from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p
+from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, sqrt
 
 from streamlearn.losses.loss cimport (
     LAST_EXPONENT,
@@ -181,7 +181,7 @@ cdef class Logistic(MarginLoss):
             if not 0.0 < s <= 1.0:
                 break
             # The order is three: the next step would be below rounding.
-            if fabs(step) <= 1e-6 * s and fabs(step) * b <= 1e-6:
+            if fabs(step) <= 1e-5 * s and fabs(step) * b <= 1e-5:
                 return -y * s
         return Loss.implicit_at(self, p, y, b)
 
@@ -201,24 +201,80 @@ cdef class Logistic(MarginLoss):
         return 1.0 / (1.0 + exp(-p))
 
 
-cdef double logistic_rise(double margin, double b) noexcept nogil:
-    """The d >= 0 with d + e^m (e^d - 1) = b, |m| <= 37: Halley's method from above.
+cdef enum:
+    FIRST = -4  # where the table of z(c) begins
+    FINEST = 4  # nodes in a unit of c
+    NODES = 257
 
-    In d, not in m + d, so that a small b loses nothing.
+cdef struct Node:
+    double z  # with z + e^z = c
+    double pace  # dz/dc = 1/(1 + e^z), from a node to the next
+
+cdef Node[NODES] NODE
+
+
+cdef int lay_nodes() except -1:
+    cdef double z = FIRST
+    cdef int k, _turn
+    for k in range(NODES):
+        for _turn in range(20):  # Newton's, from the node before
+            z -= (z + exp(z) - (FIRST + k / <double>FINEST)) / (1.0 + exp(z))
+        NODE[k] = Node(z, 1.0 / (FINEST * (1.0 + exp(z))))
+    return 0
+
+
+lay_nodes()
+
+
+cdef inline double landing(double c) noexcept nogil:
+    """z with z + e^z = c, to 1e-6: the cubic through two nodes."""
+    cdef double x = (c - FIRST) * FINEST
+    cdef int k = min(<int>x, NODES - 2)
+    cdef double t = x - k, rise = NODE[k + 1].z - NODE[k].z
+    return NODE[k].z + t * (
+        rise + (1.0 - t) * ((NODE[k].pace - rise) * (1.0 - t) + (rise - NODE[k + 1].pace) * t)
+    )
+
+
+cdef inline double one_step(
+    double margin, double e, double b, double d, double* step
+) noexcept nogil:
+    """Halley's step from d, which is > 0 and, on the way, not far above the root."""
+    cdef double growth, ascent
+    if d < 0.1:
+        # e^d - 1, without loss
+        growth = e * d * (1.0 + d / 2.0 * (1.0 + d / 3.0 * (1.0 + d / 4.0 * (1.0 + d / 5.0 * (
+            1.0 + d / 6.0 * (1.0 + d / 7.0 * (1.0 + d / 8.0 * (1.0 + d / 9.0))))))))
+    else:
+        growth = exp(margin + d) - e
+    ascent = 1.0 + e + growth
+    step[0] = (d + growth - b) / ascent
+    step[0] /= 1.0 - 0.5 * step[0] * (e + growth) / ascent
+    return d - step[0]
+
+
+cdef double logistic_rise(double margin, double b) noexcept nogil:
+    """The d >= 0 with d + e^m (e^d - 1) = b, |m| <= 37: Halley's method.
+
+    In d, not in z = m + d, so that a small b loses nothing. A start that is right to 1e-6 needs one
+    step: the place on the parabola for a short way, the table for z + e^z = m + e^m + b else.
     """
     cdef double e = exp(margin)
-    cdef double d = b / (1.0 + e)
-    cdef double growth, step, ascent
+    cdef double pace = 1.0 + e
+    cdef double c = margin + e + b
+    cdef double d, step
     cdef int _turn
+    if b <= 0.02 * pace:
+        d = 2.0 * b / (pace + sqrt(pace * pace + 2.0 * e * b))
+        return one_step(margin, e, b, d, &step)
+    if FIRST <= c <= FIRST + (NODES - 1) // FINEST:
+        return one_step(margin, e, b, landing(c) - margin, &step)
     b = min(b, 1e307)  # keeps e^(m + d) finite
+    d = b / pace
     if d > 1.0:
         d = min(d, log(b + e) - margin)
     for _turn in range(100):
-        growth = e * expm1(d) if d < 1.0 else exp(margin + d) - e
-        ascent = 1.0 + e + growth
-        step = (d + growth - b) / ascent
-        step /= 1.0 - 0.5 * step * (e + growth) / ascent
-        d -= step
+        d = one_step(margin, e, b, d, &step)
         if fabs(step) <= 1e-6 * min(d, 1.0):
             break
     return d

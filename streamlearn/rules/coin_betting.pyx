@@ -11,6 +11,26 @@ Each slot bets a fraction of its winnings R on the sign of its next gradient:
 from libc.math cimport fabs
 
 from streamlearn.losses.loss cimport Loss
+from streamlearn.pairs cimport (
+    Pair,
+    any_above,
+    first,
+    firsts,
+    less,
+    load,
+    mate,
+    most,
+    over,
+    plus,
+    second,
+    seconds,
+    size,
+    store,
+    times,
+    two,
+    values,
+    where_above,
+)
 from streamlearn.row cimport Row
 from streamlearn.rules.guarded cimport Guarded
 
@@ -77,38 +97,82 @@ cdef class CoinBetting(Guarded):
             add((self.bet(cell, m) if m > cell[LARGEST] else cell[WEIGHT]) * x, &p, &lost)
         return self.clip(p + lost)
 
-    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, lost = 0.0, x, m, g, gx
-        cdef double* cell
+    cdef double meet(self, Row* row) noexcept nogil:
+        cdef double p, lost
+        cdef Pair x, whole, part, score = two(0.0, 0.0), lost_pair = score
+        cdef Py_ssize_t i, j, n = row.n
         # by names of their own, or they would be read anew after every store
         cdef double* cells = self.cells
+        cdef double* a
+        cdef double* b
         cdef const double* value = row.value
         cdef const int* slot = row.slot
-        cdef Py_ssize_t i, n = row.n
-        for i in range(n):
-            cell = cells + WIDTH * slot[i]
-            x = value[i]
-            m = fabs(x)
-            if m > cell[LARGEST]:
-                cell[LARGEST] = m
-                cell[WEIGHT] = self.bet(cell, m)
-            add(cell[WEIGHT] * x, &p, &lost)
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            a = cells + WIDTH * slot[i]
+            b = cells + WIDTH * slot[j]
+            x = values(value, i, j)
+            if any_above(size(x), seconds(load(a), load(b))):
+                self.enlarge(a, first(x))
+                self.enlarge(b, second(x))
+            # as in `add`
+            x = times(firsts(load(a), load(b)), x)
+            whole = plus(score, x)
+            part = less(whole, score)
+            lost_pair = plus(lost_pair, plus(less(score, less(whole, part)), less(x, part)))
+            score = whole
+        p = first(score)
+        lost = first(lost_pair) + second(lost_pair)
+        add(second(score), &p, &lost)
+        return self.clip(p + lost)
+
+    cdef void learn_met(
+        self, Row* row, Loss loss, double y, double weight, double p, double slope
+    ) noexcept nogil:
+        cdef double g = weight * slope
+        cdef Pair x, m, w, gx, reward, absolute, total, part, none = two(0.0, 0.0)
+        cdef double* cells = self.cells
+        cdef double* a
+        cdef double* b
+        cdef const double* value = row.value
+        cdef const int* slot = row.slot
+        cdef Py_ssize_t i, j, n = row.n
         self.t += 1.0
-        p = self.clip(p + lost)
-        g = weight * loss.slope_at(p, y)
         self.watch_label(loss, y)
         if g == 0.0:
-            return p
-        for i in range(n):
-            gx = g * value[i]
-            if gx != 0.0 and fabs(gx) < HUGE:
-                cell = cells + WIDTH * slot[i]
-                m = cell[REWARD] - gx * cell[WEIGHT]
-                cell[REWARD] = m if m > 0.0 else 0.0
-                m = fabs(gx)
-                if m > cell[LARGEST]:
-                    cell[LARGEST] = m
-                cell[ABSOLUTE] += m
-                cell[SUM] -= gx
-                cell[WEIGHT] = self.bet(cell, cell[LARGEST])
-        return p
+            return
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            a = cells + WIDTH * slot[i]
+            b = cells + WIDTH * slot[j]
+            gx = times(two(g, g), values(value, i, j))
+            gx = where_above(two(HUGE, HUGE), size(gx), gx)
+            m = size(gx)
+            w = load(a + WEIGHT)
+            x = load(b + WEIGHT)
+            reward = less(two(a[REWARD], b[REWARD]), times(gx, firsts(w, x)))
+            reward = most(reward, none)
+            absolute = load(a + ABSOLUTE)
+            total = load(b + ABSOLUTE)
+            part = seconds(absolute, total)
+            absolute = plus(firsts(absolute, total), m)
+            total = less(part, gx)
+            m = most(seconds(w, x), m)
+            w = over(
+                times(plus(two(self.alpha, self.alpha), reward), total),
+                times(m, plus(absolute, times(two(self.beta, self.beta), m))),
+            )
+            w = where_above(m, two(TINY, TINY), where_above(two(HUGE, HUGE), m, w))
+            b[REWARD] = second(reward)
+            store(b + ABSOLUTE, seconds(absolute, total))
+            store(b + WEIGHT, seconds(w, m))
+            a[REWARD] = first(reward)
+            store(a + ABSOLUTE, firsts(absolute, total))
+            store(a + WEIGHT, firsts(w, m))
+
+    cdef void enlarge(self, double* cell, double x) noexcept nogil:
+        """A feature may be larger than all gradients and values before."""
+        cdef double m = fabs(x)
+        if m > cell[LARGEST]:
+            cell[LARGEST] = m
+            cell[WEIGHT] = self.bet(cell, m)

@@ -1,5 +1,7 @@
 from streamlearn.losses.loss cimport Loss
+from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.sizes cimport Sizes
 
 
 cdef class Guarded(Rule):
@@ -13,4 +15,6 @@ cdef class Guarded(Rule):
 
 
 cdef class Sized(Guarded):
-    pass
+    cdef Sizes sizes
+    cdef bint measures  # rows itself; else whoever shares the sizes has measured them
+    cdef void measure(self, Row* row) noexcept nogil

@@ -9,6 +9,7 @@ from libc.stdlib cimport abort, free, malloc
 from streamlearn.losses.loss cimport Loss
 from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.sizes cimport Sizes
 
 from streamlearn.rules.needs import scalar_loss, unpenalised
 
@@ -62,23 +63,69 @@ cdef class Guarded(Rule):
 
 
 cdef class Sized(Guarded):
-    """Rules that know the size of each feature: a slot is its weight, a number, the largest |x|."""
+    """Rules that measure each feature by its largest |x|; the first number of a slot is its weight.
+
+    A weight shrinks as the size of its feature grows.
+    """
+
+    def start(self):
+        Guarded.start(self)
+        self.sizes = Sizes()
+        self.measures = True
+
+    def share(self, Sizes sizes):
+        """Learn rows that these sizes have seen before."""
+        self.sizes = sizes
+        self.measures = False
+
+    def __sizeof__(self):
+        return Guarded.__sizeof__(self) + (self.sizes.__sizeof__() if self.measures else 0)
+
+    cdef int grow(self, Py_ssize_t n) except -1:
+        self.sizes.grow(n)
+        return Guarded.grow(self, n)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[3 * j]
+        return self.cells[self.width * j]
+
+    cdef void measure(self, Row* row) noexcept nogil:
+        """Measure a row that is about to be learnt; weights of features that grew shrink."""
+        cdef Py_ssize_t i
+        if self.measures:
+            self.sizes.see(row)
+        if self.sizes.grew:
+            for i in range(row.n):
+                self.cells[self.width * row.slot[i]] *= self.sizes.shrink[i]
 
     cdef double predict(self, Row* row) noexcept nogil:
         """As `learn` scores it: a value larger than all before counts as the largest before."""
         cdef double p = 0.0, x, size
-        cdef double* cell
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, j
         for i in range(row.n):
-            cell = self.cells + 3 * row.slot[i]
+            j = row.slot[i]
             x = row.value[i]
-            size = cell[2]
+            size = self.sizes.cells[2 * j]
             if x > size:
                 x = size
             elif x < -size:
                 x = -size
-            p += cell[0] * x
+            p += self.cells[self.width * j] * x
         return self.clip(p)
+
+    def state(self):
+        state = Guarded.state(self)
+        if self.measures:
+            state["sizes"] = self.sizes.state()
+        return state
+
+    def restore(self, state):
+        Guarded.restore(self, state)
+        if "sizes" in state:
+            self.sizes.restore(state["sizes"])
+
+    def __reduce__(self):
+        """A copy of its own has sizes of its own."""
+        if self.penalty is None or self.measures:
+            return Guarded.__reduce__(self)
+        revive, (*identity, state) = Guarded.__reduce__(self)
+        return revive, (*identity, {**state, "sizes": self.sizes.state()})

@@ -6,12 +6,15 @@
 It stays one linear model, w = sum pi_k w_k. Every member learns from its own score.
 """
 
-from libc.math cimport exp, fabs, fmax, log, sqrt
+from libc.math cimport INFINITY, exp, fabs, fmin, log, sqrt
 from libc.stdlib cimport free
 
 from streamlearn.losses.loss cimport Loss
+from streamlearn.losses.total cimport Total, take, value_of
 from streamlearn.row cimport Row
+from streamlearn.rules.guarded cimport Sized
 from streamlearn.rules.rule cimport Rule, copied, paste, room
+from streamlearn.rules.sizes cimport Sizes
 
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
@@ -57,11 +60,15 @@ cdef class Mixture(Rule):
     cdef int count
     # the members again, borrowed, for code without the GIL
     cdef void* each[MOST]
+    cdef Sizes sizes  # of the rows, for all members that measure them; or None
     cdef bint recording
+    cdef double boldness  # log K
     cdef double[MOST] pi
     cdef double[MOST] regrets
-    cdef double[MOST] totals
+    cdef Total[MOST] totals
+    # of the event that was met
     cdef double[MOST] scores
+    cdef double[MOST] slopes
     # prefix sums of pi over past steps, for averages
     cdef double* history
     cdef Py_ssize_t steps, room_for
@@ -80,7 +87,8 @@ cdef class Mixture(Rule):
         free(self.history)
 
     def __sizeof__(self):
-        return Rule.__sizeof__(self) + self.room_for * self.count * sizeof(double)
+        sizes = 0 if self.sizes is None else self.sizes.__sizeof__()
+        return Rule.__sizeof__(self) + self.room_for * self.count * sizeof(double) + sizes
 
     def start(self):
         cdef int k
@@ -90,6 +98,12 @@ cdef class Mixture(Rule):
                 "Mixture: weights on a simplex do not mix with an intercept; use the rule alone"
             )
         self.count = len(self.members)
+        self.boldness = log(<double>self.count)
+        sized = [member for member in self.members if isinstance(member, Sized)]
+        if sized:
+            self.sizes = Sizes()
+            for member in sized:
+                member.share(self.sizes)
         self.lazy = all(type(m).whole and m.lazy for m in self.members)
         self.watchful = any((<Rule>m).watchful for m in self.members)
         for k in range(self.count):
@@ -97,6 +111,8 @@ cdef class Mixture(Rule):
             self.each[k] = <void*>self.members[k]
 
     cdef int grow(self, Py_ssize_t n) except -1:
+        if self.sizes is not None:
+            self.sizes.grow(n)
         for member in self.members:
             (<Rule>member).grow(n)
         self.n = max(self.n, n)
@@ -126,38 +142,53 @@ cdef class Mixture(Rule):
             if (<Rule>self.each[k]).watchful:
                 (<Rule>self.each[k]).see(row, loss_at_zero, weight)
 
-    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, g, d, spread = 0.0, rate, top, total = 0.0
+    cdef double meet(self, Row* row) noexcept nogil:
+        cdef double p = 0.0
         cdef int k
+        if self.sizes is not None:
+            self.sizes.see(row)
         for k in range(self.count):
-            self.scores[k] = (<Rule>self.each[k]).learn(row, loss, y, weight)
+            self.scores[k] = (<Rule>self.each[k]).meet(row)
+        for k in range(self.count):
             if not fabs(self.scores[k]) <= OUTLANDISH:
                 # a member that diverges must not take the others with it
                 self.scores[k] = 0.0
+            p += self.pi[k] * self.scores[k]
+        return p
+
+    cdef void learn_met(
+        self, Row* row, Loss loss, double y, double weight, double p, double slope
+    ) noexcept nogil:
+        cdef double d, lead, growth, spread = 0.0, g = weight * slope, rate, least, total = 0.0
+        cdef int k
+        # all slopes before all moves, so that their exponentials are under way together
+        for k in range(self.count):
+            self.slopes[k] = loss.slope_at(self.scores[k], y)
+        for k in range(self.count):
+            (<Rule>self.each[k]).learn_met(row, loss, y, weight, self.scores[k], self.slopes[k])
             if (<Rule>self.each[k]).tired:
                 (<Rule>self.each[k]).rest()
-            p += self.pi[k] * self.scores[k]
-            self.totals[k] += weight * loss.value_at(self.scores[k], y)
-        g = weight * loss.slope_at(p, y)
+        for k in range(self.count):
+            growth = loss.growth_at(self.scores[k], y, self.slopes[k], &lead)
+            take(&self.totals[k], weight, lead, growth)
+        least = INFINITY
         for k in range(self.count):
             d = self.scores[k] - p
             self.regrets[k] += g * d
+            least = fmin(least, self.regrets[k])
             spread += self.pi[k] * d * d
         self.variance += g * g * spread
         if self.variance > 0.0:
-            rate = sqrt(log(<double>self.count) / self.variance)
-            top = -self.regrets[0]
-            for k in range(1, self.count):
-                top = fmax(top, -self.regrets[k])
+            rate = sqrt(self.boldness / self.variance)
             for k in range(self.count):
-                self.pi[k] = exp(rate * (-self.regrets[k] - top))
+                self.pi[k] = exp(rate * (least - self.regrets[k]))
                 total += self.pi[k]
+            total = (1.0 - self.share) / total
             for k in range(self.count):
-                self.pi[k] = (1.0 - self.share) * self.pi[k] / total + self.share / self.count
+                self.pi[k] = self.pi[k] * total + self.share / self.count
         self.t += 1.0
         if self.recording:
             self.record()
-        return p
 
     # -- averages --------------------------------------------------------------------------------
 
@@ -220,7 +251,7 @@ cdef class Mixture(Rule):
     @property
     def losses(self):
         """The sum of each member's losses, before learning."""
-        return [self.totals[k] for k in range(self.count)]
+        return [value_of(&self.totals[k]) for k in range(self.count)]
 
     def bound(self, u):
         return None, "no bound is proved for Mixture"
@@ -233,9 +264,11 @@ cdef class Mixture(Rule):
             "n": self.n,
             "pi": copied(self.pi, self.count),
             "regrets": copied(self.regrets, self.count),
-            "totals": copied(self.totals, self.count),
+            "totals": [self.totals[k] for k in range(self.count)],
             "members": [member.state() for member in self.members],
         }
+        if self.sizes is not None:
+            state["sizes"] = self.sizes.state()
         if self.recording:
             state["base"] = self.base
             state["history"] = copied(self.history, size)
@@ -247,7 +280,10 @@ cdef class Mixture(Rule):
         self.variance = state["variance"]
         paste(self.pi, state["pi"])
         paste(self.regrets, state["regrets"])
-        paste(self.totals, state["totals"])
+        for k, total in enumerate(state["totals"]):
+            self.totals[k] = total
+        if self.sizes is not None:
+            self.sizes.restore(state["sizes"])
         for member, saved in zip(self.members, state["members"], strict=True):
             member.restore(saved)
         if "history" in state:

@@ -8,9 +8,27 @@ step: "explicit", "implicit" (the slope at the place reached) or "invariant" (in
 infinitely small steps; Karampatziakis, Langford 2011).
 """
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport sqrt
 
 from streamlearn.losses.loss cimport Loss
+from streamlearn.pairs cimport (
+    Pair,
+    first,
+    firsts,
+    less,
+    load,
+    mate,
+    over,
+    plus,
+    root,
+    second,
+    seconds,
+    store,
+    times,
+    two,
+    values,
+    where_above,
+)
 from streamlearn.row cimport Row
 from streamlearn.rules.guarded cimport Sized
 
@@ -19,8 +37,6 @@ from streamlearn.spec import number
 
 DEF WEIGHT = 0
 DEF SQUARES = 1
-DEF SIZE = 2
-DEF TINY = 1e-150
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
 
 
@@ -29,9 +45,7 @@ cdef class NormalizedAdaptive(Sized):
 
     _names = ("rate", "update")
     _examples = ((), (4.0, "implicit"), (16.0, "invariant"))
-    fields = (
-        Field("weight", odd=True), Field("squares", merge="sum"), Field("size", merge="max")
-    )
+    fields = (Field("weight", odd=True), Field("squares", merge="sum"))
     scalars = (*Sized.scalars, "norm")
 
     def __init__(self, rate=1.0, update="explicit"):
@@ -47,53 +61,73 @@ cdef class NormalizedAdaptive(Sized):
     def params(self):
         return {"rate": self.rate, "update": self.kind}
 
-    cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        cdef double p = 0.0, x, m, g, c, reach = 0.0, norm = self.norm
-        cdef double* cell
-        cdef double* u = self.scratch_for(row.n)
+    cdef double meet(self, Row* row) noexcept nogil:
+        cdef Pair score = two(0.0, 0.0)
+        cdef const double* cells
+        cdef Py_ssize_t i, j
+        self.measure(row)
+        cells = self.cells
+        for i in range(0, row.n, 2):
+            j = mate(i, row.n)
+            score = plus(
+                score,
+                times(
+                    firsts(load(cells + 2 * row.slot[i]), load(cells + 2 * row.slot[j])),
+                    values(row.value, i, j),
+                ),
+            )
+        return self.clip(first(score) + second(score))
+
+    cdef void learn_met(
+        self, Row* row, Loss loss, double y, double weight, double p, double slope
+    ) noexcept nogil:
+        cdef double pace, g = weight * slope
+        cdef bint explicit = self.update_kind == 0
+        cdef Pair x, w, squares, step, reach = two(0.0, 0.0), none = reach
+        cdef Pair gradient = two(g, g), rate
+        cdef double* steps = self.scratch_for(row.n + 1)
         # by names of their own, or they would be read anew after every store
         cdef double* cells = self.cells
+        cdef double* a
+        cdef double* b
         cdef const double* value = row.value
+        cdef const double* unit = self.sizes.unit
         cdef const int* slot = row.slot
-        cdef Py_ssize_t i, n = row.n
-        for i in range(n):
-            cell = cells + 3 * slot[i]
-            x = value[i]
-            m = fabs(x)
-            if m > cell[SIZE]:
-                cell[WEIGHT] *= cell[SIZE] / m
-                cell[SIZE] = m
-            # 1 / size of a smaller one would overflow
-            u[i] = x / cell[SIZE] if cell[SIZE] > TINY else 0.0
-            norm += u[i] * u[i]
-            p += cell[WEIGHT] * x
-        self.norm = norm
+        cdef Py_ssize_t i, j, n = row.n
+        self.norm += self.sizes.square
         self.t += 1.0
-        p = self.clip(p)
-        g = weight * loss.slope_at(p, y)
         self.watch_label(loss, y)
-        if g == 0.0 or norm == 0.0:
-            return p
-        c = self.rate * sqrt(self.t / norm)
-        for i in range(n):
-            if u[i] != 0.0:
-                cell = cells + 3 * slot[i]
-                x = g * value[i]
-                cell[SQUARES] += x * x
-                u[i] *= c / sqrt(cell[SQUARES]) if cell[SQUARES] > 0.0 else 0.0
-                reach += u[i] * value[i]
-        g = self.slope_of_step(loss, p, y, g, weight, reach)
-        for i in range(n):
-            cells[3 * slot[i] + WEIGHT] -= g * u[i]
-        return p
+        if g == 0.0 or self.norm == 0.0:
+            return
+        pace = self.rate * sqrt(self.t / self.norm)
+        rate = two(pace, pace)
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            a = cells + 2 * slot[i]
+            b = cells + 2 * slot[j]
+            x = values(value, i, j)
+            step = times(gradient, x)
+            squares = plus(seconds(load(a), load(b)), times(step, step))
+            step = over(times(rate, load(unit + i)), root(squares))
+            step = where_above(squares, none, step)
+            w = firsts(load(a), load(b))
+            if explicit:
+                w = less(w, times(gradient, step))
+            else:
+                store(steps + i, step)
+                reach = plus(reach, times(step, x))
+            store(b, seconds(w, squares))
+            store(a, firsts(w, squares))
+        if not explicit:
+            g = self.slope_of_step(loss, p, y, g, weight, first(reach) + second(reach))
+            for i in range(n):
+                cells[2 * slot[i] + WEIGHT] -= g * steps[i]
 
-    cdef double slope_of_step(
+    cdef inline double slope_of_step(
         self, Loss loss, double p, double y, double g, double weight, double reach
     ) noexcept nogil:
         """The slope to step along, where a step of slope h moves the score by -h reach."""
         cdef double h
-        if self.update_kind == 0:
-            return g
         if self.update_kind == 1:
             h = weight * loss.implicit_at(p, y, weight * reach)
         else:

@@ -40,6 +40,10 @@ cdef class Rule(Spec):
     cdef double predict(self, Row* row) noexcept nogil
     cdef void update(self, Row* row, double slope) noexcept nogil
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil
+    cdef double meet(self, Row* row) noexcept nogil
+    cdef void learn_met(
+        self, Row* row, Loss loss, double y, double weight, double p, double slope
+    ) noexcept nogil
     cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil
     cdef double weight(self, Py_ssize_t j) noexcept nogil
     cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil

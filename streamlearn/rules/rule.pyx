@@ -255,9 +255,19 @@ cdef class Rule(Spec):
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         """Learn a whole event; the score before learning."""
-        cdef double p = self.query(row)
-        self.update(row, weight * loss.slope_at(p, y))
+        cdef double p = self.meet(row)
+        self.learn_met(row, loss, y, weight, p, loss.slope_at(p, y))
         return p
+
+    cdef double meet(self, Row* row) noexcept nogil:
+        """The score of an event that is about to be learnt."""
+        return self.query(row)
+
+    cdef void learn_met(
+        self, Row* row, Loss loss, double y, double weight, double p, double slope
+    ) noexcept nogil:
+        """Learn the event that was met, with this slope at its score p."""
+        self.update(row, weight * slope)
 
     cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
         """For `watchful` rules: an event that is about to be learnt, and its loss at w = 0."""

@@ -1,0 +1,6 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class Sizes:
+    def state(self) -> NDArray[np.float64]: ...
+    def restore(self, sizes: NDArray[np.float64]) -> None: ...
