@@ -287,9 +287,7 @@ def threads(work: Workload, rounds: int) -> str:
 
     def together() -> Run:
         pair = [dual_averaging(), dual_averaging()]
-        workers = [
-            threading.Thread(target=_learn_often, args=(learner, work)) for learner in pair
-        ]
+        workers = [threading.Thread(target=_learn_often, args=(learner, work)) for learner in pair]
         return partial(_join, workers)
 
     timings = alternate({"together": together, "in turn": in_turn}, rounds)

@@ -59,6 +59,7 @@ cdef extern from *:
     #define STREAMLEARN_TIMES(x, y) ((x) * (y))
     #define STREAMLEARN_OVER(x, y) ((x) / (y))
     #define STREAMLEARN_MOST(x, y) ((x) > (y) ? (x) : (y))
+    #define STREAMLEARN_LEAST(x, y) ((x) < (y) ? (x) : (y))
     static inline streamlearn_pair streamlearn_two(double x, double y) {
         streamlearn_pair z = {x, y};
         return z;
@@ -98,6 +99,7 @@ cdef extern from *:
     STREAMLEARN_PAIR(times, _mm_mul_pd, STREAMLEARN_TIMES)
     STREAMLEARN_PAIR(over, _mm_div_pd, STREAMLEARN_OVER)
     STREAMLEARN_PAIR(most, _mm_max_pd, STREAMLEARN_MOST)
+    STREAMLEARN_PAIR(least, _mm_min_pd, STREAMLEARN_LEAST)
     #undef STREAMLEARN_PAIR
     static inline ptrdiff_t streamlearn_mate(ptrdiff_t i, ptrdiff_t n) {
         return i + 1 < n ? i + 1 : i;
@@ -118,6 +120,7 @@ cdef extern from *:
     Pair times "streamlearn_times"(Pair x, Pair y) noexcept nogil
     Pair over "streamlearn_over"(Pair x, Pair y) noexcept nogil
     Pair most "streamlearn_most"(Pair x, Pair y) noexcept nogil
+    Pair least "streamlearn_least"(Pair x, Pair y) noexcept nogil
     Pair root "streamlearn_root"(Pair x) noexcept nogil
     # absolute values
     Pair size "streamlearn_size"(Pair x) noexcept nogil

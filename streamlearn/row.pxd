@@ -91,7 +91,15 @@ cdef extern from *:
     #undef CELLS
     }
     #undef STREAMLEARN_SUM
+
+    #if defined(__GNUC__)
+    #define streamlearn_prefetch(p) __builtin_prefetch(p)
+    #else
+    #define streamlearn_prefetch(p) ((void)(p))
+    #endif
     """
+    # this memory is wanted soon
+    void prefetch "streamlearn_prefetch"(const void* at) noexcept nogil
     # |x|^2
     double squared "streamlearn_squared"(const double* value, Py_ssize_t n) noexcept nogil
     # s moved towards 0 by a threshold

@@ -9,7 +9,7 @@ from streamlearn.engine.learner cimport Learner
 from streamlearn.engine.weights cimport Batch, Weights
 from streamlearn.losses.loss cimport VectorLoss
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 import numpy as np
 

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 import numpy as np
 

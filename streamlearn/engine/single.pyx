@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 from streamlearn.engine.learner cimport Learner
 from streamlearn.engine.weights cimport Batch, Weights
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 import numpy as np
 

@@ -3,7 +3,7 @@
 from libc.stdlib cimport free
 
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 
 cdef class Watcher:

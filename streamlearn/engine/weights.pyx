@@ -6,7 +6,8 @@ from libc.stdlib cimport free
 from streamlearn.losses.loss cimport Loss
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.average cimport Average
-from streamlearn.rules.rule cimport Rule, room
+from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.table cimport room
 
 import numpy as np
 

@@ -166,7 +166,8 @@ cdef class Dual:
         an implicit step of the loss. A bend of more than c_i |x_i|^2 / l2 makes a shorter step.
         """
         cdef Example* x = self.example + i
-        return self.loss.implicit_at(p + bend * x.dual, x.label, bend)
+        p += bend * x.dual
+        return self.loss.implicit_at(p, x.label, bend, self.loss.slope_at(p, x.label))
 
     cdef double conjugate_at(self, double dual, double label) noexcept nogil:
         """l*(dual, label). Past the last slope by rounding alone, the one before is taken."""

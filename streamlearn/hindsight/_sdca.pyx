@@ -118,7 +118,7 @@ cdef class Steps(Ascent):
                 x = self.example + i
                 p = self.rows.dot(i, self.weight) + self.offset
                 self.sample(k, i, p)
-                dual = self.loss.implicit_at(p + x.bend * x.dual, x.label, x.bend)
+                dual = self.answer(i, p, x.bend)
                 self.clock += 1
                 if dual == x.dual:
                     if self.idle[i] < PATIENCE:

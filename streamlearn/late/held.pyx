@@ -13,7 +13,7 @@ from libc.string cimport memcmp, memcpy
 
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 import numpy as np
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 import numpy as np
 

@@ -41,16 +41,15 @@ cdef class Poisson(Loss):
             return INFINITY
         return finite(entropy(rate) - rate)
 
-    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+    cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
         """u = e^-p follows du/ds = 1 - y u, after the tangent."""
-        cdef double speed = self.slope_at(p, y)
         cdef double lead = max(0.0, p - LAST_EXPONENT)
-        if b == 0.0 or speed == 0.0 or (lead > 0.0 and b * speed <= lead):
-            return speed
+        if b == 0.0 or slope == 0.0 or (lead > 0.0 and b * slope <= lead):
+            return slope
         y = max(y, 0.0)
         if lead > 0.0:
             p = LAST_EXPONENT
-        cdef double rest = b - lead / speed
+        cdef double rest = b - lead / slope
         return lead / b + rest / b * poisson_speed(p, y, rest)
 
     cdef double response_at(self, double p) noexcept nogil:

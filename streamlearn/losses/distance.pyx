@@ -40,10 +40,10 @@ cdef class Squared(DistanceLoss):
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return finite(a * y + 0.5 * a * a)
 
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         return finite(p - y) / (1.0 + b)
 
-    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+    cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
         """The distance shrinks to (p - y) e^-b."""
         return finite(p - y) * (-expm1(-b) / b if b > 0.0 else 1.0)
 
@@ -67,8 +67,8 @@ cdef class Absolute(DistanceLoss):
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return a * y if fabs(a) <= 1.0 else INFINITY
 
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
-        return self.slope_at(p, y) * until(1.0, fabs(p - y), b)
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
+        return slope * until(1.0, fabs(p - y), b)
 
 
 cdef class Quantile(DistanceLoss):
@@ -99,7 +99,7 @@ cdef class Quantile(DistanceLoss):
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return a * y if -self.tau <= a <= 1.0 - self.tau else INFINITY
 
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         if p > y:
             return until(1.0 - self.tau, p - y, b)
         return -until(self.tau, y - p, b)
@@ -130,8 +130,8 @@ cdef class EpsilonInsensitive(DistanceLoss):
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return finite(a * y + self.epsilon * fabs(a)) if fabs(a) <= 1.0 else INFINITY
 
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
-        return self.slope_at(p, y) * until(1.0, fabs(p - y) - self.epsilon, b)
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
+        return slope * until(1.0, fabs(p - y) - self.epsilon, b)
 
 
 cdef class Huber(DistanceLoss):
@@ -168,12 +168,11 @@ cdef class Huber(DistanceLoss):
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return finite(a * y + 0.5 * a * a) if fabs(a) <= self.delta else INFINITY
 
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         return max(-self.delta, min(self.delta, finite(p - y) / (1.0 + b)))
 
-    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+    cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
         """At constant speed to the distance delta, from there as for Squared."""
-        cdef double slope = self.slope_at(p, y)
         cdef double lead = max(0.0, finite(fabs(p - y)) - self.delta)
         cdef double rest = b - lead / self.delta
         if rest <= 0.0:

@@ -28,8 +28,8 @@ cdef class Loss(AnyLoss):
     cdef double slope_at(self, double p, double y) noexcept nogil
     cdef double curvature_at(self, double p, double y) noexcept nogil
     cdef double growth_at(self, double p, double y, double slope, double* lead) noexcept nogil
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil
-    cdef double flow_at(self, double p, double y, double b) noexcept nogil
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil
+    cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil
     cdef double conjugate_at(self, double a, double y) noexcept nogil
     cdef double lowest_at(self, double y) noexcept nogil
     cdef double response_at(self, double p) noexcept nogil

@@ -72,20 +72,19 @@ cdef class Loss(AnyLoss):
         lead[0] = self.value_at(p, y)
         return 0.0
 
-    cdef double implicit_at(self, double p, double y, double b) noexcept nogil:
+    cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         """The h with h = slope(p - h b): Newton's method, kept in a bracket.
 
         At a kink that is the h for which p - h b is the kink. The root is between 0 and the slope
-        at p, maybe hundreds of orders of magnitude below it; so where Newton's steps do not halve,
-        the bracket is halved, in its logarithm.
+        at p, which the caller knows, maybe hundreds of orders of magnitude below it; so where
+        Newton's steps do not halve, the bracket is halved, in its logarithm.
         """
-        cdef double start = self.slope_at(p, y)
-        cdef double side = 1.0 if start > 0.0 else -1.0
-        cdef double low = 0.0, high = fabs(start), h = high, last = high
+        cdef double side = 1.0 if slope > 0.0 else -1.0
+        cdef double low = 0.0, high = fabs(slope), h = high, last = high
         cdef double excess, step
         cdef int _turn
-        if b == 0.0 or start == 0.0:
-            return start
+        if b == 0.0 or slope == 0.0:
+            return slope
         for _turn in range(300):
             excess = h - side * self.slope_at(p - side * h * b, y)
             if excess > 0.0:
@@ -105,13 +104,13 @@ cdef class Loss(AnyLoss):
                 break
         return side * h
 
-    cdef double flow_at(self, double p, double y, double b) noexcept nogil:
+    cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
         """The h for which p - h b is reached by infinitely many infinitely small steps.
 
         That is, by dp/ds = -slope(p) from s = 0 to s = b. Where the slope is constant up to a kink
         it is the implicit step; a curved loss has its closed form.
         """
-        return self.implicit_at(p, y, b)
+        return self.implicit_at(p, y, b, slope)
 
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         """The supremum over p of a p - l(p, y); infinite where no slope comes near a."""
@@ -157,11 +156,11 @@ cdef class Loss(AnyLoss):
 
     def implicit(self, double p, double y, double b):
         """The h with h = slope(p - h b): the slope of an implicit (proximal) step of length b."""
-        return self.implicit_at(p, y, b)
+        return self.implicit_at(p, y, b, self.slope_at(p, y))
 
     def flow(self, double p, double y, double b):
         """The mean slope on the way from p that follows -slope for the time b."""
-        return self.flow_at(p, y, b)
+        return self.flow_at(p, y, b, self.slope_at(p, y))
 
     def conjugate(self, a, y):
         """The largest a p - l(p, y) over all p; infinite where no slope comes near `a`."""

@@ -11,7 +11,8 @@ A slot that no event touches is left alone; the rule says what its weights add u
 from libc.stdlib cimport free
 
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport Rule, copied, paste, room
+from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.table cimport copied, paste, room
 
 import numpy as np
 

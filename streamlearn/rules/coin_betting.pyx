@@ -42,7 +42,6 @@ DEF LARGEST = 1
 DEF ABSOLUTE = 2
 DEF SUM = 3
 DEF REWARD = 4
-DEF WIDTH = 5
 DEF TINY = 1e-150
 DEF HUGE = 1e150
 
@@ -83,7 +82,7 @@ cdef class CoinBetting(Guarded):
         return (self.alpha + cell[REWARD]) * cell[SUM] / (m * (cell[ABSOLUTE] + self.beta * m))
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[WIDTH * j + WEIGHT]
+        return self.cells[self.stride * j + WEIGHT]
 
     cdef double predict(self, Row* row) noexcept nogil:
         """As `learn` scores it: with the row's own |x| among the largest seen."""
@@ -91,7 +90,7 @@ cdef class CoinBetting(Guarded):
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
-            cell = self.cells + WIDTH * row.slot[i]
+            cell = self.cells + self.stride * row.slot[i]
             x = row.value[i]
             m = fabs(x)
             add((self.bet(cell, m) if m > cell[LARGEST] else cell[WEIGHT]) * x, &p, &lost)
@@ -100,7 +99,7 @@ cdef class CoinBetting(Guarded):
     cdef double meet(self, Row* row) noexcept nogil:
         cdef double p, lost
         cdef Pair x, whole, part, score = two(0.0, 0.0), lost_pair = score
-        cdef Py_ssize_t i, j, n = row.n
+        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
         # by names of their own, or they would be read anew after every store
         cdef double* cells = self.cells
         cdef double* a
@@ -109,8 +108,8 @@ cdef class CoinBetting(Guarded):
         cdef const int* slot = row.slot
         for i in range(0, n, 2):
             j = mate(i, n)
-            a = cells + WIDTH * slot[i]
-            b = cells + WIDTH * slot[j]
+            a = cells + stride * slot[i]
+            b = cells + stride * slot[j]
             x = values(value, i, j)
             if any_above(size(x), seconds(load(a), load(b))):
                 self.enlarge(a, first(x))
@@ -136,15 +135,15 @@ cdef class CoinBetting(Guarded):
         cdef double* b
         cdef const double* value = row.value
         cdef const int* slot = row.slot
-        cdef Py_ssize_t i, j, n = row.n
+        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
         self.t += 1.0
         self.watch_label(loss, y)
         if g == 0.0:
             return
         for i in range(0, n, 2):
             j = mate(i, n)
-            a = cells + WIDTH * slot[i]
-            b = cells + WIDTH * slot[j]
+            a = cells + stride * slot[i]
+            b = cells + stride * slot[j]
             gx = times(two(g, g), values(value, i, j))
             gx = where_above(two(HUGE, HUGE), size(gx), gx)
             m = size(gx)

@@ -49,7 +49,7 @@ cdef class Dual(Rule):
         self.reshape()
 
     cdef int grown(self, Py_ssize_t old) except -1:
-        self.vector.grow(self.cells, old, self.n, self.capacity)
+        self.vector.grow(self.cells, old, self.n, self.table.capacity)
         if hasattr(self.geometry, "modulus_over"):
             self.modulus = self.geometry.modulus_over(self.n)
         if self.vector.watch == EVERYTHING or self.geometry.on_simplex:

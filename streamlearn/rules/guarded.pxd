@@ -15,6 +15,6 @@ cdef class Guarded(Rule):
 
 
 cdef class Sized(Guarded):
+    cdef readonly str size
     cdef Sizes sizes
     cdef bint measures  # rows itself; else whoever shares the sizes has measured them
-    cdef void measure(self, Row* row) noexcept nogil

@@ -1,4 +1,5 @@
 from streamlearn.rules.rule import Rule
+from streamlearn.rules.sizes import KINDS as KINDS
 from streamlearn.rules.sizes import Sizes
 
 class Guarded(Rule):
@@ -6,4 +7,7 @@ class Guarded(Rule):
     high: float
 
 class Sized(Guarded):
-    def share(self, sizes: Sizes) -> None: ...
+    size: str
+    def share(self, sizes: dict[str, Sizes]) -> None: ...
+
+def kind_of_size(owner: str, size: str) -> str: ...

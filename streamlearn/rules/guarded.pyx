@@ -7,11 +7,12 @@ Every such rule learns from its own guarded score.
 from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.losses.loss cimport Loss
+from streamlearn.pairs cimport Pair, first, firsts, load, mate, plus, second, times, two
 from streamlearn.row cimport Row
 from streamlearn.rules.rule cimport Rule
-from streamlearn.rules.sizes cimport Sizes
 
 from streamlearn.rules.needs import scalar_loss, unpenalised
+from streamlearn.rules.sizes import KINDS
 
 DEF LIMIT = 50.0
 
@@ -23,6 +24,7 @@ cdef class Guarded(Rule):
     needs = (scalar_loss, unpenalised)
     intercept = "inside"
     whole = True
+    strides = True
 
     def start(self):
         self.follows = self.loss.kind == "regression"
@@ -63,19 +65,19 @@ cdef class Guarded(Rule):
 
 
 cdef class Sized(Guarded):
-    """Rules that measure each feature by its largest |x|; the first number of a slot is its weight.
+    """Rules that measure each feature by its size; a slot is its weight times that, and a number.
 
-    A weight shrinks as the size of its feature grows.
+    A value larger than all before counts as the largest before.
     """
 
     def start(self):
         Guarded.start(self)
-        self.sizes = Sizes()
+        self.sizes = KINDS[self.size]()
         self.measures = True
 
-    def share(self, Sizes sizes):
-        """Learn rows that these sizes have seen before."""
-        self.sizes = sizes
+    def share(self, sizes):
+        """Learn rows that one of these sizes (a dict by their kinds) has seen before."""
+        self.sizes = sizes[self.size]
         self.measures = False
 
     def __sizeof__(self):
@@ -86,31 +88,36 @@ cdef class Sized(Guarded):
         return Guarded.grow(self, n)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[self.width * j]
-
-    cdef void measure(self, Row* row) noexcept nogil:
-        """Measure a row that is about to be learnt; weights of features that grew shrink."""
-        cdef Py_ssize_t i
-        if self.measures:
-            self.sizes.see(row)
-        if self.sizes.grew:
-            for i in range(row.n):
-                self.cells[self.width * row.slot[i]] *= self.sizes.shrink[i]
+        return self.cells[self.stride * j] * self.sizes.cells[self.sizes.stride * j + 1]
 
     cdef double predict(self, Row* row) noexcept nogil:
-        """As `learn` scores it: a value larger than all before counts as the largest before."""
-        cdef double p = 0.0, x, size
+        cdef double p = 0.0
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            x = row.value[i]
-            size = self.sizes.cells[2 * j]
-            if x > size:
-                x = size
-            elif x < -size:
-                x = -size
-            p += self.cells[self.width * j] * x
+            p += self.cells[self.stride * j] * self.sizes.shown_at(j, row.value[i])
         return self.clip(p)
+
+    cdef double meet(self, Row* row) noexcept nogil:
+        cdef const double* cells
+        cdef const double* shown
+        cdef const int* slot = row.slot
+        cdef Pair score = two(0.0, 0.0)
+        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
+        if self.measures:
+            self.sizes.see(row)
+        cells = self.cells
+        shown = self.sizes.shown
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            score = plus(
+                score,
+                times(
+                    firsts(load(cells + stride * slot[i]), load(cells + stride * slot[j])),
+                    load(shown + i),
+                ),
+            )
+        return self.clip(first(score) + second(score))
 
     def state(self):
         state = Guarded.state(self)
@@ -129,3 +136,10 @@ cdef class Sized(Guarded):
             return Guarded.__reduce__(self)
         revive, (*identity, state) = Guarded.__reduce__(self)
         return revive, (*identity, {**state, "sizes": self.sizes.state()})
+
+
+def kind_of_size(owner, size):
+    """One of the kinds of sizes."""
+    if size not in KINDS:
+        raise ValueError(f"{owner}: size must be one of {', '.join(KINDS)}, got {size!r}")
+    return size

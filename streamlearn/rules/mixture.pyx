@@ -11,28 +11,31 @@ from libc.stdlib cimport free
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.losses.total cimport Total, take, value_of
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, prefetch
 from streamlearn.rules.guarded cimport Sized
-from streamlearn.rules.rule cimport Rule, copied, paste, room
+from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.sizes cimport Sizes
+from streamlearn.rules.table cimport Table, copied, paste, room
 
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.rules.needs import Refused, scalar_loss
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
+from streamlearn.rules.sizes import KINDS
 from streamlearn.spec import number
 
 DEF MOST = 32
 DEF OUTLANDISH = 1e100
+DEF LINE = 8  # numbers in a line of the cache
 
 
 def default_rules():
     """Rules that disagree about step sizes."""
     return (
-        NormalizedAdaptive(4.0),
-        DiagonalNewton(3.0),
+        NormalizedAdaptive(4.0, "explicit", "typical"),
+        DiagonalNewton(3.0, "typical"),
         CoinBetting(),
-        NormalizedAdaptive(16.0, "invariant"),
+        NormalizedAdaptive(16.0, "invariant", "typical"),
     )
 
 
@@ -44,7 +47,7 @@ cdef class Mixture(Rule):
     progressive loss, its sum over the events) can be inspected.
 
     >>> Mixture([CoinBetting(), DiagonalNewton(3.0)]).rules
-    (CoinBetting(alpha=1.0, beta=1.0), DiagonalNewton(prior=3.0))
+    (CoinBetting(alpha=1.0, beta=1.0), DiagonalNewton(prior=3.0, size='largest'))
     """
 
     _names = ("rules", "share")
@@ -60,7 +63,10 @@ cdef class Mixture(Rule):
     cdef int count
     # the members again, borrowed, for code without the GIL
     cdef void* each[MOST]
-    cdef Sizes sizes  # of the rows, for all members that measure them; or None
+    # of the features, by their kind, for all members that measure them; and again, borrowed
+    cdef dict sizes
+    cdef int kinds
+    cdef void* measures[2]
     cdef bint recording
     cdef double boldness  # log K
     cdef double[MOST] pi
@@ -87,7 +93,7 @@ cdef class Mixture(Rule):
         free(self.history)
 
     def __sizeof__(self):
-        sizes = 0 if self.sizes is None else self.sizes.__sizeof__()
+        sizes = sum([sizes.__sizeof__() for sizes in (self.sizes or {}).values()])
         return Rule.__sizeof__(self) + self.room_for * self.count * sizeof(double) + sizes
 
     def start(self):
@@ -100,19 +106,35 @@ cdef class Mixture(Rule):
         self.count = len(self.members)
         self.boldness = log(<double>self.count)
         sized = [member for member in self.members if isinstance(member, Sized)]
-        if sized:
-            self.sizes = Sizes()
-            for member in sized:
-                member.share(self.sizes)
+        self.sizes = {name: KINDS[name]() for name in sorted({member.size for member in sized})}
+        for k, sizes in enumerate(self.sizes.values()):
+            self.measures[k] = <void*>sizes
+        self.kinds = len(self.sizes)
+        for member in sized:
+            member.share(self.sizes)
+        self.lay_table()
         self.lazy = all(type(m).whole and m.lazy for m in self.members)
         self.watchful = any((<Rule>m).watchful for m in self.members)
         for k in range(self.count):
             self.pi[k] = 1.0 / self.count
             self.each[k] = <void*>self.members[k]
 
+    def lay_table(self):
+        """One table for all that strides, a slot of which begins with a line of the cache."""
+        seated = [*self.sizes.values(), *(m for m in self.members if m.strides)]
+        width = sum([one.width for one in seated])
+        if width == 0:
+            return
+        self.table = Table((width + LINE - 1) // LINE * LINE if width > LINE // 2 else width)
+        width = 0
+        for one in seated:
+            one.sit(self.table, width)
+            width += one.width
+
     cdef int grow(self, Py_ssize_t n) except -1:
-        if self.sizes is not None:
-            self.sizes.grow(n)
+        self.table.reserve(n)
+        for sizes in self.sizes.values():
+            (<Sizes>sizes).grow(n)
         for member in self.members:
             (<Rule>member).grow(n)
         self.n = max(self.n, n)
@@ -144,9 +166,13 @@ cdef class Mixture(Rule):
 
     cdef double meet(self, Row* row) noexcept nogil:
         cdef double p = 0.0
+        cdef Py_ssize_t i, stride = self.table.width
         cdef int k
-        if self.sizes is not None:
-            self.sizes.see(row)
+        for i in range(row.n):
+            prefetch(self.table.cells + stride * row.slot[i])
+            prefetch(self.table.cells + stride * row.slot[i] + LINE)
+        for k in range(self.kinds):
+            (<Sizes>self.measures[k]).see(row)
         for k in range(self.count):
             self.scores[k] = (<Rule>self.each[k]).meet(row)
         for k in range(self.count):
@@ -265,10 +291,12 @@ cdef class Mixture(Rule):
             "pi": copied(self.pi, self.count),
             "regrets": copied(self.regrets, self.count),
             "totals": [self.totals[k] for k in range(self.count)],
-            "members": [member.state() for member in self.members],
+            "cells": self.table.part(0, self.table.width, self.n),
+            "members": [
+                member.scalars_now() if member.strides else member.state()
+                for member in self.members
+            ],
         }
-        if self.sizes is not None:
-            state["sizes"] = self.sizes.state()
         if self.recording:
             state["base"] = self.base
             state["history"] = copied(self.history, size)
@@ -282,10 +310,12 @@ cdef class Mixture(Rule):
         paste(self.regrets, state["regrets"])
         for k, total in enumerate(state["totals"]):
             self.totals[k] = total
-        if self.sizes is not None:
-            self.sizes.restore(state["sizes"])
+        self.table.paste(0, state["cells"])
         for member, saved in zip(self.members, state["members"], strict=True):
-            member.restore(saved)
+            if member.strides:
+                member.restore_scalars(saved)
+            else:
+                member.restore(saved)
         if "history" in state:
             self.recording = True
             self.steps = len(state["history"]) // self.count - 1

@@ -8,5 +8,5 @@ cdef class NormalizedAdaptive(Sized):
     cdef public double norm
     cdef int update_kind
     cdef double slope_of_step(
-        self, Loss loss, double p, double y, double g, double weight, double reach
+        self, Loss loss, double p, double y, double slope, double weight, double reach
     ) noexcept nogil

@@ -3,7 +3,9 @@ from streamlearn.rules.guarded import Sized
 UPDATES: dict[str, int]
 
 class NormalizedAdaptive(Sized):
-    def __init__(self, rate: float = 1.0, update: str = "explicit") -> None: ...
+    def __init__(
+        self, rate: float = 1.0, update: str = "explicit", size: str = "largest"
+    ) -> None: ...
     norm: float
     @property
     def rate(self) -> float: ...

@@ -3,9 +3,10 @@
     N += sum x_j^2 / s_j^2,  G_j += g^2 x_j^2
     w_j <- w_j - rate sqrt(t / N) g x_j / (s_j sqrt(G_j))
 
-with s_j the largest |x_j| so far; when it grows, w_j shrinks with it. `update` is the kind of
-step: "explicit", "implicit" (the slope at the place reached) or "invariant" (infinitely many
-infinitely small steps; Karampatziakis, Langford 2011).
+with s_j the size of feature j, the largest |x_j| so far; when it grows, w_j shrinks with it.
+`update` is the kind of step: "explicit", "implicit" (the slope at the place reached) or "invariant"
+(infinitely many infinitely small steps; Karampatziakis, Langford 2011). `size` "typical" is a size
+that outliers hardly move (rules/sizes.pyx); N then counts features.
 """
 
 from libc.math cimport sqrt
@@ -32,23 +33,22 @@ from streamlearn.pairs cimport (
 from streamlearn.row cimport Row
 from streamlearn.rules.guarded cimport Sized
 
+from streamlearn.rules.guarded import kind_of_size
 from streamlearn.rules.rule import Field
 from streamlearn.spec import number
 
-DEF WEIGHT = 0
-DEF SQUARES = 1
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
 
 
 cdef class NormalizedAdaptive(Sized):
     """Normalised adaptive gradient steps, indifferent to the scale of each feature."""
 
-    _names = ("rate", "update")
-    _examples = ((), (4.0, "implicit"), (16.0, "invariant"))
+    _names = ("rate", "update", "size")
+    _examples = ((), (4.0, "implicit"), (16.0, "invariant"), (1.0, "explicit", "typical"))
     fields = (Field("weight", odd=True), Field("squares", merge="sum"))
     scalars = (*Sized.scalars, "norm")
 
-    def __init__(self, rate=1.0, update="explicit"):
+    def __init__(self, rate=1.0, update="explicit", size="largest"):
         self.rate = number("NormalizedAdaptive", "rate", rate, above=0.0)
         if update not in UPDATES:
             raise ValueError(
@@ -56,27 +56,11 @@ cdef class NormalizedAdaptive(Sized):
             )
         self.kind = update
         self.update_kind = UPDATES[update]
+        self.size = kind_of_size("NormalizedAdaptive", size)
 
     @property
     def params(self):
-        return {"rate": self.rate, "update": self.kind}
-
-    cdef double meet(self, Row* row) noexcept nogil:
-        cdef Pair score = two(0.0, 0.0)
-        cdef const double* cells
-        cdef Py_ssize_t i, j
-        self.measure(row)
-        cells = self.cells
-        for i in range(0, row.n, 2):
-            j = mate(i, row.n)
-            score = plus(
-                score,
-                times(
-                    firsts(load(cells + 2 * row.slot[i]), load(cells + 2 * row.slot[j])),
-                    values(row.value, i, j),
-                ),
-            )
-        return self.clip(first(score) + second(score))
+        return {"rate": self.rate, "update": self.kind, "size": self.size}
 
     cdef void learn_met(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
@@ -93,8 +77,8 @@ cdef class NormalizedAdaptive(Sized):
         cdef const double* value = row.value
         cdef const double* unit = self.sizes.unit
         cdef const int* slot = row.slot
-        cdef Py_ssize_t i, j, n = row.n
-        self.norm += self.sizes.square
+        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
+        self.norm += self.sizes.length
         self.t += 1.0
         self.watch_label(loss, y)
         if g == 0.0 or self.norm == 0.0:
@@ -103,34 +87,33 @@ cdef class NormalizedAdaptive(Sized):
         rate = two(pace, pace)
         for i in range(0, n, 2):
             j = mate(i, n)
-            a = cells + 2 * slot[i]
-            b = cells + 2 * slot[j]
+            a = cells + stride * slot[i]
+            b = cells + stride * slot[j]
             x = values(value, i, j)
+            w = firsts(load(a), load(b))
             step = times(gradient, x)
             squares = plus(seconds(load(a), load(b)), times(step, step))
-            step = over(times(rate, load(unit + i)), root(squares))
-            step = where_above(squares, none, step)
-            w = firsts(load(a), load(b))
+            step = where_above(squares, none, over(times(rate, x), root(squares)))
             if explicit:
                 w = less(w, times(gradient, step))
             else:
                 store(steps + i, step)
-                reach = plus(reach, times(step, x))
+                reach = plus(reach, times(step, load(unit + i)))
             store(b, seconds(w, squares))
             store(a, firsts(w, squares))
         if not explicit:
-            g = self.slope_of_step(loss, p, y, g, weight, first(reach) + second(reach))
+            g = self.slope_of_step(loss, p, y, slope, weight, first(reach) + second(reach))
             for i in range(n):
-                cells[2 * slot[i] + WEIGHT] -= g * steps[i]
+                cells[stride * slot[i]] -= g * steps[i]
 
     cdef inline double slope_of_step(
-        self, Loss loss, double p, double y, double g, double weight, double reach
+        self, Loss loss, double p, double y, double slope, double weight, double reach
     ) noexcept nogil:
         """The slope to step along, where a step of slope h moves the score by -h reach."""
         cdef double h
         if self.update_kind == 1:
-            h = weight * loss.implicit_at(p, y, weight * reach)
+            h = weight * loss.implicit_at(p, y, weight * reach, slope)
         else:
-            h = weight * loss.flow_at(p, y, weight * reach)
+            h = weight * loss.flow_at(p, y, weight * reach, slope)
         # at a kink such a step stands still; the slope that the papers choose leaves it
-        return h if h != 0.0 else g
+        return h if h != 0.0 else weight * slope

@@ -1,6 +1,7 @@
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.row cimport Row
+from streamlearn.rules.table cimport Table
 from streamlearn.spec cimport Spec
 
 
@@ -19,10 +20,12 @@ cdef class Ledger:
 
 
 cdef class Rule(Spec):
-    cdef double* cells
+    cdef Table table
+    cdef double* cells  # of slot 0, in the table
     cdef readonly int width
+    cdef Py_ssize_t offset, stride  # of a slot's numbers; from one slot to the next
+    cdef bint hosted  # the table is shared
     cdef readonly Py_ssize_t n
-    cdef Py_ssize_t capacity
     cdef public double t
     cdef readonly Penalty penalty
     cdef readonly object loss
@@ -54,8 +57,3 @@ cdef class Rule(Spec):
     cdef int grown(self, Py_ssize_t old) except -1
     cdef void born(self, Py_ssize_t j) noexcept nogil
     cdef int keep_ledger(self) except -1
-
-
-cdef void* room(void* block, size_t size) except NULL
-cdef object copied(const double* source, Py_ssize_t n)
-cdef int paste(double* target, array) except -1

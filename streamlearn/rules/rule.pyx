@@ -11,12 +11,12 @@ Growth of the table, memory count, save, load, copy and pickle follow from that 
 """
 
 from libc.math cimport NAN
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.stdlib cimport free
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.row cimport Row
+from streamlearn.rules.table cimport Table, copied, paste, room
 from streamlearn.spec cimport Spec
 
 from typing import NamedTuple
@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 
 from streamlearn.errors import ModelFileError
-from streamlearn.rules.copies import space
 
 
 class Field(NamedTuple):
@@ -34,13 +33,6 @@ class Field(NamedTuple):
     start: float = 0.0
     merge: str | None = None  # how two workers' numbers combine: "sum", "max" or not at all
     odd: bool = False  # changes sign when the classes change places
-
-
-cdef void* room(void* block, size_t size) except NULL:
-    block = realloc(block, size if size > 0 else 1)
-    if block == NULL:
-        raise MemoryError(f"no memory for {size} bytes of state")
-    return block
 
 
 cdef class Ledger:
@@ -134,18 +126,6 @@ cdef class Ledger:
         self.base = state["base"]
 
 
-cdef object copied(const double* source, Py_ssize_t n):
-    array = space(n)
-    memcpy(<void*><size_t>array.ctypes.data, source, n * sizeof(double))
-    return array
-
-
-cdef int paste(double* target, array) except -1:
-    array = np.ascontiguousarray(array, dtype=float)
-    memcpy(target, <const void*><size_t>array.ctypes.data, array.size * sizeof(double))
-    return 0
-
-
 cdef class Rule(Spec):
     """How the weights move when an event is learnt."""
 
@@ -158,15 +138,15 @@ cdef class Rule(Spec):
     whole = False
     # the penalty counts once against the sum of all losses, not once an event
     weighs_once = False
+    # its numbers may lie beside those of others: it finds them by `stride`
+    strides = False
 
     def __cinit__(self):
         self.lazy = True
 
-    def __dealloc__(self):
-        free(self.cells)
-
     def __sizeof__(self):
-        return object.__sizeof__(self) + self.capacity * self.width * sizeof(double)
+        table = 0 if self.table is None or self.hosted else self.table.__sizeof__()
+        return object.__sizeof__(self) + table
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -179,8 +159,16 @@ cdef class Rule(Spec):
         rule.penalty = penalty
         rule.loss = loss
         rule.width = len(rule.fields)
+        rule.sit(Table(rule.width), 0)
         rule.start()
         return rule
+
+    def sit(self, Table table, offset):
+        """Keep the numbers of a slot in this table, from `offset` on."""
+        self.table = table
+        self.offset = offset
+        self.stride = table.width
+        self.hosted = self.stride != self.width
 
     def variant(self, Penalty penalty):
         """The class that does it for this penalty; usually one does it for all."""
@@ -197,17 +185,15 @@ cdef class Rule(Spec):
 
     cdef int grow(self, Py_ssize_t n) except -1:
         """Make slots up to n - 1 known."""
-        cdef Py_ssize_t old = self.n, j, capacity
+        cdef Py_ssize_t old = self.n, j
         cdef int f
         if n <= old:
             return 0
-        if n > self.capacity:
-            capacity = n if n > 2 * self.capacity else 2 * self.capacity
-            self.cells = <double*>room(self.cells, capacity * self.width * sizeof(double))
-            self.capacity = capacity
+        self.table.reserve(n)
+        self.cells = self.table.cells + self.offset
         starts = [field.start for field in self.fields]
         for f in range(self.width):
-            start_value(self.cells + f, self.width, old, n, starts[f])
+            start_value(self.cells + f, self.stride, old, n, starts[f])
         for j in range(old, n):
             self.born(j)
         self.n = n
@@ -318,11 +304,21 @@ cdef class Rule(Spec):
 
     def state(self):
         """All that is learnt, as plain data and arrays."""
-        state = {name: getattr(self, name) for name in self.scalars}
-        state["cells"] = copied(self.cells, self.n * self.width).reshape(self.n, self.width)
+        state = self.scalars_now()
+        state["cells"] = self.table.part(self.offset, self.width, self.n)
         if self.ledger is not None:
             state["ledger"] = self.ledger.state()
         return state
+
+    def scalars_now(self):
+        """What is learnt beside the numbers of slots."""
+        return {name: getattr(self, name) for name in self.scalars}
+
+    def restore_scalars(self, state):
+        """Go on from what `scalars_now` gave."""
+        for name in self.scalars:
+            setattr(self, name, state[name])
+        self.restored()
 
     def restore(self, state):
         """Go on from `state`, to the bit."""
@@ -330,14 +326,12 @@ cdef class Rule(Spec):
         if cells.shape != (len(cells), self.width) or len(cells) < self.n:
             raise ModelFileError(f"not the state of {type(self).__name__}: {cells.shape} numbers")
         self.grow(len(cells))
-        paste(self.cells, cells)
+        self.table.paste(self.offset, cells)
         if "ledger" in state:
             self.keep_ledger()
             self.ledger.restore(state["ledger"])
             self.ledger.reserve(self.n)
-        for name in self.scalars:
-            setattr(self, name, state[name])
-        self.restored()
+        self.restore_scalars(state)
 
     def restored(self):
         """Called after `restore`, to rebuild what is derived."""
@@ -349,19 +343,19 @@ cdef class Rule(Spec):
         for f in range(self.width):
             if self.fields[f].odd:
                 for j in range(self.n):
-                    self.cells[j * self.width + f] = -self.cells[j * self.width + f]
+                    self.cells[j * self.stride + f] = -self.cells[j * self.stride + f]
         self.restored()
 
     def spread(self, Py_ssize_t old, Py_ssize_t new):
         """Give every feature `new` slots instead of `old`, one for each class."""
         cdef Py_ssize_t features = self.n // old, j, k
-        cells = copied(self.cells, self.n * self.width).reshape(features, old, self.width)
+        cells = self.table.part(self.offset, self.width, self.n)
         wide = np.empty((features, new, self.width))
         for k, field in enumerate(self.fields):
             wide[:, :, k] = field.start
-        wide[:, :old] = cells
+        wide[:, :old] = cells.reshape(features, old, self.width)
         self.grow(features * new)
-        paste(self.cells, wide)
+        self.table.paste(self.offset, wide.reshape(features * new, self.width))
         for j in range(features):
             for k in range(old, new):
                 self.born(j * new + k)
@@ -374,11 +368,11 @@ cdef class Rule(Spec):
 
 
 cdef void start_value(
-    double* field, int width, Py_ssize_t old, Py_ssize_t n, double start
+    double* field, Py_ssize_t stride, Py_ssize_t old, Py_ssize_t n, double start
 ) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(old, n):
-        field[j * width] = start
+        field[j * stride] = start
 
 
 def _revive(kind, params, penalty, loss, state):

@@ -1,17 +1,21 @@
+from streamlearn.pairs cimport Pair
 from streamlearn.row cimport Row
+from streamlearn.rules.table cimport Table
 
 
 cdef class Sizes:
-    cdef double* cells  # of every slot: the largest |x|, and 1 over it
-    cdef Py_ssize_t n, capacity
+    cdef double* cells  # of every slot: the largest |x|, 1 / size, and what a member keeps
+    cdef readonly int width
+    cdef Table table
+    cdef Py_ssize_t n, offset, stride
+    cdef bint hosted  # the table is shared
     cdef double* seen
     cdef Py_ssize_t seen_room
     # of the row seen last, a number for each feature
-    cdef double* unit  # x / size
-    cdef double* inverse  # 1 / size
-    cdef double* shrink  # the size before / the size now
-    cdef bint grew  # whether any size did
-    cdef double square  # |unit|^2
+    cdef double* shown  # x / size as it was, |x| no larger than the largest
+    cdef double* unit  # x / size as it is now
+    cdef double length  # how much |unit|^2 adds to the norm of all rows
     cdef int grow(self, Py_ssize_t n) except -1
+    cdef double* room_for(self, Py_ssize_t n) noexcept nogil
     cdef void see(self, Row* row) noexcept nogil
-    cdef void widen(self, Py_ssize_t i, Py_ssize_t n, double* cell, double x) noexcept nogil
+    cdef double shown_at(self, Py_ssize_t j, double x) noexcept nogil

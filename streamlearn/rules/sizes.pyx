@@ -1,10 +1,14 @@
-"""The largest |x| of every slot: rules that measure a feature by it are indifferent to its scale.
+"""The size of every feature, by which rules measure it, so that they do not mind its units.
 
-It is a fact of the rows, not of what is learnt; so rules that see the same rows share one of these,
-and each row is measured once for all of them.
+"largest" is the largest |x| so far, as in the paper of NormalizedAdaptive. "typical" is the square
+of the mean of sqrt|x| over the events that have the feature: a few outlandish values, as amounts
+and counts bring them, hardly move it, where the largest would make all others look like 0.
+
+Sizes are a fact of the rows, not of what is learnt; so rules that see the same rows share them, and
+each row is measured once for all of them. Weights are kept in units of 1 / size: as a size grows,
+the weight w = cell / size shrinks by itself.
 """
 
-from libc.math cimport fabs
 from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.pairs cimport (
@@ -12,9 +16,14 @@ from streamlearn.pairs cimport (
     any_above,
     first,
     firsts,
+    least,
+    less,
     load,
     mate,
+    most,
+    over,
     plus,
+    root,
     second,
     seconds,
     size,
@@ -22,94 +31,156 @@ from streamlearn.pairs cimport (
     times,
     two,
     values,
+    where_above,
 )
-from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport copied, paste, room
+from streamlearn.row cimport Row, squared
+from streamlearn.rules.table cimport Table
 
-import numpy as np
-
+DEF LARGEST = 0
+DEF INVERSE = 1
+DEF ROOTS = 2  # the sum of sqrt|x|
 DEF TINY = 1e-150  # 1 over a smaller size would overflow; such a feature counts as 0
 
 
 cdef class Sizes:
-    """The largest |x| of every slot, and the row seen last, measured by it."""
+    """The sizes of all slots, and the row seen last, measured by them."""
 
     def __dealloc__(self):
-        free(self.cells)
         free(self.seen)
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + 2 * self.capacity * sizeof(double)
+        return object.__sizeof__(self) + (0 if self.hosted else self.table.__sizeof__())
+
+    def sit(self, Table table, offset):
+        """Keep the numbers of a slot in this table, from `offset` on."""
+        self.table = table
+        self.offset = offset
+        self.stride = table.width
+        self.hosted = self.stride != self.width
 
     cdef int grow(self, Py_ssize_t n) except -1:
         """Make slots up to n - 1 known."""
-        cdef Py_ssize_t k
-        if n > self.capacity:
-            self.capacity = n if n > 2 * self.capacity else 2 * self.capacity
-            self.cells = <double*>room(self.cells, 2 * self.capacity * sizeof(double))
-        for k in range(2 * self.n, 2 * n):
-            self.cells[k] = 0.0
-        if n > self.n:
-            self.n = n
+        cdef Py_ssize_t j
+        cdef int k
+        if n <= self.n:
+            return 0
+        self.table.reserve(n)
+        self.cells = self.table.cells + self.offset
+        for j in range(self.n, n):
+            for k in range(self.width):
+                self.cells[self.stride * j + k] = 0.0
+        self.n = n
         return 0
 
-    cdef void see(self, Row* row) noexcept nogil:
-        """Measure a row that is about to be learnt."""
-        cdef Pair a, b, x, square = two(0.0, 0.0)
-        # by names of their own, or they would be read anew after every store
-        cdef double* cells = self.cells
-        cdef const double* value = row.value
-        cdef const int* slot = row.slot
-        cdef double* unit
-        cdef double* inverse
-        cdef Py_ssize_t i, j, n = row.n
-        if n > self.seen_room:
-            self.seen_room = 2 * n + 16  # the last pair may have one feature
+    cdef double* room_for(self, Py_ssize_t n) noexcept nogil:
+        """Room for `shown` and `unit` of n features, the last pair filled up."""
+        if n + 1 > self.seen_room:
+            self.seen_room = 2 * n + 16
             free(self.seen)
-            self.seen = <double*>malloc(3 * self.seen_room * sizeof(double))
+            self.seen = <double*>malloc(2 * self.seen_room * sizeof(double))
             if self.seen == NULL:
                 abort()
-        self.unit = unit = self.seen
-        self.inverse = inverse = unit + self.seen_room
-        self.shrink = inverse + self.seen_room
-        self.grew = False
-        for i in range(0, n, 2):
-            j = mate(i, n)
-            a = load(cells + 2 * slot[i])
-            b = load(cells + 2 * slot[j])
-            x = values(value, i, j)
-            if any_above(size(x), firsts(a, b)):
-                self.widen(i, n, cells + 2 * slot[i], fabs(first(x)))
-                self.widen(j, n, cells + 2 * slot[j], fabs(second(x)))
-                a = load(cells + 2 * slot[i])
-                b = load(cells + 2 * slot[j])
-            a = seconds(a, b)
-            b = times(x, a)
-            store(inverse + i, a)
-            store(unit + i, b)
-            square = plus(square, times(b, b))
-        self.square = first(square) + second(square)
+        self.shown = self.seen
+        self.unit = self.seen + self.seen_room
+        return self.shown
 
-    cdef void widen(self, Py_ssize_t i, Py_ssize_t n, double* cell, double x) noexcept nogil:
-        """Feature i of n is larger than ever before."""
-        cdef Py_ssize_t k
-        if x <= cell[0]:
-            return
-        if not self.grew:
-            self.grew = True
-            for k in range(n):
-                self.shrink[k] = 1.0
-        self.shrink[i] = cell[0] / x
-        cell[0] = x
-        cell[1] = 1.0 / x if x > TINY else 0.0
+    cdef void see(self, Row* row) noexcept nogil:
+        """Measure a row that is about to be learnt: by the sizes before it, then with it."""
+
+    cdef double shown_at(self, Py_ssize_t j, double x) noexcept nogil:
+        """A value of slot j as a row that was seen now would show it."""
+        cdef const double* cell = self.cells + self.stride * j
+        if x > cell[LARGEST]:
+            x = cell[LARGEST]
+        elif x < -cell[LARGEST]:
+            x = -cell[LARGEST]
+        return x * cell[INVERSE]
 
     def state(self):
-        """The sizes as an array."""
-        return copied(self.cells, 2 * self.n)[::2].copy()
+        """All sizes, as an array."""
+        return self.table.part(self.offset, self.width, self.n)
 
-    def restore(self, sizes):
+    def restore(self, cells):
         """Go on from what `state` gave."""
-        self.grow(len(sizes))
-        with np.errstate(divide="ignore", over="ignore"):
-            inverse = np.where(sizes > TINY, 1.0 / sizes, 0.0)
-        paste(self.cells, np.stack([sizes, inverse], axis=1))
+        self.grow(len(cells))
+        self.table.paste(self.offset, cells)
+
+
+cdef inline Pair within(Pair x, Pair largest) noexcept nogil:
+    """x, no larger than the largest so far: what is outlandish now counts as the largest did."""
+    return most(least(x, largest), less(two(0.0, 0.0), largest))
+
+
+cdef class Largest(Sizes):
+    """A size is the largest |x|."""
+
+    def __cinit__(self):
+        self.width = 2
+        self.sit(Table(self.width), 0)
+
+    cdef void see(self, Row* row) noexcept nogil:
+        cdef Pair largest, inverse, x
+        # by names of their own, or they would be read anew after every store
+        cdef double* shown = self.room_for(row.n)
+        cdef double* unit = self.unit
+        cdef double* a
+        cdef double* b
+        cdef Py_ssize_t i, j, n = row.n
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            a = self.cells + self.stride * row.slot[i]
+            b = self.cells + self.stride * row.slot[j]
+            x = values(row.value, i, j)
+            largest = firsts(load(a), load(b))
+            inverse = seconds(load(a), load(b))
+            store(shown + i, times(within(x, largest), inverse))
+            if any_above(size(x), largest):
+                largest = most(largest, size(x))
+                inverse = over(two(1.0, 1.0), largest)
+                inverse = where_above(largest, two(TINY, TINY), inverse)
+                store(b, seconds(largest, inverse))
+                store(a, firsts(largest, inverse))
+            store(unit + i, times(x, inverse))
+        self.length = squared(unit, n)
+
+
+cdef class Typical(Sizes):
+    """A size is the square of the mean of sqrt|x|."""
+
+    def __cinit__(self):
+        self.width = 4
+        self.sit(Table(self.width), 0)
+
+    cdef void see(self, Row* row) noexcept nogil:
+        cdef Pair largest, inverse, roots, count, x, none = two(0.0, 0.0), one = two(1.0, 1.0)
+        cdef Pair there, features = none
+        cdef double* shown = self.room_for(row.n)
+        cdef double* unit = self.unit
+        cdef double* a
+        cdef double* b
+        cdef Py_ssize_t i, j, n = row.n
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            a = self.cells + self.stride * row.slot[i]
+            b = self.cells + self.stride * row.slot[j]
+            x = values(row.value, i, j)
+            largest = firsts(load(a), load(b))
+            inverse = seconds(load(a), load(b))
+            store(shown + i, times(within(x, largest), inverse))
+            largest = most(largest, size(x))
+            roots = plus(firsts(load(a + ROOTS), load(b + ROOTS)), root(size(x)))
+            there = where_above(size(x), none, one)
+            features = plus(features, there)
+            count = plus(seconds(load(a + ROOTS), load(b + ROOTS)), there)
+            inverse = over(count, roots)
+            inverse = where_above(largest, two(TINY, TINY), times(inverse, inverse))
+            store(unit + i, times(x, inverse))
+            store(b, seconds(largest, inverse))
+            store(b + ROOTS, seconds(roots, count))
+            store(a, firsts(largest, inverse))
+            store(a + ROOTS, firsts(roots, count))
+        # as many as there are: where |x| has no mean, neither has |unit|^2
+        self.length = first(features) + second(features)
+
+
+KINDS = {"largest": Largest, "typical": Typical}

@@ -258,7 +258,10 @@ class Poisson(Loss):
     def flow(self, p: float, y: float, time: float) -> float:
         # z = exp(-p) obeys the linear dz/ds = 1 - y z
         gain = time if y == 0 else -np.expm1(-time * y) / y
-        return float(-np.log1p(gain * (np.exp(p) - y)))
+        change = gain * (np.exp(p) - y)
+        if change > -0.5:
+            return float(-np.log1p(change))
+        return float(-np.log(np.exp(-time * y) + gain * np.exp(p)))  # without cancellation
 
     def score(self, y: float) -> float:
         return float(np.log(y)) if y > 0 else -20.0

@@ -229,8 +229,12 @@ CASES: dict[str, list[tuple[penalties.Penalty, dict[str, Any]]]] = {
     "AdaGrad": [(L1, {"step": 0.1}), (penalties.Berhu(0.1, 0.2), {"step": 0.1})],
     "AdaGradDualAveraging": [(L1, {"step": 0.1, "delta": 0.0}), (L2, {"step": 0.1})],
     "FTRLProximal": [(penalties.ElasticNet(0.1, 0.1), {}), (penalties.Berhu(0.1, 0.2), {})],
-    "NormalizedAdaptive": [(ZERO, {"update": u}) for u in ("explicit", "implicit", "invariant")],
-    "DiagonalNewton": [(ZERO, {})],
+    "NormalizedAdaptive": [
+        (ZERO, {"update": update, "size": size})
+        for update in ("explicit", "implicit", "invariant")
+        for size in ("largest", "typical")
+    ],
+    "DiagonalNewton": [(ZERO, {"size": size}) for size in ("largest", "typical")],
     "CoinBetting": [(ZERO, {})],
     "Mixture": [(ZERO, {})],
 }

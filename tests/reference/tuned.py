@@ -63,15 +63,34 @@ class _Tuned(Rule):
 
 
 class _Scaled(_Tuned):
-    """s_j = largest |x_j| so far; when it grows, w_j is multiplied by s_old/s_new."""
+    """Each feature has a size s_j; when it changes, w_j is multiplied by s_old/s_new.
 
-    def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
+    "largest": the largest |x_j| so far. "typical": the square of the mean of sqrt|x_j|, over the
+    events where it is not 0. A value larger than all before is predicted with as the largest.
+    """
+
+    def __init__(self, n: int, loss: Loss, penalty: Penalty, size: str = "largest") -> None:
         super().__init__(n, loss, penalty)
+        self.size = size
         self.s = np.zeros(n)
+        self.largest = np.zeros(n)
+        self.roots = np.zeros(n)
+        self.count = np.zeros(n)
 
     def rescaled(self, x: Vector) -> Vector:
-        grown = np.abs(x) > self.s
-        return np.where(grown, self.w * self.s / np.where(grown, np.abs(x), 1.0), self.w)
+        above = np.abs(x) > self.largest
+        return np.where(above, self.w * self.largest / np.where(above, np.abs(x), 1.0), self.w)
+
+    def measure(self, x: Vector) -> Vector:
+        """The sizes with this row; what it is in units of them, 0 where there is no feature."""
+        before = self.s
+        self.largest = np.maximum(self.largest, np.abs(x))
+        self.roots = self.roots + np.sqrt(np.abs(x))
+        self.count = self.count + (x != 0.0)
+        typical = (self.roots / np.maximum(self.count, 1.0)) ** 2
+        self.s = self.largest if self.size == "largest" else typical
+        self.w = self.w * before / np.where(self.s > 0.0, self.s, 1.0)
+        return x / np.where(self.s > 0.0, self.s, 1.0)
 
 
 def implicit(loss: Loss, p: float, y: float, B: float) -> float:
@@ -93,22 +112,27 @@ def leaving(loss: Loss, p: float, y: float, h: float) -> float:
 
 class NormalizedAdaptive(_Scaled):
     def __init__(
-        self, n: int, loss: Loss, penalty: Penalty, rate: float = 1.0, update: str = "explicit"
+        self,
+        n: int,
+        loss: Loss,
+        penalty: Penalty,
+        rate: float = 1.0,
+        update: str = "explicit",
+        size: str = "largest",
     ) -> None:
-        super().__init__(n, loss, penalty)
+        super().__init__(n, loss, penalty, size)
         self.rate, self.update = rate, update
         self.N = 0.0
         self.G = np.zeros(n)
 
     def learn(self, x: Vector, y: float, weight: float) -> None:
         p = self.see(x)
-        self.w = self.seen_weights
-        self.s = np.maximum(self.s, np.abs(x))
-        on = x != 0.0
-        self.N += float(np.sum((x[on] / self.s[on]) ** 2))
+        u = self.measure(x)
+        # where |x| has no mean, neither has u^2: then features are counted
+        self.N += float(np.sum(u**2) if self.size == "largest" else np.sum(x != 0.0))
         g = weight * float(self.loss.slope(p, y))
         self.G = self.G + (g * x) ** 2
-        on &= self.G > 0.0
+        on = (x != 0.0) & (self.G > 0.0)
         step = np.zeros(self.n)  # times g: the move of w
         if on.any():
             scale = self.s[on] * np.sqrt(self.G[on])
@@ -127,17 +151,16 @@ class NormalizedAdaptive(_Scaled):
 
 
 class DiagonalNewton(_Scaled):
-    def __init__(self, n: int, loss: Loss, penalty: Penalty, prior: float = 3.0) -> None:
-        super().__init__(n, loss, penalty)
+    def __init__(
+        self, n: int, loss: Loss, penalty: Penalty, prior: float = 3.0, size: str = "largest"
+    ) -> None:
+        super().__init__(n, loss, penalty, size)
         self.q = np.full(n, prior)
 
     def learn(self, x: Vector, y: float, weight: float) -> None:
         p = self.see(x)
-        self.w = self.seen_weights
-        self.s = np.maximum(self.s, np.abs(x))
-        on = x != 0.0
-        s = np.where(on, self.s, 1.0)
-        u = x / s
+        u = self.measure(x)
+        s = np.where(x != 0.0, self.s, 1.0)
         B = weight * float(np.sum(u**2 / self.q))
         h = leaving(self.loss, p, y, implicit(self.loss, p, y, B))
         self.w = self.w - weight * h * u / (self.q * s)
@@ -178,10 +201,10 @@ class CoinBetting(_Tuned):
 Maker = Callable[[int, Loss, Penalty], Rule]
 
 DEFAULT: tuple[Maker, ...] = (
-    partial(NormalizedAdaptive, rate=4.0),
-    DiagonalNewton,
+    partial(NormalizedAdaptive, rate=4.0, size="typical"),
+    partial(DiagonalNewton, size="typical"),
     CoinBetting,
-    partial(NormalizedAdaptive, rate=16.0, update="invariant"),
+    partial(NormalizedAdaptive, rate=16.0, update="invariant", size="typical"),
 )
 
 

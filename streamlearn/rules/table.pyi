@@ -1,0 +1,9 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class Table:
+    width: int
+    capacity: int
+    def __init__(self, width: int) -> None: ...
+    def part(self, offset: int, width: int, n: int) -> NDArray[np.float64]: ...
+    def paste(self, offset: int, cells: NDArray[np.float64]) -> None: ...
