@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 from streamlearn.engine.events import Events
-from streamlearn.late.join import CORRECTED, PREDICTED, Join
+from streamlearn.late.join import Join
+from streamlearn.late.joined import CORRECTED, PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
 

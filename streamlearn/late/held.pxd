@@ -13,6 +13,10 @@ cdef struct Head:  # of each entry; its id, slots, values and what else it has f
     uint8_t kind  # of its label, or what else it is
 
 
+cdef enum:
+    SIDE_BIT = 31  # of a place: in which of two stores it is
+
+
 cdef class Segment:
     cdef Py_ssize_t entries, live, first, size, capacity, after, before
     cdef bint sealed
@@ -29,17 +33,18 @@ cdef class Held:
     cdef list segments, vacant
     cdef Py_ssize_t head, tail
     cdef Places places
-    cdef uint64_t seed
+    cdef int64_t side
     cdef Py_ssize_t room
     cdef int* slot
     cdef double* value
 
-    cdef int64_t find(self, const char* name, Py_ssize_t length, uint64_t tag) noexcept
+    cdef int64_t place(self, Py_ssize_t k, Py_ssize_t i) noexcept
+    cdef void approach(self, int64_t place) noexcept
+    cdef bint has(self, int64_t place, const char* name, Py_ssize_t length) noexcept
     cdef int64_t append(
-        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
-        Py_ssize_t extra_length
+        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
     ) except -1
-    cdef int remove(self, int64_t place, uint64_t tag) except -1
+    cdef int remove(self, int64_t place) except -1
     cdef int64_t oldest(self)
     cdef int64_t next(self, int64_t place)
     cdef const char* at(self, int64_t place, Head* head) noexcept
@@ -49,8 +54,7 @@ cdef class Held:
     cdef Py_ssize_t new_segment(self) except -1
     cdef int unlink(self, Py_ssize_t k) except -1
     cdef int unite(self, Py_ssize_t k) except -1
-    cdef int take_over(self, Segment old, Py_ssize_t number, Py_ssize_t k) except -1
-    cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept
+    cdef int take_over(self, Segment old, Py_ssize_t was, Py_ssize_t k) except -1
     cdef uint64_t tag(self, int64_t place) noexcept
     cdef int restamp(self, double most) except -1
     cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1

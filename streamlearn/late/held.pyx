@@ -1,4 +1,4 @@
-"""A store of held events: compact, found by id, in the order in which they came.
+"""A store of held events: compact, in the order in which they came.
 
 An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. A value of 1 (every
 name has it) takes no room: a bit of its slot says so. Entries lie in segments of up to 4096. One
@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
+from streamlearn.features.text cimport copy_text, prefetch
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.rule cimport room
@@ -21,16 +22,14 @@ cdef enum:
     MOST = 4096  # entries in a segment: twelve bits of a place
     BITS = 12
     LONGEST = 1 << 24  # bytes of a segment to which no more is added
-    SEGMENTS = 1 << 20
+    SEGMENTS = (1 << 19) - 1  # most of them; with a bit for the store, a place has 32
 
 cdef uint32_t IS_ONE = 0x80000000U
 
 
-cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL
-    return x ^ (x >> 31)
+cdef inline Py_ssize_t number(int64_t place) noexcept:
+    """The segment of a place."""
+    return (place >> BITS) & SEGMENTS
 
 
 cdef class Segment:
@@ -67,14 +66,17 @@ cdef class Segment:
 
 
 cdef class Held:
-    """Held entries; a place is a segment's number and an entry's in it."""
+    """Held entries; a place is a segment's number, an entry's in it, and which store it is in.
 
-    def __init__(self, seed):
+    Two stores share a table of `places`, on side 0 and side 1. Whoever appends and removes says so
+    to the table; the store itself tells it of what it moves.
+    """
+
+    def __init__(self, Places places, int64_t side):
         self.segments, self.vacant = [], []
-        self.seed = seed
         self.head = self.tail = -1
         self.count = 0
-        self.places = Places()
+        self.places, self.side = places, side << SIDE_BIT
 
     def __dealloc__(self):
         free(self.slot)
@@ -85,7 +87,7 @@ cdef class Held:
 
     def __sizeof__(self):
         found = [one for one in self.segments if one is not None]
-        total = object.__sizeof__(self) + self.places.nbytes
+        total = object.__sizeof__(self)
         for segment in found:
             total += (
                 (<Segment>segment).data.nbytes + (<Segment>segment).offset.nbytes
@@ -94,24 +96,28 @@ cdef class Held:
 
     # Entries
 
-    cdef int64_t find(self, const char* name, Py_ssize_t length, uint64_t tag) noexcept:
-        """The place of an id, which has this hash; -1: it is not held."""
-        cdef uint64_t at = tag
-        cdef int64_t place = self.places.probe(tag, &at)
+    cdef inline int64_t place(self, Py_ssize_t k, Py_ssize_t i) noexcept:
+        """Where entry i of segment k is."""
+        return self.side | k << BITS | i
+
+    cdef void approach(self, int64_t place) noexcept:
+        """This entry is read soon: what most of them are long is fetched meanwhile."""
+        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, number(place))
+        cdef const char* text = one.text + one.start[place & (MOST - 1)]
+        prefetch(text)
+        prefetch(text + 64)
+        prefetch(text + 128)
+
+    cdef bint has(self, int64_t place, const char* name, Py_ssize_t length) noexcept:
+        """Whether an entry has this id."""
         cdef Head head
-        cdef const char* other
-        while place >= 0:
-            other = self.at(place, &head)
-            if <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0:
-                return place
-            place = self.places.probe(tag, &at)
-        return -1
+        cdef const char* other = self.at(place, &head)
+        return <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0
 
     cdef int64_t append(
-        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
-        Py_ssize_t extra_length
+        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
     ) except -1:
-        """One more entry, whose id is not yet held; where it is."""
+        """One more entry; where it is."""
         cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
         cdef Py_ssize_t n = 0 if row == NULL else row.n, k, ones = 0, size
         cdef uint32_t slot
@@ -132,7 +138,7 @@ cdef class Held:
         head.n = <int32_t>n
         to = last.text + last.size
         memcpy(to, head, sizeof(Head))
-        memcpy(to + sizeof(Head), name, head.id_length)
+        copy_text(to + sizeof(Head), name, head.id_length)
         to += sizeof(Head) + head.id_length
         for k in range(n):
             slot = <uint32_t>row.slot[k]
@@ -152,15 +158,12 @@ cdef class Held:
         last.live += 1
         last.start[last.entries] = <uint32_t>last.size
         self.count += 1
-        cdef int64_t place = (self.tail << BITS) | (last.entries - 1)
-        self.places.enter(tag, place)
-        return place
+        return self.place(self.tail, last.entries - 1)
 
-    cdef int remove(self, int64_t place, uint64_t tag) except -1:
-        """An entry goes, whose id has this hash."""
-        cdef Py_ssize_t k = place >> BITS
+    cdef int remove(self, int64_t place) except -1:
+        """An entry goes."""
+        cdef Py_ssize_t k = number(place)
         cdef Segment one = self.segments[k]
-        self.places.leave(tag, place)
         one.is_live[place & (MOST - 1)] = 0
         one.live -= 1
         self.count -= 1
@@ -184,26 +187,26 @@ cdef class Held:
             while one.first < one.entries and not one.is_live[one.first]:
                 one.first += 1
             if one.first < one.entries:
-                return (k << BITS) | one.first
+                return self.place(k, one.first)
             k = one.after
         return -1
 
     cdef int64_t next(self, int64_t place):
         """The place of the entry that came after this one; -1: it is the last."""
-        cdef Py_ssize_t k = place >> BITS, i = (place & (MOST - 1)) + 1
+        cdef Py_ssize_t k = number(place), i = (place & (MOST - 1)) + 1
         cdef Segment one
         while k >= 0:
             one = self.segments[k]
             while i < one.entries and not one.is_live[i]:
                 i += 1
             if i < one.entries:
-                return (k << BITS) | i
+                return self.place(k, i)
             k, i = one.after, 0
         return -1
 
     cdef const char* at(self, int64_t place, Head* head) noexcept:
         """A copy of an entry's head, and its id, of `head.id_length` bytes."""
-        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, place >> BITS)
+        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, number(place))
         cdef const char* text = one.text + one.start[place & (MOST - 1)]
         memcpy(head, text, sizeof(Head))
         return text + sizeof(Head)
@@ -236,7 +239,7 @@ cdef class Held:
         """What else was said of an entry."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
-        cdef Segment one = self.segments[place >> BITS]
+        cdef Segment one = self.segments[number(place)]
         cdef uint32_t slot
         cdef Py_ssize_t k, size = 4 * head.n
         for k in range(head.n):
@@ -314,7 +317,7 @@ cdef class Held:
         self.vacant.append(follower)
         return 0
 
-    cdef int take_over(self, Segment old, Py_ssize_t number, Py_ssize_t k) except -1:
+    cdef int take_over(self, Segment old, Py_ssize_t was, Py_ssize_t k) except -1:
         """Copy the live entries of a segment of this number to the end of another."""
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t i, size
@@ -327,8 +330,8 @@ cdef class Held:
                 size = old.start[i + 1] - old.start[i]
                 memcpy(to.text + to.size, entry, size)
                 memcpy(&head, entry, sizeof(Head))
-                tag = self.hashed(entry + sizeof(Head), head.id_length)
-                self.places.move(tag, number << BITS | i, k << BITS | to.entries)
+                tag = self.places.hashed(entry + sizeof(Head), head.id_length)
+                self.places.move(tag, self.place(was, i), self.place(k, to.entries))
                 to.is_live[to.entries] = 1
                 to.size += size
                 to.entries += 1
@@ -336,25 +339,11 @@ cdef class Held:
                 to.start[to.entries] = <uint32_t>to.size
         return 0
 
-    cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
-        """32 bits, different in every process, so that no one can choose ids that collide."""
-        cdef uint64_t h = self.seed ^ <uint64_t>length, word
-        cdef Py_ssize_t k = 0
-        while k + 8 <= length:
-            memcpy(&word, name + k, 8)
-            h = mix(h ^ word)
-            k += 8
-        if k < length:
-            word = 0
-            memcpy(&word, name + k, length - k)
-            h = mix(h ^ word)
-        return mix(h + self.seed) >> 32
-
     cdef uint64_t tag(self, int64_t place) noexcept:
         """The hash of an entry's id."""
         cdef Head head
         cdef const char* name = self.at(place, &head)
-        return self.hashed(name, head.id_length)
+        return self.places.hashed(name, head.id_length)
 
     cdef int restamp(self, double most) except -1:
         """No entry came later than this; those that came at no known time came now."""
@@ -405,10 +394,9 @@ cdef class Held:
         return found
 
     def restore(self, state):
-        """Take over a state that `state` gave."""
+        """Take over a state that `state` gave; nothing is held yet."""
         cdef Segment one
         cdef Py_ssize_t k, i
-        self.__init__(self.seed)
         for saved in state:
             k = self.new_segment()
             one = self.segments[k]
@@ -423,9 +411,8 @@ cdef class Held:
                 (<Segment>self.segments[self.tail]).seal()
             self.tail = k
             self.count += one.live
-        self.places.widen(4 * self.count)
         for k in range(len(self.segments)):
             one = self.segments[k]
             for i in range(one.entries):
                 if one.is_live[i]:
-                    self.places.enter(self.tag(k << BITS | i), k << BITS | i)
+                    self.places.enter(self.tag(self.place(k, i)), self.place(k, i))

@@ -8,23 +8,13 @@ from streamlearn.engine.events import Events
 from streamlearn.features.reader import Reader
 from streamlearn.late.clock import Clock
 from streamlearn.late.held import Held
+from streamlearn.late.joined import Joined
 
 BOUNDS: tuple[float, ...]
-CORRECTED: int
 COUNTS: tuple[str, ...]
 DROP: str
 LABEL_KINDS: dict[type, int]
-LEARNT: int
 NO_ID: str
-PREDICTED: int
-TIMED_OUT: int
-
-class Joined(Events):
-    def make_room(self, n: int) -> None: ...
-    @property
-    def roles(self) -> NDArray[np.uint8]: ...
-    @property
-    def tickets(self) -> NDArray[np.int32]: ...
 
 class Join:
     joined: int
@@ -74,6 +64,7 @@ class Join:
     def age(self) -> float: ...
     @property
     def counts(self) -> dict[str, int]: ...
+    def hold_nothing(self) -> None: ...
     def set_label(self) -> None: ...
     def code(self, label: Any) -> int: ...
     def count_delays(self, counts: NDArray[np.int64]) -> None: ...

@@ -4,9 +4,11 @@ A cell is a hash and a place, 32 bits each. Several places may have one hash: wh
 the entry itself.
 """
 
+import secrets
+
 from libc.stdint cimport int64_t, uint64_t
 
-from streamlearn.features.text cimport prefetch
+from streamlearn.features.text cimport hash_text, prefetch
 
 import numpy as np
 
@@ -21,12 +23,17 @@ cdef class Places:
     """Places by hash."""
 
     def __init__(self):
+        self.seed = secrets.randbits(64)
         self.widen(64)
 
     @property
     def nbytes(self):
         """How large the table is."""
         return self.cells.nbytes
+
+    cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
+        """32 bits, different in every process, so that no one can choose ids that collide."""
+        return hash_text(name, length, self.seed) >> 32
 
     cdef void approach(self, uint64_t tag) noexcept:
         """This hash is asked for soon: its cell is fetched meanwhile."""
