@@ -5,15 +5,21 @@ from streamlearn.row cimport Row
 
 cdef struct Head:  # of each entry; its id, slots, values and what else it has follow
     double stamp  # the stream's clock when it came
+    uint32_t id_length
+    uint8_t kind  # of its label, or what else it is
+    # a bare one has no more
     double time  # its own; NaN: none
     double number  # the weight of features, or a label
     int32_t n  # features
     int32_t ticket  # where its predictions are remembered; -1: nowhere
-    uint32_t id_length
-    uint8_t kind  # of its label, or what else it is
 
+cdef struct BareHead:  # how a head begins
+    double stamp
+    uint32_t id_length
+    uint8_t kind
 
 cdef enum:
+    BARE = 0x80  # of a kind: there is nothing but the id
     SIDE_BIT = 31  # of a place: in which of two stores it is
 
 

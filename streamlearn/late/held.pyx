@@ -1,12 +1,14 @@
 """A store of held events: compact, in the order in which they came.
 
-An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. A value of 1 (every
-name has it) takes no room: a bit of its slot says so. Entries lie in segments of up to 4096. One
+An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. Of a bare one the
+head's first part and its id are all there is. A value of 1 (every name has it) takes no room: a bit
+of its slot says so. Entries lie in segments of up to 4096. One
 that is full never changes again but for which of its entries are live, so a checkpoint shares its
 bytes and copies the marks alone. Neighbours of which little is left are united.
 """
 
 from cpython.list cimport PyList_GET_ITEM
+from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
@@ -24,12 +26,21 @@ cdef enum:
     LONGEST = 1 << 24  # bytes of a segment to which no more is added
     SEGMENTS = (1 << 19) - 1  # most of them; with a bit for the store, a place has 32
 
-cdef uint32_t IS_ONE = 0x80000000U
+cdef extern from *:
+    """
+    #define STREAMLEARN_ONE 0x3ff0000000000000u  /* 1.0 */
+    """
+    uint64_t ONE "STREAMLEARN_ONE"
 
 
 cdef inline Py_ssize_t number(int64_t place) noexcept:
     """The segment of a place."""
     return (place >> BITS) & SEGMENTS
+
+
+cdef inline Py_ssize_t size_of(uint8_t kind) noexcept:
+    """How long the head of an entry is."""
+    return sizeof(BareHead) if kind & BARE else sizeof(Head)
 
 
 cdef class Segment:
@@ -119,41 +130,47 @@ cdef class Held:
     ) except -1:
         """One more entry; where it is."""
         cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
-        cdef Py_ssize_t n = 0 if row == NULL else row.n, k, ones = 0, size
+        cdef Py_ssize_t n = 0 if row == NULL else row.n, k, most
+        cdef const int* slots = NULL
+        cdef const double* numbers = NULL
         cdef uint32_t slot
+        cdef uint64_t value, is_one
+        cdef Py_ssize_t heading = size_of(head.kind)
         cdef char* to
+        cdef char* values
         if last is None or last.entries == MOST or last.size >= LONGEST:
             if last is not None:
                 last.seal()
                 self.unite(last.before)
             self.tail = self.new_segment()
             last = self.segments[self.tail]
-        for k in range(n):
-            ones += row.value[k] == 1.0
-        size = sizeof(Head) + 4 * n + 8 * (n - ones) + head.id_length + extra_length
-        if size > LONGEST * 64:
-            raise ValueError(f"an event of {size} bytes is too large to be held")
-        if last.size + size > last.capacity:
-            last.widen(2 * (last.size + size))
+        # with room for a value too many: see below
+        most = heading + head.id_length + 12 * n + 8 + extra_length
+        if most > LONGEST * 64:
+            raise ValueError(f"an event of {most} bytes is too large to be held")
+        if last.size + most > last.capacity:
+            last.widen(2 * (last.size + most))
+        if row != NULL:
+            slots, numbers = row.slot, row.value
         head.n = <int32_t>n
         to = last.text + last.size
-        memcpy(to, head, sizeof(Head))
-        copy_text(to + sizeof(Head), name, head.id_length)
-        to += sizeof(Head) + head.id_length
+        memcpy(to, head, heading)
+        copy_text(to + heading, name, head.id_length)
+        to += heading + head.id_length
+        values = to + 4 * n
         for k in range(n):
-            slot = <uint32_t>row.slot[k]
-            if row.value[k] == 1.0:
-                slot |= IS_ONE
-            memcpy(to, &slot, 4)
-            to += 4
-        for k in range(n):
-            if row.value[k] != 1.0:
-                memcpy(to, row.value + k, 8)
-                to += 8
+            # which values are 1 can't be foreseen: no branch, the next value is written over a 1
+            memcpy(&value, numbers + k, 8)
+            is_one = value == ONE
+            slot = <uint32_t>slots[k] | <uint32_t>is_one << 31
+            memcpy(to + 4 * k, &slot, 4)
+            memcpy(values, &value, 8)
+            values += 8 * (1 - is_one)
+        to = values
         if extra_length:
             memcpy(to, extra, extra_length)
         last.is_live[last.entries] = 1
-        last.size += size
+        last.size = to - last.text + extra_length
         last.entries += 1
         last.live += 1
         last.start[last.entries] = <uint32_t>last.size
@@ -208,6 +225,10 @@ cdef class Held:
         """A copy of an entry's head, and its id, of `head.id_length` bytes."""
         cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, number(place))
         cdef const char* text = one.text + one.start[place & (MOST - 1)]
+        memcpy(head, text, sizeof(BareHead))
+        if head.kind & BARE:
+            head.time, head.number, head.n, head.ticket = NAN, NAN, 0, -1
+            return text + sizeof(BareHead)
         memcpy(head, text, sizeof(Head))
         return text + sizeof(Head)
 
@@ -215,20 +236,23 @@ cdef class Held:
         """The features of an entry, valid until the next read."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
-        cdef const char* values = text + 4 * head.n
-        cdef uint32_t slot
+        cdef char* values = <char*>text + 4 * head.n
+        cdef double one = 1.0
+        cdef uint32_t slot, is_one
+        cdef int* to_slot
+        cdef double* to_value
         cdef Py_ssize_t k
         if head.n > self.room:
             self.room = 2 * head.n + 16
             self.slot = <int*>room(self.slot, self.room * sizeof(int))
             self.value = <double*>room(self.value, self.room * sizeof(double))
+        to_slot, to_value = self.slot, self.value
         for k in range(head.n):
             memcpy(&slot, text + 4 * k, 4)
-            self.slot[k] = <int>(slot & ~IS_ONE)
-            self.value[k] = 1.0
-            if not slot & IS_ONE:
-                memcpy(self.value + k, values, 8)
-                values += 8
+            is_one = slot >> 31
+            to_slot[k] = <int>(slot & 0x7FFFFFFFU)
+            memcpy(to_value + k, <char*>&one if is_one else values, 8)
+            values += 8 * (1 - is_one)
         row.n = head.n
         row.slot = self.slot
         row.value = self.value
@@ -244,8 +268,7 @@ cdef class Held:
         cdef Py_ssize_t k, size = 4 * head.n
         for k in range(head.n):
             memcpy(&slot, text + 4 * k, 4)
-            if not slot & IS_ONE:
-                size += 8
+            size += 8 * (1 - (slot >> 31))
         text += size
         return text[:one.text + one.start[(place & (MOST - 1)) + 1] - text]
 
@@ -322,15 +345,15 @@ cdef class Held:
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t i, size
         cdef const char* entry
-        cdef Head head
+        cdef BareHead head
         cdef uint64_t tag
         for i in range(old.entries):
             if old.is_live[i]:
                 entry = old.text + old.start[i]
                 size = old.start[i + 1] - old.start[i]
                 memcpy(to.text + to.size, entry, size)
-                memcpy(&head, entry, sizeof(Head))
-                tag = self.places.hashed(entry + sizeof(Head), head.id_length)
+                memcpy(&head, entry, sizeof(BareHead))
+                tag = self.places.hashed(entry + size_of(head.kind), head.id_length)
                 self.places.move(tag, self.place(was, i), self.place(k, to.entries))
                 to.is_live[to.entries] = 1
                 to.size += size

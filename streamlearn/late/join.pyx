@@ -23,7 +23,7 @@ from streamlearn.engine.events cimport CLASS, UNLABELLED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport SIDE_BIT, Head, Held
+from streamlearn.late.held cimport BARE, SIDE_BIT, Head, Held
 from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, Joined
 from streamlearn.late.places cimport Places
 from streamlearn.late.tickets cimport Tickets
@@ -44,8 +44,8 @@ cdef enum:
 
 cdef enum:  # kinds of entries beside those of labels
     FEATURES = 0  # as UNLABELLED
-    DONE = 16
-    GUESSED = 17  # learnt with the label of a time-out
+    GUESSED = 16  # learnt with the label of a time-out, and kept to be corrected
+    DONE = BARE
 
 
 cdef class Join:
@@ -282,7 +282,7 @@ cdef class Join:
             self.learn(place, &head, tags, TO_LEARN)
             return self.settle(place, tags.id, tag, DONE)
         same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
-        if head.kind != GUESSED or head.ticket < 0 or not self.corrections or same:
+        if head.kind != GUESSED or not self.corrections or same:
             self.duplicates += 1
             return 0
         self.corrected += 1
@@ -330,7 +330,7 @@ cdef class Join:
         return self.rows.enter(&row, &said, self.known, role, head.ticket)
 
     cdef int settle(self, int64_t old, const char* name, uint64_t tag, int kind) except -1:
-        """Remember that this id is done with, and what was held if it may be corrected."""
+        """Remember that this id is done with, and what was held of it if it was guessed."""
         cdef Head head
         cdef Row row
         cdef Row* kept = NULL
@@ -338,13 +338,11 @@ cdef class Join:
         cdef int64_t new
         held.at(old, &head)
         head.stamp, head.kind = self.clock.now, <uint8_t>kind
-        if kind == GUESSED and self.corrections:
+        if kind == GUESSED:
             held.read(old, &row)
             kept = &row
-        else:
-            if head.ticket >= 0:
-                self.seats.take_back(head.ticket)
-            head.time, head.number, head.ticket = NAN, NAN, -1
+        elif head.ticket >= 0:
+            self.seats.take_back(head.ticket)
         new = self.settled.append(&head, kept, name, NULL, 0)
         self.places.move(tag, old, new)
         held.remove(old)
@@ -384,7 +382,7 @@ cdef class Join:
             return self.let_go(place, tag)
         self.at_timeout.time = head.time
         self.learn(place, &head, &self.at_timeout, TO_TIME_OUT)
-        return self.settle(place, name, tag, GUESSED)
+        return self.settle(place, name, tag, GUESSED if self.corrections else DONE)
 
     cdef int let_go(self, int64_t place, uint64_t tag) except -1:
         """What is there is known no more."""
