@@ -53,8 +53,11 @@ cdef class Segment:
         self.widen(size)
 
     cdef int widen(self, Py_ssize_t size) except -1:
-        """Room for so many bytes; the arrays may be others now."""
-        data = np.empty(size, dtype=np.uint8)
+        """Room for so many bytes, and a value; the arrays may be others now.
+
+        A value is read and written before it is known whether it is one that is kept.
+        """
+        data = np.empty(size + 8, dtype=np.uint8)
         if self.size:
             data[:self.size] = self.data[:self.size]
         self.data, self.capacity = data, size
@@ -144,8 +147,7 @@ cdef class Held:
                 self.unite(last.before)
             self.tail = self.new_segment()
             last = self.segments[self.tail]
-        # with room for a value too many: see below
-        most = heading + head.id_length + 12 * n + 8 + extra_length
+        most = heading + head.id_length + 12 * n + extra_length
         if most > LONGEST * 64:
             raise ValueError(f"an event of {most} bytes is too large to be held")
         if last.size + most > last.capacity:
@@ -236,8 +238,8 @@ cdef class Held:
         """The features of an entry, valid until the next read."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
-        cdef char* values = <char*>text + 4 * head.n
-        cdef double one = 1.0
+        cdef const char* values = text + 4 * head.n
+        cdef uint64_t value
         cdef uint32_t slot, is_one
         cdef int* to_slot
         cdef double* to_value
@@ -251,7 +253,9 @@ cdef class Held:
             memcpy(&slot, text + 4 * k, 4)
             is_one = slot >> 31
             to_slot[k] = <int>(slot & 0x7FFFFFFFU)
-            memcpy(to_value + k, <char*>&one if is_one else values, 8)
+            memcpy(&value, values, 8)
+            value = ONE if is_one else value
+            memcpy(to_value + k, &value, 8)
             values += 8 * (1 - is_one)
         row.n = head.n
         row.slot = self.slot
