@@ -45,6 +45,8 @@ cdef class Held:
     cdef double* value
 
     cdef int64_t place(self, Py_ssize_t k, Py_ssize_t i) noexcept
+    cdef Segment segment(self, int64_t place)
+    cdef void spot(self, int64_t place) noexcept
     cdef void approach(self, int64_t place) noexcept
     cdef bint has(self, int64_t place, const char* name, Py_ssize_t length) noexcept
     cdef int64_t append(

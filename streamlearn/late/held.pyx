@@ -43,6 +43,13 @@ cdef inline Py_ssize_t size_of(uint8_t kind) noexcept:
     return sizeof(BareHead) if kind & BARE else sizeof(Head)
 
 
+cdef inline uint64_t tag_of(const char* entry, Places places) noexcept:
+    """The hash of the id of an entry that begins here."""
+    cdef BareHead head
+    memcpy(&head, entry, sizeof(BareHead))
+    return places.hashed(entry + size_of(head.kind), head.id_length)
+
+
 cdef class Segment:
     """Entries that came one after the other."""
 
@@ -110,13 +117,21 @@ cdef class Held:
 
     # Entries
 
+    cdef inline Segment segment(self, int64_t place):
+        """The segment that an entry is in."""
+        return <Segment>PyList_GET_ITEM(self.segments, number(place))
+
     cdef inline int64_t place(self, Py_ssize_t k, Py_ssize_t i) noexcept:
         """Where entry i of segment k is."""
         return self.side | k << BITS | i
 
+    cdef void spot(self, int64_t place) noexcept:
+        """This entry is read in a while: where it begins is fetched meanwhile."""
+        prefetch(self.segment(place).start + (place & (MOST - 1)))
+
     cdef void approach(self, int64_t place) noexcept:
-        """This entry is read soon: what most of them are long is fetched meanwhile."""
-        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, number(place))
+        """This entry is read soon: as much as most of them have is fetched meanwhile."""
+        cdef Segment one = self.segment(place)
         cdef const char* text = one.text + one.start[place & (MOST - 1)]
         prefetch(text)
         prefetch(text + 64)
@@ -225,7 +240,7 @@ cdef class Held:
 
     cdef const char* at(self, int64_t place, Head* head) noexcept:
         """A copy of an entry's head, and its id, of `head.id_length` bytes."""
-        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, number(place))
+        cdef Segment one = self.segment(place)
         cdef const char* text = one.text + one.start[place & (MOST - 1)]
         memcpy(head, text, sizeof(BareHead))
         if head.kind & BARE:
@@ -267,7 +282,7 @@ cdef class Held:
         """What else was said of an entry."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
-        cdef Segment one = self.segments[number(place)]
+        cdef Segment one = self.segment(place)
         cdef uint32_t slot
         cdef Py_ssize_t k, size = 4 * head.n
         for k in range(head.n):
@@ -349,16 +364,17 @@ cdef class Held:
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t i, size
         cdef const char* entry
-        cdef BareHead head
-        cdef uint64_t tag
+        cdef uint32_t[MOST] tags
+        for i in range(old.entries):  # so that no cell of the table is waited for below
+            if old.is_live[i]:
+                tags[i] = <uint32_t>tag_of(old.text + old.start[i], self.places)
+                self.places.approach(tags[i])
         for i in range(old.entries):
             if old.is_live[i]:
                 entry = old.text + old.start[i]
                 size = old.start[i + 1] - old.start[i]
                 memcpy(to.text + to.size, entry, size)
-                memcpy(&head, entry, sizeof(BareHead))
-                tag = self.places.hashed(entry + size_of(head.kind), head.id_length)
-                self.places.move(tag, self.place(was, i), self.place(k, to.entries))
+                self.places.move(tags[i], self.place(was, i), self.place(k, to.entries))
                 to.is_live[to.entries] = 1
                 to.size += size
                 to.entries += 1
@@ -368,9 +384,8 @@ cdef class Held:
 
     cdef uint64_t tag(self, int64_t place) noexcept:
         """The hash of an entry's id."""
-        cdef Head head
-        cdef const char* name = self.at(place, &head)
-        return self.places.hashed(name, head.id_length)
+        cdef Segment one = self.segment(place)
+        return tag_of(one.text + one.start[place & (MOST - 1)], self.places)
 
     cdef int restamp(self, double most) except -1:
         """No entry came later than this; those that came at no known time came now."""

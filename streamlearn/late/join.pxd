@@ -37,6 +37,7 @@ cdef class Join:
     cdef public int64_t joined, orphaned, timed_out, evicted, corrected, duplicates, repeated
 
     cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept
+    cdef int64_t first(self, uint64_t tag) noexcept
     cdef int one_event(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
     cdef int one_label(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
     cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1

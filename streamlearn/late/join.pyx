@@ -157,16 +157,26 @@ cdef class Join:
                 of_event += 1
 
     cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept:
-        """Event i comes: what is known of those that follow soon is fetched meanwhile."""
-        cdef uint64_t at
+        """Event i comes: what is known of those that follow soon is fetched meanwhile.
+
+        Step by step, for each step looks at what the one before has fetched: the cell of the table,
+        the place in the segment, the entry.
+        """
         cdef int64_t place
+        if i + 3 * SOON < coming.n:
+            self.places.approach(coming.tag[i + 3 * SOON])
         if i + 2 * SOON < coming.n:
-            self.places.approach(coming.tag[i + 2 * SOON])
+            place = self.first(coming.tag[i + 2 * SOON])
+            if place >= 0:
+                self.store(place).spot(place)
         if i + SOON < coming.n:
-            at = coming.tag[i + SOON]
-            place = self.places.probe(at, &at)
+            place = self.first(coming.tag[i + SOON])
             if place >= 0:
                 self.store(place).approach(place)
+
+    cdef inline int64_t first(self, uint64_t tag) noexcept:
+        """The first place with this hash, whosever it is; -1: none."""
+        return self.places.probe(tag, &tag)
 
     def features(self, Events events):
         """Events whose labels come later, and labels among them."""
