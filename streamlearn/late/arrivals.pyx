@@ -3,14 +3,16 @@
 They are hashed together: so none waits for the one before it, and entries can be fetched ahead.
 """
 
+cimport cython
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
-from streamlearn.engine.events cimport Events, Kind, Tags
+from streamlearn.engine.events cimport Events
 from streamlearn.late.places cimport Places
 from streamlearn.rules.rule cimport room
 
 
+@cython.final
 cdef class Arrivals:
     """The events of one decoder."""
 
@@ -29,15 +31,6 @@ cdef class Arrivals:
             first = end
         self.events, self.n = events, events.n
         return 0
-
-    cdef void fill(self, Py_ssize_t i, Tags* tags) noexcept:
-        """What event i says of itself."""
-        cdef Events events = self.events
-        cdef Py_ssize_t first = 0 if i == 0 else <Py_ssize_t>events.id_end[i - 1]
-        tags.label, tags.kind = events.label[i], <Kind>events.kind[i]
-        tags.weight, tags.time = events.weight[i], events.time[i]
-        tags.id = events.id_text + first if events.has_id[i] else NULL
-        tags.id_length = <Py_ssize_t>events.id_end[i] - first
 
     def __sizeof__(self):
         return object.__sizeof__(self) + sizeof(uint64_t) * self.room

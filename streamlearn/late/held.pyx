@@ -7,13 +7,12 @@ that is full never changes again but for which of its entries are live, so a che
 bytes and copies the marks alone. Neighbours of which little is left are united.
 """
 
-from cpython.list cimport PyList_GET_ITEM
-from libc.math cimport NAN
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
-from streamlearn.features.text cimport copy_text, prefetch
+from streamlearn.features.text cimport copy_text
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.rule cimport room
@@ -21,26 +20,13 @@ from streamlearn.rules.rule cimport room
 import numpy as np
 
 cdef enum:
-    MOST = 4096  # entries in a segment: twelve bits of a place
-    BITS = 12
     LONGEST = 1 << 24  # bytes of a segment to which no more is added
-    SEGMENTS = (1 << 19) - 1  # most of them; with a bit for the store, a place has 32
 
 cdef extern from *:
     """
     #define STREAMLEARN_ONE 0x3ff0000000000000u  /* 1.0 */
     """
     uint64_t ONE "STREAMLEARN_ONE"
-
-
-cdef inline Py_ssize_t number(int64_t place) noexcept:
-    """The segment of a place."""
-    return (place >> BITS) & SEGMENTS
-
-
-cdef inline Py_ssize_t size_of(uint8_t kind) noexcept:
-    """How long the head of an entry is."""
-    return sizeof(BareHead) if kind & BARE else sizeof(Head)
 
 
 cdef inline uint64_t tag_of(const char* entry, Places places) noexcept:
@@ -50,6 +36,7 @@ cdef inline uint64_t tag_of(const char* entry, Places places) noexcept:
     return places.hashed(entry + size_of(head.kind), head.id_length)
 
 
+@cython.final
 cdef class Segment:
     """Entries that came one after the other."""
 
@@ -86,6 +73,7 @@ cdef class Segment:
         return 0
 
 
+@cython.final
 cdef class Held:
     """Held entries; a place is a segment's number, an entry's in it, and which store it is in.
 
@@ -117,32 +105,6 @@ cdef class Held:
 
     # Entries
 
-    cdef inline Segment segment(self, int64_t place):
-        """The segment that an entry is in."""
-        return <Segment>PyList_GET_ITEM(self.segments, number(place))
-
-    cdef inline int64_t place(self, Py_ssize_t k, Py_ssize_t i) noexcept:
-        """Where entry i of segment k is."""
-        return self.side | k << BITS | i
-
-    cdef void spot(self, int64_t place) noexcept:
-        """This entry is read in a while: where it begins is fetched meanwhile."""
-        prefetch(self.segment(place).start + (place & (MOST - 1)))
-
-    cdef void approach(self, int64_t place) noexcept:
-        """This entry is read soon: as much as most of them have is fetched meanwhile."""
-        cdef Segment one = self.segment(place)
-        cdef const char* text = one.text + one.start[place & (MOST - 1)]
-        prefetch(text)
-        prefetch(text + 64)
-        prefetch(text + 128)
-
-    cdef bint has(self, int64_t place, const char* name, Py_ssize_t length) noexcept:
-        """Whether an entry has this id."""
-        cdef Head head
-        cdef const char* other = self.at(place, &head)
-        return <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0
-
     cdef int64_t append(
         self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
     ) except -1:
@@ -153,7 +115,6 @@ cdef class Held:
         cdef const double* numbers = NULL
         cdef uint32_t slot
         cdef uint64_t value, is_one
-        cdef Py_ssize_t heading = size_of(head.kind)
         cdef char* to
         cdef char* values
         if last is None or last.entries == MOST or last.size >= LONGEST:
@@ -162,7 +123,7 @@ cdef class Held:
                 self.unite(last.before)
             self.tail = self.new_segment()
             last = self.segments[self.tail]
-        most = heading + head.id_length + 12 * n + extra_length
+        most = sizeof(Head) + head.id_length + 12 * n + extra_length
         if most > LONGEST * 64:
             raise ValueError(f"an event of {most} bytes is too large to be held")
         if last.size + most > last.capacity:
@@ -171,9 +132,10 @@ cdef class Held:
             slots, numbers = row.slot, row.value
         head.n = <int32_t>n
         to = last.text + last.size
-        memcpy(to, head, heading)
-        copy_text(to + heading, name, head.id_length)
-        to += heading + head.id_length
+        memcpy(to, head, sizeof(Head))
+        to += size_of(head.kind)
+        copy_text(to, name, head.id_length)
+        to += head.id_length
         values = to + 4 * n
         for k in range(n):
             # which values are 1 can't be foreseen: no branch, the next value is written over a 1
@@ -237,17 +199,6 @@ cdef class Held:
                 return self.place(k, i)
             k, i = one.after, 0
         return -1
-
-    cdef const char* at(self, int64_t place, Head* head) noexcept:
-        """A copy of an entry's head, and its id, of `head.id_length` bytes."""
-        cdef Segment one = self.segment(place)
-        cdef const char* text = one.text + one.start[place & (MOST - 1)]
-        memcpy(head, text, sizeof(BareHead))
-        if head.kind & BARE:
-            head.time, head.number, head.n, head.ticket = NAN, NAN, 0, -1
-            return text + sizeof(BareHead)
-        memcpy(head, text, sizeof(Head))
-        return text + sizeof(Head)
 
     cdef int read(self, int64_t place, Row* row) except -1:
         """The features of an entry, valid until the next read."""

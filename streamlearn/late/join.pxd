@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from streamlearn.engine.events cimport Tags
@@ -13,6 +14,7 @@ cdef enum:
     DELAYS = 12
 
 
+@cython.final
 cdef class Join:
     cdef readonly double hold_for
     cdef readonly Py_ssize_t hold_events

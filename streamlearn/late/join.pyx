@@ -15,6 +15,7 @@ what comes out: not the machine's clock, and not where a batch ends.
 
 import math
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport INFINITY, NAN, fmin, isnan
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -48,6 +49,7 @@ cdef enum:  # kinds of entries beside those of labels
     DONE = BARE
 
 
+@cython.final
 cdef class Join:
     """Joins features and labels by id.
 

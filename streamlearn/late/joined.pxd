@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int32_t, uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
@@ -7,6 +8,7 @@ cdef enum:  # what became of a row; in Python the names without "TO"
     TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_CORRECT
 
 
+@cython.final
 cdef class Joined(Events):
     cdef object role_array, ticket_array
     cdef Py_ssize_t joined_room

@@ -3,6 +3,7 @@
 A prediction waits for its label at a ticket: `exchange` puts it there, and brings it back.
 """
 
+cimport cython
 from libc.math cimport isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
 
@@ -14,6 +15,7 @@ import numpy as np
 PREDICTED, LEARNT, TIMED_OUT, CORRECTED = TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_CORRECT
 
 
+@cython.final
 cdef class Joined(Events):
     """Rows in the order in which they are predicted and learnt."""
 
