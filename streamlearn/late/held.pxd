@@ -72,6 +72,7 @@ cdef class Held:
     cdef int64_t oldest(self)
     cdef int64_t next(self, int64_t place)
     cdef int read(self, int64_t place, Row* row) except -1
+    cdef void rewrite(self, int64_t place, Head* head) noexcept
     cdef bytes extra(self, int64_t place)
 
     cdef Py_ssize_t new_segment(self) except -1

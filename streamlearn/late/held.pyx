@@ -229,6 +229,11 @@ cdef class Held:
         row.square = squared(self.value, head.n)
         return 0
 
+    cdef void rewrite(self, int64_t place, Head* head) noexcept:
+        """Another head, as long as the one before, for an entry that no checkpoint shares."""
+        cdef Segment one = self.segment(place)
+        memcpy(one.text + one.start[place & (MOST - 1)], head, size_of(head.kind))
+
     cdef bytes extra(self, int64_t place):
         """What else was said of an entry."""
         cdef Head head

@@ -33,8 +33,10 @@ from streamlearn.row cimport Row
 import numpy as np
 
 from streamlearn.engine.events import LABEL_KINDS
+from streamlearn.errors import ModelFileError
 
 DROP = "drop"
+LAYOUT = 2  # of what is held, in a checkpoint
 NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
@@ -294,7 +296,7 @@ cdef class Join:
             self.learn(place, &head, tags, TO_LEARN)
             return self.settle(place, tags.id, tag, DONE)
         same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
-        if head.kind != GUESSED or not self.corrections or same:
+        if head.kind != GUESSED or head.ticket < 0 or not self.corrections or same:
             self.duplicates += 1
             return 0
         self.corrected += 1
@@ -385,8 +387,8 @@ cdef class Join:
         cdef uint64_t tag = self.waiting.tag(place)
         if head.kind != FEATURES:
             self.orphaned += 1
-            if self.keep_orphans:
-                self.orphans.append(self.waiting.extra(place))
+            if self.keep_orphans and (said := self.waiting.extra(place)):
+                self.orphans.append(said)  # of one held before orphans were kept nothing is known
             return self.let_go(place, tag)
         self.timed_out += 1
         if self.at_timeout.kind == UNLABELLED:
@@ -502,6 +504,8 @@ cdef class Join:
     def state(self):
         """All that is held, and all that was counted; nothing in it changes any more."""
         return {
+            "layout": LAYOUT,
+            "on_timeout": self.on_timeout,
             "waiting": self.waiting.state(),
             "settled": self.settled.state(),
             "clock": self.clock.state(),
@@ -517,6 +521,10 @@ cdef class Join:
 
     def restore(self, state):
         """Go on from there."""
+        if state.get("layout") != LAYOUT:
+            raise ModelFileError(
+                "what waits for its label was held by another version of streamlearn, and cannot be "
+                "read by this one: go on with that version, or begin afresh (--reset all)")
         self.hold_nothing()
         self.waiting.restore(state["waiting"])
         self.settled.restore(state["settled"])
@@ -532,6 +540,21 @@ cdef class Join:
             setattr(self, name, state["counts"][name])
         self.count_delays(state["delays"].copy())
         self.delay_total = state["delay_total"]
+        before = state["on_timeout"]
+        if (type(before), before) != (type(self.on_timeout), self.on_timeout):
+            self.believe_guesses()
+
+    def believe_guesses(self):
+        """Nothing is corrected of what was learnt so far: time-outs had another label then."""
+        cdef Head head
+        cdef int64_t place = self.settled.oldest()
+        while place >= 0:
+            self.settled.at(place, &head)
+            if head.ticket >= 0:
+                self.seats.take_back(head.ticket)
+                head.ticket = -1
+                self.settled.rewrite(place, &head)
+            place = self.settled.next(place)
 
 
 cdef double[11] BOUND
