@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from streamlearn.engine.events import Events
-from streamlearn.late.join import Join
 from streamlearn.late.joined import CORRECTED, PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learner
     from streamlearn.daemon.observer import Bad
     from streamlearn.frames import Array
+    from streamlearn.late.join import Join
     from streamlearn.stream import Decoder
     from streamlearn.stream.polled import Polled
 

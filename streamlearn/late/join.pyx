@@ -523,8 +523,8 @@ cdef class Join:
         """Go on from there."""
         if state.get("layout") != LAYOUT:
             raise ModelFileError(
-                "what waits for its label was held by another version of streamlearn, and cannot be "
-                "read by this one: go on with that version, or begin afresh (--reset all)")
+                "what waits for its label was held by another version of streamlearn, and this one "
+                "cannot read it: go on with that version, or begin afresh (--reset all)")
         self.hold_nothing()
         self.waiting.restore(state["waiting"])
         self.settled.restore(state["settled"])

@@ -7,6 +7,7 @@ import pickle
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import streamlearn as sl
@@ -229,13 +230,13 @@ def test_orphans_are_wanted_later() -> None:
     join = Join(2)
     batch = Events()
     batch.add([], True, key=b"a")
-    join.both(Events(), batch, [True], None)
+    join.both(Events(), batch, np.array([True]), None)
     later = Join(2, keep_orphans=True)
     later.restore(join.state())
     batch.clear()
     for key in (b"b", b"c", b"d"):
         batch.add([], True, key=key)
-    later.both(Events(), batch, [True] * 3, [b"of b", b"of c", b"of d"])
+    later.both(Events(), batch, np.array([True] * 3), [b"of b", b"of c", b"of d"])
     assert later.counts["orphaned"] == 2
     assert later.orphans == [b"of b"]
 
