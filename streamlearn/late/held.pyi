@@ -1,9 +1,11 @@
-from typing import Any
+from typing import Any, final
 
 from streamlearn.late.places import Places
 
+@final
 class Segment: ...
 
+@final
 class Held:
     def __init__(self, places: Places, side: int) -> None: ...
     @property

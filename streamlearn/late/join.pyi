@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ LABEL_KINDS: dict[type, int]
 LAYOUT: int
 NO_ID: str
 
+@final
 class Join:
     joined: int
     orphaned: int

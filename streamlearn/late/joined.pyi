@@ -1,3 +1,5 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,6 +10,7 @@ LEARNT: int
 PREDICTED: int
 TIMED_OUT: int
 
+@final
 class Joined(Events):
     def make_room(self, n: int) -> None: ...
     def exchange(
