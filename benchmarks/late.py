@@ -99,7 +99,8 @@ def polls(log: list[tuple[float, str, bytes]]) -> list[list[Records]]:
             if turns:
                 at[topic] = first + len(turns)
                 times = [round(1000.0 * chunk[turn][0]) for turn in turns]
-                values = [chunk[turn][2] for turn in turns]
+                # made anew, as a client makes them: those of a poll lie one after the other
+                values = [bytes(bytearray(chunk[turn][2])) for turn in turns]
                 offsets = range(first, at[topic])
                 taken.append(
                     Records(

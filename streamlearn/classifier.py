@@ -405,8 +405,12 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         wide = []
         for part in parts:
             columns = np.hstack([-part, part]) if split and part.shape[1] == 1 else part
-            wide.append(np.pad(columns, ((0, 0), (0, outputs - columns.shape[1]))))
-        scores = np.concatenate(wide) if wide else np.zeros((0, outputs))
+            missing = outputs - columns.shape[1]
+            wide.append(np.pad(columns, ((0, 0), (0, missing))) if missing else columns)
+        if len(wide) == 1:  # nearly always: then there is nothing to copy
+            scores = wide[0]
+        else:
+            scores = np.concatenate(wide) if wide else np.zeros((0, outputs))
         return scores[:, 0] if outputs == 1 else scores
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:

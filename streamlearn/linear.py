@@ -252,9 +252,17 @@ class Linear(base.Estimator):
         """Fill in what was asked for of the rows from `start` on; NaN for rows not learnt."""
         stop = start + len(scores)
         learnt = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
+        codes = codes[start:stop]
+        everything = bool(learnt.all())
+        if not everything:
+            scores, codes = scores[learnt], codes[learnt]
         for name, out in measures.items():
-            values = self.measured[name](self, scores, codes[start:stop])
-            out[start:stop] = np.where(learnt, values, np.nan)
+            values = self.measured[name](self, scores, codes)
+            if everything:
+                out[start:stop] = values
+            else:
+                out[start:stop] = np.nan
+                out[start:stop][learnt] = values
 
     # -- what was learnt --------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from streamlearn.engine.events import Events
-from streamlearn.late.join import CORRECTED, PREDICTED, Join
+from streamlearn.late.joined import CORRECTED, PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learner
     from streamlearn.daemon.observer import Bad
     from streamlearn.frames import Array
+    from streamlearn.late.join import Join
     from streamlearn.stream import Decoder
     from streamlearn.stream.polled import Polled
 
@@ -97,31 +98,37 @@ class Joining:
         joined in the order in which they came.
         """
         self.join.clear()
-        sides = np.array([self._is_label(one.partition) for one in polled.records])
-        sides = np.repeat(sides, polled.sizes)
-        order = np.arange(len(polled)) if polled.order is None else polled.order
-        sides = sides[order]
-        events, labels = np.flatnonzero(~sides), np.flatnonzero(sides)
-        self._decode(self.decoder, self._events, polled, order[events])
-        self._decode(self.labels, self._told, polled, order[labels])
+        labels = [self._is_label(one.partition) for one in polled.records]
+        sides = np.repeat(labels, polled.sizes)
+        if polled.order is not None:
+            sides = sides[polled.order]
+        self._decode(self.decoder, self._events, polled.only([not label for label in labels]))
+        self._decode(self.labels, self._told, polled.only(labels))
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
         self.join.both(self._events, self._told, sides, origins)
-        bad = [(int(events[i]), field, reason) for i, field, reason in self._events.bad]
-        bad += [(int(labels[i]), field, reason) for i, field, reason in self._told.bad]
-        return bad
+        return [*self._bad(self._events, ~sides), *self._bad(self._told, sides)]
 
-    def _decode(
-        self, decoder: Decoder | None, events: Events, polled: Polled, places: Array
-    ) -> None:
-        """What these places hold."""
+    def _decode(self, decoder: Decoder | None, events: Events, polled: Polled) -> None:
+        """What these records hold."""
         events.clear()
-        if decoder is None or not len(places):
+        if decoder is None or not len(polled):
             return
-        decoder.decode(polled.values, events, places)
+        decoder.decode(polled.values, events, polled.order)
         if self.own_times:
             times, unknown = events.times, np.isnan(events.times)
             if unknown.any():
-                times[unknown] = 1e-3 * polled.times()[places[events.index[unknown]]]
+                places = events.index[unknown]
+                if polled.order is not None:
+                    places = polled.order[places]
+                times[unknown] = 1e-3 * polled.times()[places]
+
+    @staticmethod
+    def _bad(events: Events, side: Array) -> list[Bad]:
+        """What could not be read, by the number of its record among those of both sides."""
+        if not events.bad:
+            return []
+        numbers = np.flatnonzero(side).tolist()
+        return [(numbers[i], field, reason) for i, field, reason in events.bad]
 
     def _origins(self, polled: Polled) -> Iterator[bytes]:
         """What is said of each record, in order of the turns, when its label has waited in vain."""

@@ -8,9 +8,9 @@ greatest batch.
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
+from streamlearn.features.text cimport copy_text
 from streamlearn.row cimport Row, squared
 
 import numpy as np
@@ -125,7 +125,7 @@ cdef class Events(Rows):
         self.record[i] = self.records
         self.has_id[i] = tags.id != NULL
         if tags.id_length:
-            memcpy(self.id_text + said, tags.id, tags.id_length)
+            copy_text(self.id_text + said, tags.id, tags.id_length)
         self.id_end[i] = said + tags.id_length
         self.n += 1
         if known > self.columns:

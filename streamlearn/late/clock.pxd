@@ -1,3 +1,7 @@
+cimport cython
+
+
+@cython.final
 cdef class Clock:
     cdef public double now, least, latest
     cdef double leap, hold_for

@@ -1,7 +1,8 @@
-from typing import Any
+from typing import Any, final
 
 NAMES: tuple[str, ...]
 
+@final
 class Clock:
     now: float
     least: float

@@ -11,6 +11,7 @@ Among the first ten records there is no "now" to measure by: there an earlier on
 Later a thousand in a row do that which are all more than `hold_for` behind: the clock was wrong.
 """
 
+cimport cython
 from libc.math cimport INFINITY, NAN, fmax, isnan
 
 cdef enum:
@@ -18,6 +19,7 @@ cdef enum:
     MANY = 1000  # that it is earlier
 
 
+@cython.final
 cdef class Clock:
     """The time of a stream, NaN before a record has told one."""
 

@@ -12,7 +12,8 @@ from river import base
 from streamlearn import modelfile
 from streamlearn.classifier import LinearClassifier
 from streamlearn.errors import ModelFileError
-from streamlearn.late.join import DROP, PREDICTED, Join
+from streamlearn.late.join import DROP, Join
+from streamlearn.late.joined import PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.linear import Event, Linear, plain, revived
 from streamlearn.regressor import LinearRegressor

@@ -1,16 +1,18 @@
-"""A store of held events: compact, found by id, in the order in which they came.
+"""A store of held events: compact, in the order in which they came.
 
-An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. A value of 1 (every
-name has it) takes no room: a bit of its slot says so. Entries lie in segments of up to 4096. One
+An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. Of a bare one the
+head's first part and its id are all there is. A value of 1 (every name has it) takes no room: a bit
+of its slot says so. Entries lie in segments of up to 4096. One
 that is full never changes again but for which of its entries are live, so a checkpoint shares its
 bytes and copies the marks alone. Neighbours of which little is left are united.
 """
 
-from cpython.list cimport PyList_GET_ITEM
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
+from streamlearn.features.text cimport copy_text
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.table cimport room
@@ -18,21 +20,23 @@ from streamlearn.rules.table cimport room
 import numpy as np
 
 cdef enum:
-    MOST = 4096  # entries in a segment: twelve bits of a place
-    BITS = 12
     LONGEST = 1 << 24  # bytes of a segment to which no more is added
-    SEGMENTS = 1 << 20
 
-cdef uint32_t IS_ONE = 0x80000000U
-
-
-cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL
-    return x ^ (x >> 31)
+cdef extern from *:
+    """
+    #define STREAMLEARN_ONE 0x3ff0000000000000u  /* 1.0 */
+    """
+    uint64_t ONE "STREAMLEARN_ONE"
 
 
+cdef inline uint64_t tag_of(const char* entry, Places places) noexcept:
+    """The hash of the id of an entry that begins here."""
+    cdef BareHead head
+    memcpy(&head, entry, sizeof(BareHead))
+    return places.hashed(entry + size_of(head.kind), head.id_length)
+
+
+@cython.final
 cdef class Segment:
     """Entries that came one after the other."""
 
@@ -43,8 +47,11 @@ cdef class Segment:
         self.widen(size)
 
     cdef int widen(self, Py_ssize_t size) except -1:
-        """Room for so many bytes; the arrays may be others now."""
-        data = np.empty(size, dtype=np.uint8)
+        """Room for so many bytes, and a value; the arrays may be others now.
+
+        A value is read and written before it is known whether it is one that is kept.
+        """
+        data = np.empty(size + 8, dtype=np.uint8)
         if self.size:
             data[:self.size] = self.data[:self.size]
         self.data, self.capacity = data, size
@@ -66,15 +73,19 @@ cdef class Segment:
         return 0
 
 
+@cython.final
 cdef class Held:
-    """Held entries; a place is a segment's number and an entry's in it."""
+    """Held entries; a place is a segment's number, an entry's in it, and which store it is in.
 
-    def __init__(self, seed):
+    Two stores share a table of `places`, on side 0 and side 1. Whoever appends and removes says so
+    to the table; the store itself tells it of what it moves.
+    """
+
+    def __init__(self, Places places, int64_t side):
         self.segments, self.vacant = [], []
-        self.seed = seed
         self.head = self.tail = -1
         self.count = 0
-        self.places = Places()
+        self.places, self.side = places, side << SIDE_BIT
 
     def __dealloc__(self):
         free(self.slot)
@@ -85,7 +96,7 @@ cdef class Held:
 
     def __sizeof__(self):
         found = [one for one in self.segments if one is not None]
-        total = object.__sizeof__(self) + self.places.nbytes
+        total = object.__sizeof__(self)
         for segment in found:
             total += (
                 (<Segment>segment).data.nbytes + (<Segment>segment).offset.nbytes
@@ -94,73 +105,61 @@ cdef class Held:
 
     # Entries
 
-    cdef int64_t find(self, const char* name, Py_ssize_t length, uint64_t tag) noexcept:
-        """The place of an id, which has this hash; -1: it is not held."""
-        cdef uint64_t at = tag
-        cdef int64_t place = self.places.probe(tag, &at)
-        cdef Head head
-        cdef const char* other
-        while place >= 0:
-            other = self.at(place, &head)
-            if <Py_ssize_t>head.id_length == length and memcmp(other, name, length) == 0:
-                return place
-            place = self.places.probe(tag, &at)
-        return -1
-
     cdef int64_t append(
-        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
-        Py_ssize_t extra_length
+        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
     ) except -1:
-        """One more entry, whose id is not yet held; where it is."""
+        """One more entry; where it is."""
         cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
-        cdef Py_ssize_t n = 0 if row == NULL else row.n, k, ones = 0, size
+        cdef Py_ssize_t n = 0 if row == NULL else row.n, k, most
+        cdef const int* slots = NULL
+        cdef const double* numbers = NULL
         cdef uint32_t slot
+        cdef uint64_t value, is_one
         cdef char* to
+        cdef char* values
         if last is None or last.entries == MOST or last.size >= LONGEST:
             if last is not None:
                 last.seal()
                 self.unite(last.before)
             self.tail = self.new_segment()
             last = self.segments[self.tail]
-        for k in range(n):
-            ones += row.value[k] == 1.0
-        size = sizeof(Head) + 4 * n + 8 * (n - ones) + head.id_length + extra_length
-        if size > LONGEST * 64:
-            raise ValueError(f"an event of {size} bytes is too large to be held")
-        if last.size + size > last.capacity:
-            last.widen(2 * (last.size + size))
+        most = sizeof(Head) + head.id_length + 12 * n + extra_length
+        if most > LONGEST * 64:
+            raise ValueError(f"an event of {most} bytes is too large to be held")
+        if last.size + most > last.capacity:
+            last.widen(2 * (last.size + most))
+        if row != NULL:
+            slots, numbers = row.slot, row.value
         head.n = <int32_t>n
         to = last.text + last.size
         memcpy(to, head, sizeof(Head))
-        memcpy(to + sizeof(Head), name, head.id_length)
-        to += sizeof(Head) + head.id_length
+        to += size_of(head.kind)
+        copy_text(to, name, head.id_length)
+        to += head.id_length
+        values = to + 4 * n
         for k in range(n):
-            slot = <uint32_t>row.slot[k]
-            if row.value[k] == 1.0:
-                slot |= IS_ONE
-            memcpy(to, &slot, 4)
-            to += 4
-        for k in range(n):
-            if row.value[k] != 1.0:
-                memcpy(to, row.value + k, 8)
-                to += 8
+            # which values are 1 can't be foreseen: no branch, the next value is written over a 1
+            memcpy(&value, numbers + k, 8)
+            is_one = value == ONE
+            slot = <uint32_t>slots[k] | <uint32_t>is_one << 31
+            memcpy(to + 4 * k, &slot, 4)
+            memcpy(values, &value, 8)
+            values += 8 * (1 - is_one)
+        to = values
         if extra_length:
             memcpy(to, extra, extra_length)
         last.is_live[last.entries] = 1
-        last.size += size
+        last.size = to - last.text + extra_length
         last.entries += 1
         last.live += 1
         last.start[last.entries] = <uint32_t>last.size
         self.count += 1
-        cdef int64_t place = (self.tail << BITS) | (last.entries - 1)
-        self.places.enter(tag, place)
-        return place
+        return self.place(self.tail, last.entries - 1)
 
-    cdef int remove(self, int64_t place, uint64_t tag) except -1:
-        """An entry goes, whose id has this hash."""
-        cdef Py_ssize_t k = place >> BITS
+    cdef int remove(self, int64_t place) except -1:
+        """An entry goes."""
+        cdef Py_ssize_t k = number(place)
         cdef Segment one = self.segments[k]
-        self.places.leave(tag, place)
         one.is_live[place & (MOST - 1)] = 0
         one.live -= 1
         self.count -= 1
@@ -184,65 +183,67 @@ cdef class Held:
             while one.first < one.entries and not one.is_live[one.first]:
                 one.first += 1
             if one.first < one.entries:
-                return (k << BITS) | one.first
+                return self.place(k, one.first)
             k = one.after
         return -1
 
     cdef int64_t next(self, int64_t place):
         """The place of the entry that came after this one; -1: it is the last."""
-        cdef Py_ssize_t k = place >> BITS, i = (place & (MOST - 1)) + 1
+        cdef Py_ssize_t k = number(place), i = (place & (MOST - 1)) + 1
         cdef Segment one
         while k >= 0:
             one = self.segments[k]
             while i < one.entries and not one.is_live[i]:
                 i += 1
             if i < one.entries:
-                return (k << BITS) | i
+                return self.place(k, i)
             k, i = one.after, 0
         return -1
-
-    cdef const char* at(self, int64_t place, Head* head) noexcept:
-        """A copy of an entry's head, and its id, of `head.id_length` bytes."""
-        cdef Segment one = <Segment>PyList_GET_ITEM(self.segments, place >> BITS)
-        cdef const char* text = one.text + one.start[place & (MOST - 1)]
-        memcpy(head, text, sizeof(Head))
-        return text + sizeof(Head)
 
     cdef int read(self, int64_t place, Row* row) except -1:
         """The features of an entry, valid until the next read."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
         cdef const char* values = text + 4 * head.n
-        cdef uint32_t slot
+        cdef uint64_t value
+        cdef uint32_t slot, is_one
+        cdef int* to_slot
+        cdef double* to_value
         cdef Py_ssize_t k
         if head.n > self.room:
             self.room = 2 * head.n + 16
             self.slot = <int*>room(self.slot, self.room * sizeof(int))
             self.value = <double*>room(self.value, self.room * sizeof(double))
+        to_slot, to_value = self.slot, self.value
         for k in range(head.n):
             memcpy(&slot, text + 4 * k, 4)
-            self.slot[k] = <int>(slot & ~IS_ONE)
-            self.value[k] = 1.0
-            if not slot & IS_ONE:
-                memcpy(self.value + k, values, 8)
-                values += 8
+            is_one = slot >> 31
+            to_slot[k] = <int>(slot & 0x7FFFFFFFU)
+            memcpy(&value, values, 8)
+            value = ONE if is_one else value
+            memcpy(to_value + k, &value, 8)
+            values += 8 * (1 - is_one)
         row.n = head.n
         row.slot = self.slot
         row.value = self.value
         row.square = squared(self.value, head.n)
         return 0
 
+    cdef void rewrite(self, int64_t place, Head* head) noexcept:
+        """Another head, as long as the one before, for an entry that no checkpoint shares."""
+        cdef Segment one = self.segment(place)
+        memcpy(one.text + one.start[place & (MOST - 1)], head, size_of(head.kind))
+
     cdef bytes extra(self, int64_t place):
         """What else was said of an entry."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
-        cdef Segment one = self.segments[place >> BITS]
+        cdef Segment one = self.segment(place)
         cdef uint32_t slot
         cdef Py_ssize_t k, size = 4 * head.n
         for k in range(head.n):
             memcpy(&slot, text + 4 * k, 4)
-            if not slot & IS_ONE:
-                size += 8
+            size += 8 * (1 - (slot >> 31))
         text += size
         return text[:one.text + one.start[(place & (MOST - 1)) + 1] - text]
 
@@ -314,21 +315,22 @@ cdef class Held:
         self.vacant.append(follower)
         return 0
 
-    cdef int take_over(self, Segment old, Py_ssize_t number, Py_ssize_t k) except -1:
+    cdef int take_over(self, Segment old, Py_ssize_t was, Py_ssize_t k) except -1:
         """Copy the live entries of a segment of this number to the end of another."""
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t i, size
         cdef const char* entry
-        cdef Head head
-        cdef uint64_t tag
+        cdef uint32_t[MOST] tags
+        for i in range(old.entries):  # so that no cell of the table is waited for below
+            if old.is_live[i]:
+                tags[i] = <uint32_t>tag_of(old.text + old.start[i], self.places)
+                self.places.approach(tags[i])
         for i in range(old.entries):
             if old.is_live[i]:
                 entry = old.text + old.start[i]
                 size = old.start[i + 1] - old.start[i]
                 memcpy(to.text + to.size, entry, size)
-                memcpy(&head, entry, sizeof(Head))
-                tag = self.hashed(entry + sizeof(Head), head.id_length)
-                self.places.move(tag, number << BITS | i, k << BITS | to.entries)
+                self.places.move(tags[i], self.place(was, i), self.place(k, to.entries))
                 to.is_live[to.entries] = 1
                 to.size += size
                 to.entries += 1
@@ -336,25 +338,10 @@ cdef class Held:
                 to.start[to.entries] = <uint32_t>to.size
         return 0
 
-    cdef uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
-        """32 bits, different in every process, so that no one can choose ids that collide."""
-        cdef uint64_t h = self.seed ^ <uint64_t>length, word
-        cdef Py_ssize_t k = 0
-        while k + 8 <= length:
-            memcpy(&word, name + k, 8)
-            h = mix(h ^ word)
-            k += 8
-        if k < length:
-            word = 0
-            memcpy(&word, name + k, length - k)
-            h = mix(h ^ word)
-        return mix(h + self.seed) >> 32
-
     cdef uint64_t tag(self, int64_t place) noexcept:
         """The hash of an entry's id."""
-        cdef Head head
-        cdef const char* name = self.at(place, &head)
-        return self.hashed(name, head.id_length)
+        cdef Segment one = self.segment(place)
+        return tag_of(one.text + one.start[place & (MOST - 1)], self.places)
 
     cdef int restamp(self, double most) except -1:
         """No entry came later than this; those that came at no known time came now."""
@@ -405,10 +392,9 @@ cdef class Held:
         return found
 
     def restore(self, state):
-        """Take over a state that `state` gave."""
+        """Take over a state that `state` gave; nothing is held yet."""
         cdef Segment one
         cdef Py_ssize_t k, i
-        self.__init__(self.seed)
         for saved in state:
             k = self.new_segment()
             one = self.segments[k]
@@ -423,9 +409,8 @@ cdef class Held:
                 (<Segment>self.segments[self.tail]).seal()
             self.tail = k
             self.count += one.live
-        self.places.widen(4 * self.count)
         for k in range(len(self.segments)):
             one = self.segments[k]
             for i in range(one.entries):
                 if one.is_live[i]:
-                    self.places.enter(self.tag(k << BITS | i), k << BITS | i)
+                    self.places.enter(self.tag(self.place(k, i)), self.place(k, i))

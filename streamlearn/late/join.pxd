@@ -1,8 +1,12 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
 
-from streamlearn.engine.events cimport Events, Tags
+from streamlearn.engine.events cimport Tags
+from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
 from streamlearn.late.held cimport Head, Held
+from streamlearn.late.joined cimport Joined
+from streamlearn.late.places cimport Places
 from streamlearn.late.tickets cimport Tickets
 from streamlearn.row cimport Row
 
@@ -10,14 +14,7 @@ cdef enum:
     DELAYS = 12
 
 
-cdef class Joined(Events):
-    cdef object role_array, ticket_array
-    cdef Py_ssize_t joined_room
-    cdef uint8_t* role
-    cdef int32_t* ticket
-    cdef int enter(self, Row* row, Tags* tags, Py_ssize_t known, int role, int ticket) except -1
-
-
+@cython.final
 cdef class Join:
     cdef readonly double hold_for
     cdef readonly Py_ssize_t hold_events
@@ -27,7 +24,9 @@ cdef class Join:
     cdef readonly Clock clock
     cdef readonly Joined rows
     cdef readonly list orphans
-    cdef Tickets places
+    cdef Places places
+    cdef Arrivals of_events, of_labels
+    cdef Tickets seats
     cdef readonly object delays
     cdef int64_t* delay
     cdef readonly double delay_total
@@ -39,20 +38,27 @@ cdef class Join:
     cdef Py_ssize_t doubted  # held since records have come whose time is not yet believed
     cdef public int64_t joined, orphaned, timed_out, evicted, corrected, duplicates, repeated
 
-    cdef void approach(self, Events events, Py_ssize_t i) noexcept
-    cdef int take_features(self, Row* row, Tags* tags) except -1
-    cdef int take_label(self, Tags* tags, bytes extra) except -1
-    cdef int one_event(self, Events events, Py_ssize_t i, bytes origin) except -1
-    cdef int one_label(self, Events events, Py_ssize_t i, bytes origin) except -1
+    cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept
+    cdef int64_t first(self, uint64_t tag) noexcept
+    cdef int one_event(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
+    cdef int one_label(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
+    cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1
+    cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1
+    cdef int64_t find(self, Tags* tags, uint64_t tag) noexcept
+    cdef bint is_settled(self, int64_t place) noexcept
+    cdef Held store(self, int64_t place)
+    cdef int hold(
+        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
+        Py_ssize_t length
+    ) except -1
+    cdef int settle(self, int64_t old, const char* name, uint64_t tag, int kind) except -1
+    cdef int make_way(self) except -1
+    cdef int pass_on(self, int64_t place) except -1
+    cdef int let_go(self, int64_t place, uint64_t tag) except -1
+    cdef int forget(self, int64_t place) except -1
     cdef int advance(self, double time) except -1
     cdef Py_ssize_t at_stake(self, double time)
     cdef int expire(self) except -1
     cdef bint is_due(self, Held held, int64_t place) noexcept
-    cdef int pass_on(self, int64_t place, bint at_bound) except -1
-    cdef int make_way(self, Held held) except -1
-    cdef int settle(
-        self, const char* name, Py_ssize_t length, uint64_t tag, Row* row, Head* old, int kind
-    ) except -1
-    cdef int forget(self, int64_t place, uint64_t tag) except -1
     cdef int learn(self, int64_t place, Head* head, Tags* tags, int role) except -1
     cdef int count_delay(self, double seconds) except -1

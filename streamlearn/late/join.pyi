@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,24 +8,16 @@ from streamlearn.engine.events import Events
 from streamlearn.features.reader import Reader
 from streamlearn.late.clock import Clock
 from streamlearn.late.held import Held
+from streamlearn.late.joined import Joined
 
 BOUNDS: tuple[float, ...]
-CORRECTED: int
 COUNTS: tuple[str, ...]
 DROP: str
 LABEL_KINDS: dict[type, int]
-LEARNT: int
+LAYOUT: int
 NO_ID: str
-PREDICTED: int
-TIMED_OUT: int
 
-class Joined(Events):
-    def make_room(self, n: int) -> None: ...
-    @property
-    def roles(self) -> NDArray[np.uint8]: ...
-    @property
-    def tickets(self) -> NDArray[np.int32]: ...
-
+@final
 class Join:
     joined: int
     orphaned: int
@@ -74,6 +66,7 @@ class Join:
     def age(self) -> float: ...
     @property
     def counts(self) -> dict[str, int]: ...
+    def hold_nothing(self) -> None: ...
     def set_label(self) -> None: ...
     def code(self, label: Any) -> int: ...
     def count_delays(self, counts: NDArray[np.int64]) -> None: ...
@@ -91,4 +84,5 @@ class Join:
     def label(self, label: Any, key: bytes, time: float) -> None: ...
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
+    def believe_guesses(self) -> None: ...
     def __sizeof__(self) -> int: ...

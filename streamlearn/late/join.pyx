@@ -14,77 +14,44 @@ what comes out: not the machine's clock, and not where a batch ends.
 """
 
 import math
-import secrets
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport INFINITY, NAN, fmin, isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from streamlearn.engine.events cimport CLASS, UNLABELLED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
+from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport Head, Held
+from streamlearn.late.held cimport BARE, SIDE_BIT, Head, Held
+from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, Joined
+from streamlearn.late.places cimport Places
 from streamlearn.late.tickets cimport Tickets
 from streamlearn.row cimport Row
 
 import numpy as np
 
 from streamlearn.engine.events import LABEL_KINDS
+from streamlearn.errors import ModelFileError
 
-PREDICTED, LEARNT, TIMED_OUT, CORRECTED = range(4)
 DROP = "drop"
+LAYOUT = 2  # of what is held, in a checkpoint
 NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
 cdef enum:
-    SOON = 4  # records
-
-cdef enum:  # what became of a row; in Python the names above
-    TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_CORRECT
+    SOON = 4  # events
 
 cdef enum:  # kinds of entries beside those of labels
     FEATURES = 0  # as UNLABELLED
-    DONE = 16
-    GUESSED = 17  # learnt with the label of a time-out
+    GUESSED = 16  # learnt with the label of a time-out, and kept to be corrected
+    DONE = BARE
 
 
-cdef class Joined(Events):
-    """Rows in the order in which they are predicted and learnt."""
-
-    def __init__(self):
-        Events.__init__(self)
-        self.make_room(256)
-
-    def make_room(self, n):
-        """Room for n rows; those that are there stay."""
-        roles, tickets = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.int32)
-        if self.role_array is not None:
-            roles[:self.n] = self.role_array[:self.n]
-            tickets[:self.n] = self.ticket_array[:self.n]
-        self.role_array, self.ticket_array, self.joined_room = roles, tickets, n
-        self.role = <uint8_t*><size_t>roles.ctypes.data
-        self.ticket = <int32_t*><size_t>tickets.ctypes.data
-
-    cdef int enter(self, Row* row, Tags* tags, Py_ssize_t known, int role, int ticket) except -1:
-        if self.n == self.joined_room:
-            self.make_room(2 * self.n)
-        self.role[self.n] = <uint8_t>role
-        self.ticket[self.n] = ticket
-        return self.append(row, tags, known)
-
-    @property
-    def roles(self):
-        """What each row is for: PREDICTED, LEARNT, TIMED_OUT or CORRECTED."""
-        return self.role_array[:self.n]
-
-    @property
-    def tickets(self):
-        """Where the predictions of each row are remembered; -1: nowhere."""
-        return self.ticket_array[:self.n]
-
-
+@cython.final
 cdef class Join:
     """Joins features and labels by id.
 
@@ -118,17 +85,22 @@ cdef class Join:
             raise ValueError(f"hold_events={hold_events!r}: at most 2**31 - 1")
         self.hold_events, self.hold_for = hold_events, hold
         self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
-        seed = secrets.randbits(64)  # one, so that an id is hashed once
-        self.waiting, self.settled = Held(seed), Held(seed)
+        self.hold_nothing()
+        self.of_events, self.of_labels = Arrivals(), Arrivals()
         self.clock = Clock(hold)
         self.rows = Joined()
         self.classes = self.rows.classes
         self.codes = {}
         self.orphans = []
-        self.places = Tickets()
+        self.seats = Tickets()
         self.count_delays(np.zeros(DELAYS, dtype=np.int64))
         self.set_label()
         self.due = INFINITY
+
+    def hold_nothing(self):
+        """Two stores, of what waits and of what was learnt, and one table of what is where."""
+        self.places = Places()
+        self.waiting, self.settled = Held(self.places, 0), Held(self.places, 1)
 
     def set_label(self):
         """The label of time-outs as a number."""
@@ -158,7 +130,7 @@ cdef class Join:
         """The rows were learnt: what they have given back may be given again."""
         self.rows.clear()
         self.orphans = []
-        self.places.settle()
+        self.seats.settle()
 
     # Events in
 
@@ -171,68 +143,88 @@ cdef class Join:
         sides = np.ascontiguousarray(is_label, dtype=np.uint8)
         cdef const uint8_t* side = <const uint8_t*><size_t>sides.ctypes.data
         cdef Py_ssize_t k, i = 0, j = 0, of_event = 0, of_label = 0, n = len(sides)
+        self.of_events.see(events, self.places)
+        self.of_labels.see(told, self.places)
         for k in range(n):
             self.rows.records = k
             if side[k]:
-                self.approach(told, j + SOON)
                 if j < told.n and told.record[j] == of_label:
-                    self.one_label(told, j, None if origins is None else origins[k])
+                    self.approach(self.of_labels, j)
+                    self.one_label(self.of_labels, j, None if origins is None else origins[k])
                     j += 1
                 of_label += 1
             else:
-                self.approach(events, i + SOON)
                 if i < events.n and events.record[i] == of_event:
-                    self.one_event(events, i, None if origins is None else origins[k])
+                    self.approach(self.of_events, i)
+                    self.one_event(self.of_events, i, None if origins is None else origins[k])
                     i += 1
                 of_event += 1
 
-    cdef void approach(self, Events events, Py_ssize_t i) noexcept:
-        """Event i comes soon: what is known of its id is fetched meanwhile."""
-        cdef Tags tags
-        cdef uint64_t tag
-        if i < events.n and events.has_id[i]:
-            fill(events, i, &tags)
-            tag = self.waiting.hashed(tags.id, tags.id_length)
-            self.waiting.places.approach(tag)
-            self.settled.places.approach(tag)
+    cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept:
+        """Event i comes: what is known of those that follow soon is fetched meanwhile.
+
+        Step by step, for each step looks at what the one before has fetched: the cell of the table,
+        the place in the segment, the entry.
+        """
+        cdef int64_t place
+        if i + 3 * SOON < coming.n:
+            self.places.approach(coming.tag[i + 3 * SOON])
+        if i + 2 * SOON < coming.n:
+            place = self.first(coming.tag[i + 2 * SOON])
+            if place >= 0:
+                self.store(place).spot(place)
+        if i + SOON < coming.n:
+            place = self.first(coming.tag[i + SOON])
+            if place >= 0:
+                self.store(place).approach(place)
+
+    cdef inline int64_t first(self, uint64_t tag) noexcept:
+        """The first place with this hash, whosever it is; -1: none."""
+        return self.places.probe(tag, &tag)
 
     def features(self, Events events):
         """Events whose labels come later, and labels among them."""
         cdef Py_ssize_t i
+        self.of_events.see(events, self.places)
         for i in range(events.n):
             self.rows.records = <Py_ssize_t>events.record[i]
-            self.one_event(events, i, None)
+            self.approach(self.of_events, i)
+            self.one_event(self.of_events, i, None)
 
     def labels(self, Events events):
         """Labels."""
         cdef Py_ssize_t i
+        self.of_labels.see(events, self.places)
         for i in range(events.n):
             self.rows.records = <Py_ssize_t>events.record[i]
-            self.one_label(events, i, None)
+            self.approach(self.of_labels, i)
+            self.one_label(self.of_labels, i, None)
 
-    cdef int one_event(self, Events events, Py_ssize_t i, bytes origin) except -1:
+    cdef int one_event(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1:
+        cdef Events events = coming.events
         cdef Row row
         cdef Tags tags
         if events.kind[i] != UNLABELLED:
-            return self.one_label(events, i, origin)
-        fill(events, i, &tags)
+            return self.one_label(coming, i, origin)
+        coming.fill(i, &tags)
         if tags.id == NULL:
             events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
             return 0
         self.known = max(self.known, <Py_ssize_t>events.known[i])
         events.row(i, &row)
-        return self.take_features(&row, &tags)
+        return self.take_features(&row, &tags, coming.tag[i])
 
-    cdef int one_label(self, Events events, Py_ssize_t i, bytes origin) except -1:
+    cdef int one_label(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1:
+        cdef Events events = coming.events
         cdef Tags tags
-        fill(events, i, &tags)
+        coming.fill(i, &tags)
         if tags.kind == UNLABELLED or tags.id == NULL:
             why = NO_ID if tags.id == NULL else "there is no label"
             events.bad.append((<Py_ssize_t>events.record[i], None, why))
             return 0
         if tags.kind == CLASS:  # a decoder numbers classes in its own way
             tags.label = self.code(events.classes[<Py_ssize_t>tags.label])
-        return self.take_label(&tags, origin)
+        return self.take_label(&tags, coming.tag[i], origin)
 
     def read(self, Reader reader, event, bytes key, double time, double weight):
         """An event as Python has it, read by this reader."""
@@ -241,7 +233,7 @@ cdef class Join:
         tags.kind, tags.label, tags.weight, tags.time = UNLABELLED, NAN, weight, time
         tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
         self.known = max(self.known, reader.size)
-        self.take_features(&reader.row, &tags)
+        self.take_features(&reader.row, &tags, self.places.hashed(tags.id, tags.id_length))
 
     def label(self, label, bytes key, double time):
         """A label as Python has it."""
@@ -250,52 +242,50 @@ cdef class Join:
         tags.label = self.code(label) if tags.kind == CLASS else label
         tags.weight, tags.time = 1.0, time
         tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
-        self.take_label(&tags, None)
+        self.take_label(&tags, self.places.hashed(tags.id, tags.id_length), None)
 
-    cdef int take_features(self, Row* row, Tags* tags) except -1:
+    cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1:
         cdef Head head
-        cdef uint64_t tag = self.waiting.hashed(tags.id, tags.id_length)
         cdef int64_t place
         cdef int ticket
         self.advance(tags.time)
-        place = self.waiting.find(tags.id, tags.id_length, tag)
-        if place < 0 and self.settled.find(tags.id, tags.id_length, tag) >= 0:
-            self.repeated += 1
-            return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
+        place = self.find(tags, tag)
         if place < 0:
-            self.make_way(self.waiting)
-            ticket = self.places.give()
+            self.make_way()
+            ticket = self.seats.give()
             new_head(&head, self.clock.now, tags, tags.weight, ticket, FEATURES)
-            self.waiting.append(&head, row, tags.id, tag, NULL, 0)
-            self.due = fmin(self.due, head.stamp + self.hold_for)
-            self.doubted += self.clock.run > 0
+            self.hold(&head, row, tags.id, tag, NULL, 0)
             return self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
-        self.waiting.at(place, &head)
-        if head.kind == FEATURES:
+        self.store(place).at(place, &head)
+        if self.is_settled(place) or head.kind == FEATURES:
             self.repeated += 1
             return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
         # its label came before
-        ticket = self.places.give()
+        ticket = self.seats.give()
         self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
         self.count_delay(0.0)
         self.joined += 1
         tags.kind = <Kind>head.kind
         tags.label = head.number
         self.rows.enter(row, tags, self.known, TO_LEARN, ticket)
-        self.places.take_back(ticket)
-        self.waiting.remove(place, tag)
-        return self.settle(tags.id, tags.id_length, tag, NULL, NULL, DONE)
+        self.seats.take_back(ticket)
+        return self.settle(place, tags.id, tag, DONE)
 
-    cdef int take_label(self, Tags* tags, bytes extra) except -1:
+    cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1:
         cdef Head head
-        cdef uint64_t tag = self.waiting.hashed(tags.id, tags.id_length)
         cdef int64_t place
         cdef const char* text = NULL
         cdef Py_ssize_t length = 0
         self.advance(tags.time)
-        place = self.waiting.find(tags.id, tags.id_length, tag)
-        if place >= 0:
-            self.waiting.at(place, &head)
+        place = self.find(tags, tag)
+        if place < 0:
+            self.make_way()
+            new_head(&head, self.clock.now, tags, tags.label, -1, tags.kind)
+            if self.keep_orphans and extra is not None:
+                text, length = PyBytes_AS_STRING(extra), PyBytes_GET_SIZE(extra)
+            return self.hold(&head, NULL, tags.id, tag, text, length)
+        self.store(place).at(place, &head)
+        if not self.is_settled(place):
             if head.kind != FEATURES:
                 self.duplicates += 1
                 return 0
@@ -304,25 +294,38 @@ cdef class Join:
                 (self.clock.now - head.stamp) if isnan(tags.time - head.time)
                 else tags.time - head.time)
             self.learn(place, &head, tags, TO_LEARN)
-            self.places.take_back(head.ticket)
-            self.waiting.remove(place, tag)
-            return self.settle(tags.id, tags.id_length, tag, NULL, NULL, DONE)
-        place = self.settled.find(tags.id, tags.id_length, tag)
-        if place >= 0:
-            self.settled.at(place, &head)
-            same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
-            if head.kind != GUESSED or head.ticket < 0 or not self.corrections or same:
-                self.duplicates += 1
-                return 0
-            self.corrected += 1
-            self.learn(place, &head, tags, TO_CORRECT)
-            self.forget(place, tag)
-            return self.settle(tags.id, tags.id_length, tag, NULL, NULL, DONE)
-        self.make_way(self.waiting)
-        new_head(&head, self.clock.now, tags, tags.label, -1, tags.kind)
-        if self.keep_orphans and extra is not None:
-            text, length = PyBytes_AS_STRING(extra), PyBytes_GET_SIZE(extra)
-        self.waiting.append(&head, NULL, tags.id, tag, text, length)
+            return self.settle(place, tags.id, tag, DONE)
+        same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
+        if head.kind != GUESSED or head.ticket < 0 or not self.corrections or same:
+            self.duplicates += 1
+            return 0
+        self.corrected += 1
+        self.learn(place, &head, tags, TO_CORRECT)
+        return self.settle(place, tags.id, tag, DONE)
+
+    # Where things are
+
+    cdef int64_t find(self, Tags* tags, uint64_t tag) noexcept:
+        """The place of an id, which has this hash; -1: it is not known."""
+        cdef uint64_t at = tag
+        cdef int64_t place = self.places.probe(tag, &at)
+        while place >= 0 and not self.store(place).has(place, tags.id, tags.id_length):
+            place = self.places.probe(tag, &at)
+        return place
+
+    cdef inline bint is_settled(self, int64_t place) noexcept:
+        """Whether what is there was learnt."""
+        return place >> SIDE_BIT
+
+    cdef inline Held store(self, int64_t place):
+        return self.settled if self.is_settled(place) else self.waiting
+
+    cdef int hold(
+        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
+        Py_ssize_t length
+    ) except -1:
+        """Features or a label wait from now on, under an id that is not known."""
+        self.places.enter(tag, self.waiting.append(head, row, name, extra, length))
         self.due = fmin(self.due, head.stamp + self.hold_for)
         self.doubted += self.clock.run > 0
         return 0
@@ -333,73 +336,72 @@ cdef class Join:
         """Held features are learnt with this label."""
         cdef Row row
         cdef Tags said = tags[0]
-        cdef Held held = self.settled if role == TO_CORRECT else self.waiting
+        cdef Held held = self.store(place)
         held.read(place, &row)
         said.weight = head.number
         said.id = held.at(place, head)
         said.id_length = head.id_length
         return self.rows.enter(&row, &said, self.known, role, head.ticket)
 
-    cdef int settle(
-        self, const char* name, Py_ssize_t length, uint64_t tag, Row* row, Head* old, int kind
-    ) except -1:
-        """Remember that this id is done with, and its features if they may be corrected."""
+    cdef int settle(self, int64_t old, const char* name, uint64_t tag, int kind) except -1:
+        """Remember that this id is done with, and what was held of it if it was guessed."""
         cdef Head head
-        head.stamp, head.time, head.number = self.clock.now, NAN, NAN
-        head.n, head.ticket, head.id_length, head.kind = 0, -1, <unsigned int>length, kind
-        if row != NULL:
-            head.time, head.number, head.ticket = old.time, old.number, old.ticket
-        self.make_way(self.settled)
-        self.settled.append(&head, row, name, tag, NULL, 0)
+        cdef Row row
+        cdef Row* kept = NULL
+        cdef Held held = self.store(old)
+        cdef int64_t new
+        held.at(old, &head)
+        head.stamp, head.kind = self.clock.now, <uint8_t>kind
+        if kind == GUESSED:
+            held.read(old, &row)
+            kept = &row
+        elif head.ticket >= 0:
+            self.seats.take_back(head.ticket)
+        new = self.settled.append(&head, kept, name, NULL, 0)
+        self.places.move(tag, old, new)
+        held.remove(old)
+        while self.settled.count > self.hold_events:
+            self.forget(self.settled.oldest())
         self.due = fmin(self.due, head.stamp + self.hold_for)
         return 0
 
-    cdef int forget(self, int64_t place, uint64_t tag) except -1:
+    cdef int forget(self, int64_t place) except -1:
         """An id that was done with goes."""
         cdef Head head
         self.settled.at(place, &head)
         if head.ticket >= 0:
-            self.places.take_back(head.ticket)
-        return self.settled.remove(place, tag)
+            self.seats.take_back(head.ticket)
+        return self.let_go(place, self.settled.tag(place))
 
-    cdef int make_way(self, Held held) except -1:
-        """Room for one more: the oldest goes."""
-        cdef int64_t place
-        while held.count >= self.hold_events:  # more than one, where the bound was another before
-            if held is self.settled:
-                place = held.oldest()
-                self.forget(place, held.tag(place))
-            else:
-                self.evicted += 1
-                self.pass_on(held.oldest(), True)
+    cdef int make_way(self) except -1:
+        """Room for one more to wait: the oldest goes."""
+        while self.waiting.count >= self.hold_events:  # of more, if the bound was another before
+            self.evicted += 1
+            self.pass_on(self.waiting.oldest())
         return 0
 
-    cdef int pass_on(self, int64_t place, bint at_bound) except -1:
+    cdef int pass_on(self, int64_t place) except -1:
         """What is held goes without having found its like."""
         cdef Head head
-        cdef Row row
-        cdef const char* name
+        cdef const char* name = self.waiting.at(place, &head)
         cdef uint64_t tag = self.waiting.tag(place)
-        self.waiting.at(place, &head)
         if head.kind != FEATURES:
             self.orphaned += 1
-            if self.keep_orphans:
-                self.orphans.append(self.waiting.extra(place))
-            return self.waiting.remove(place, tag)
+            if self.keep_orphans and (said := self.waiting.extra(place)):
+                self.orphans.append(said)  # of one held before orphans were kept nothing is known
+            return self.let_go(place, tag)
         self.timed_out += 1
         if self.at_timeout.kind == UNLABELLED:
-            self.places.take_back(head.ticket)
-            return self.waiting.remove(place, tag)
+            self.seats.take_back(head.ticket)
+            return self.let_go(place, tag)
         self.at_timeout.time = head.time
         self.learn(place, &head, &self.at_timeout, TO_TIME_OUT)
-        name = self.waiting.at(place, &head)
-        if self.corrections:
-            self.waiting.read(place, &row)
-            self.settle(name, head.id_length, tag, &row, &head, GUESSED)
-        else:
-            self.settle(name, head.id_length, tag, NULL, NULL, GUESSED)
-            self.places.take_back(head.ticket)
-        return self.waiting.remove(place, tag)
+        return self.settle(place, name, tag, GUESSED if self.corrections else DONE)
+
+    cdef int let_go(self, int64_t place, uint64_t tag) except -1:
+        """What is there is known no more."""
+        self.places.leave(tag, place)
+        return self.store(place).remove(place)
 
     cdef int count_delay(self, double seconds) except -1:
         cdef Py_ssize_t k = 0
@@ -450,11 +452,11 @@ cdef class Join:
         self.due = INFINITY
         place = self.waiting.oldest()
         while place >= 0 and self.is_due(self.waiting, place):
-            self.pass_on(place, False)
+            self.pass_on(place)
             place = self.waiting.oldest()
         place = self.settled.oldest()
         while place >= 0 and self.is_due(self.settled, place):
-            self.forget(place, self.settled.tag(place))
+            self.forget(place)
             place = self.settled.oldest()
         return 0
 
@@ -472,7 +474,7 @@ cdef class Join:
     @property
     def tickets(self):
         """How many predictions there is to be room for."""
-        return self.places.given
+        return self.seats.given
 
     @property
     def held(self):
@@ -496,17 +498,20 @@ cdef class Join:
 
     def __sizeof__(self):
         total = object.__sizeof__(self) + self.waiting.__sizeof__() + self.settled.__sizeof__()
-        return total + self.rows.__sizeof__() + self.places.__sizeof__()
+        total += self.rows.__sizeof__() + self.of_events.__sizeof__() + self.of_labels.__sizeof__()
+        return total + self.places.nbytes + self.seats.__sizeof__()
 
     def state(self):
         """All that is held, and all that was counted; nothing in it changes any more."""
         return {
+            "layout": LAYOUT,
+            "on_timeout": self.on_timeout,
             "waiting": self.waiting.state(),
             "settled": self.settled.state(),
             "clock": self.clock.state(),
             "classes": list(self.classes),
             "tickets": self.tickets,
-            "free": self.places.idle(),
+            "free": self.seats.idle(),
             "known": self.known,
             "doubted": self.doubted,
             "counts": self.counts,
@@ -516,6 +521,11 @@ cdef class Join:
 
     def restore(self, state):
         """Go on from there."""
+        if state.get("layout") != LAYOUT:
+            raise ModelFileError(
+                "what waits for its label was held by another version of streamlearn, and this one "
+                "cannot read it: go on with that version, or begin afresh (--reset all)")
+        self.hold_nothing()
         self.waiting.restore(state["waiting"])
         self.settled.restore(state["settled"])
         self.clock.restore(state["clock"])
@@ -523,13 +533,28 @@ cdef class Join:
         self.codes = {label: k for k, label in enumerate(self.classes)}
         self.set_label()
         self.due = -INFINITY
-        self.places.restore(state["tickets"], state["free"])
+        self.seats.restore(state["tickets"], state["free"])
         self.known = state["known"]
         self.doubted = state["doubted"]
         for name in COUNTS:
             setattr(self, name, state["counts"][name])
         self.count_delays(state["delays"].copy())
         self.delay_total = state["delay_total"]
+        before = state["on_timeout"]
+        if (type(before), before) != (type(self.on_timeout), self.on_timeout):
+            self.believe_guesses()
+
+    def believe_guesses(self):
+        """Nothing is corrected of what was learnt so far: time-outs had another label then."""
+        cdef Head head
+        cdef int64_t place = self.settled.oldest()
+        while place >= 0:
+            self.settled.at(place, &head)
+            if head.ticket >= 0:
+                self.seats.take_back(head.ticket)
+                head.ticket = -1
+                self.settled.rewrite(place, &head)
+            place = self.settled.next(place)
 
 
 cdef double[11] BOUND
@@ -537,15 +562,6 @@ for _k in range(11):
     BOUND[_k] = BOUNDS[_k]
 COUNTS = (
     "joined", "orphaned", "timed_out", "evicted", "corrected", "duplicates", "repeated")
-
-
-cdef void fill(Events events, Py_ssize_t i, Tags* tags) noexcept:
-    """What event i says of itself."""
-    cdef Py_ssize_t first = 0 if i == 0 else <Py_ssize_t>events.id_end[i - 1]
-    tags.label, tags.kind = events.label[i], <Kind>events.kind[i]
-    tags.weight, tags.time = events.weight[i], events.time[i]
-    tags.id = events.id_text + first if events.has_id[i] else NULL
-    tags.id_length = <Py_ssize_t>events.id_end[i] - first
 
 
 cdef void new_head(

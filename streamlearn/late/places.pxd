@@ -1,17 +1,40 @@
+cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
+from streamlearn.features.text cimport hash_text, prefetch
 
+
+@cython.final
 cdef class Places:
     cdef object cells
     cdef uint64_t* cell
-    cdef uint64_t mask
+    cdef uint64_t mask, seed
     cdef Py_ssize_t count
 
-    cdef void approach(self, uint64_t tag) noexcept
-    cdef int64_t probe(self, uint64_t tag, uint64_t* at) noexcept
     cdef int enter(self, uint64_t tag, int64_t place) except -1
     cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept
     cdef void leave(self, uint64_t tag, int64_t place) noexcept
     cdef uint64_t cell_of(self, uint64_t tag, int64_t place) noexcept
     cdef void put(self, uint64_t cell) noexcept
     cdef int widen(self, Py_ssize_t n) except -1
+
+    cdef inline uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
+        """32 bits, different in every process, so that no one can choose ids that collide."""
+        return hash_text(name, length, self.seed) >> 32
+
+    cdef inline void approach(self, uint64_t tag) noexcept:
+        """This hash is asked for soon: its cell is fetched meanwhile."""
+        prefetch(self.cell + (tag & self.mask))
+
+    cdef inline int64_t probe(self, uint64_t tag, uint64_t* at) noexcept:
+        """A place with this hash, -1 for none; `at` is the hash first, and then as it was left."""
+        cdef uint64_t cell, i = at[0]
+        while True:
+            i &= self.mask
+            cell = self.cell[i]
+            i += 1
+            if cell == 0:
+                return -1
+            if cell >> 32 == tag:
+                at[0] = i
+                return <int64_t>((cell & 0xFFFFFFFFU) - 1)

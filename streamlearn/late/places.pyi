@@ -1,3 +1,6 @@
+from typing import final
+
+@final
 class Places:
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @property

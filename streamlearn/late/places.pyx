@@ -4,46 +4,29 @@ A cell is a hash and a place, 32 bits each. Several places may have one hash: wh
 the entry itself.
 """
 
+import secrets
+
+cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
-from streamlearn.features.text cimport prefetch
-
 import numpy as np
-
-cdef uint64_t LOW = 0xFFFFFFFFULL
-
 
 cdef inline uint64_t joined(uint64_t tag, int64_t place) noexcept:
     return tag << 32 | <uint64_t>(place + 1)  # so that no cell in use is 0
 
 
+@cython.final
 cdef class Places:
     """Places by hash."""
 
     def __init__(self):
+        self.seed = secrets.randbits(64)
         self.widen(64)
 
     @property
     def nbytes(self):
         """How large the table is."""
         return self.cells.nbytes
-
-    cdef void approach(self, uint64_t tag) noexcept:
-        """This hash is asked for soon: its cell is fetched meanwhile."""
-        prefetch(self.cell + (tag & self.mask))
-
-    cdef int64_t probe(self, uint64_t tag, uint64_t* at) noexcept:
-        """A place with this hash, -1 for none; `at` is the hash first, and then as it was left."""
-        cdef uint64_t cell, i = at[0]
-        while True:
-            i &= self.mask
-            cell = self.cell[i]
-            i += 1
-            if cell == 0:
-                return -1
-            if cell >> 32 == tag:
-                at[0] = i
-                return <int64_t>((cell & LOW) - 1)
 
     cdef int enter(self, uint64_t tag, int64_t place) except -1:
         """One more place."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.late.join import CORRECTED, PREDICTED, TIMED_OUT
+from streamlearn.late.joined import CORRECTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,17 +75,8 @@ class Remembered:
         A row that could not be learnt (NaN) stays so; one that was never predicted, by a learner
         that is newer, is shown as it was when it was learnt.
         """
-        roles, tickets = self.join.rows.roles[start:stop], self.join.rows.tickets[start:stop]
-        part = scores[start:stop]
-        predicted = (roles == PREDICTED) & (tickets >= 0)
-        self.scores[tickets[predicted]] = part[predicted]
-        rows = np.flatnonzero((roles != PREDICTED) & ~np.isnan(part[:, 0]))
-        if self.join.corrections:
-            timed_out = rows[roles[rows] == TIMED_OUT]
-            self.asked[tickets[timed_out]] = part[timed_out]
-        then = self.scores[tickets[rows]]
-        known = np.isfinite(then).all(axis=1)
-        part[rows[known]] = then[known]
+        asked = self.asked if self.join.corrections else None
+        self.join.rows.exchange(scores, start, stop, self.scores, asked)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: a copy."""

@@ -1,6 +1,8 @@
+cimport cython
 from libc.stdint cimport int32_t
 
 
+@cython.final
 cdef class Tickets:
     cdef readonly Py_ssize_t given
     cdef Py_ssize_t frees, backs, room

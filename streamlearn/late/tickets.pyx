@@ -1,5 +1,6 @@
 """Places at which predictions are remembered, numbered from 0, and given again once given back."""
 
+cimport cython
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
@@ -9,6 +10,7 @@ from streamlearn.rules.table cimport room
 import numpy as np
 
 
+@cython.final
 cdef class Tickets:
     """`given` says how many there are.
 

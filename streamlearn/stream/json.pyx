@@ -34,8 +34,10 @@ cdef double EXACT = 9007199254740992.0  # 2**53
 
 
 cdef inline const char* past_blanks(const char* p) noexcept:
-    # records end in a zero byte, which is no blank
-    while p[0] == b" " or p[0] == b"\n" or p[0] == b"\t" or p[0] == b"\r":
+    # records end in a zero byte, which is no blank; nearly always there is none
+    while <unsigned char>p[0] <= 32 and (
+        p[0] == b" " or p[0] == b"\n" or p[0] == b"\t" or p[0] == b"\r"
+    ):
         p += 1
     return p
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from functools import cached_property
+from itertools import chain, compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 class Polled:
     """Records of a poll.
 
-    `values` are those of all records, one `Records` after the other. `order` are their places, in
-    the order in which they take turns; None: as they lie.
+    `order` are the places of all records in `values`, in the order in which they take turns; None:
+    as they lie.
 
     >>> from streamlearn.stream import Partition, Records
     >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, turns=np.array([1]))
@@ -34,18 +35,32 @@ class Polled:
         self.records = records
         self.sizes = [len(one.offsets) for one in records]
         self.starts = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
-        self.values = (
-            records[0].values
-            if len(records) == 1
-            else list(chain.from_iterable(one.values for one in records))
-        )
         self.order: Array | None = None
         if len(records) > 1 and any(one.turns is not None for one in records):
-            turns = [
-                np.arange(start, start + size) if one.turns is None else one.turns
-                for one, start, size in zip(records, self.starts, self.sizes, strict=False)
-            ]
+            turns, behind = [], 0
+            for one, size in zip(records, self.sizes, strict=True):
+                mine = np.arange(behind, behind + size) if one.turns is None else one.turns
+                behind = max(behind, int(mine.max(initial=-1)) + 1)
+                turns.append(mine)
             self.order = np.argsort(np.concatenate(turns), kind="stable")
+
+    @cached_property
+    def values(self) -> Sequence[bytes | None]:
+        """Those of all records, one `Records` after the other."""
+        if len(self.records) == 1:
+            return self.records[0].values
+        return list(chain.from_iterable(one.values for one in self.records))
+
+    def only(self, wanted: Sequence[bool]) -> Polled:
+        """Some of the records, which take turns as before.
+
+        >>> from streamlearn.stream import Partition, Records
+        >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, turns=np.array([1]))
+        >>> views = Records(Partition("views"), [0, 1], [b"a", b"b"], 2, turns=np.array([0, 2]))
+        >>> Polled([clicks, views]).only([False, True]).values
+        [b'a', b'b']
+        """
+        return self if all(wanted) else Polled(list(compress(self.records, wanted)))
 
     def __len__(self) -> int:
         return int(self.starts[-1])

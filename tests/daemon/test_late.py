@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.daemon import config, parts
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
+from streamlearn.daemon.late import Joining
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.until import parsed
 from streamlearn.daemon.watching import Watching
-from streamlearn.stream import Records
+from streamlearn.late.join import Join
+from streamlearn.stream import JSONDecoder, Partition, Records
+from streamlearn.stream.polled import Polled
 from streamlearn.telemetry import views
 from streamlearn.telemetry.catalogue import FATES
 from streamlearn.telemetry.metrics import Exposition
-from tests.daemon.late_streams import CLICKS, SHOWN, Replayed, TwoTopics, made, topics
+from tests.daemon.late_streams import (
+    CLICKS,
+    HOLD,
+    OF_EVENTS,
+    OF_LABELS,
+    SHOWN,
+    Replayed,
+    TwoTopics,
+    made,
+    topics,
+)
 from tests.daemon.test_kills import KILLED, Daemons, whole
 
 if TYPE_CHECKING:
@@ -250,3 +266,40 @@ def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) ->
         return
     with pytest.raises(config.ConfigError, match=rf"{re.escape(told)}: "):
         config.parse(text, overrides=changes)
+
+
+def test_partitions_take_turns() -> None:
+    """A poll of many partitions is that of its records, one after the other."""
+    draw, log = random.Random(4), topics(300)
+    found = sorted((time, topic, value) for topic in log for time, value in log[topic])
+    where = [Partition(topic, draw.randrange(3)) for _, topic, _ in found]
+    rows: list[list[Any]] = []
+    for whole_poll in (True, False):
+        joining = Joining(
+            Join(**HOLD),
+            JSONDecoder(sl.Names(), OF_EVENTS, grow_always=True),
+            JSONDecoder(sl.Names(), OF_LABELS),
+            CLICKS,
+        )
+        polls = [range(len(found))] if whole_poll else [[k] for k in range(len(found))]
+        rows.append([])
+        for poll in polls:
+            given = []
+            for one in sorted(set(where)):
+                turns = [k for k in poll if where[k] == one]
+                if turns:
+                    values = [found[k][2] for k in turns]
+                    given.append(Records(one, turns, values, turns[-1] + 1, turns=np.array(turns)))
+            # what cannot be read, by its number
+            bad = joining.read(Polled(given))
+            rows[-1] += [(poll[number], reason) for number, _, reason in bad]
+            events = joining.rows
+            rows[-1] += [(events.id_of(i), events.label_of(i)) for i in range(len(events))]
+        counts = joining.join.counts
+        assert counts["joined"] > 50
+    assert len([one for one in rows[0] if isinstance(one[0], int)]) > 1
+    # of a whole poll, what is bad is said first
+    assert sorted(rows[0], key=repr) == sorted(rows[1], key=repr)
+    assert [one for one in rows[0] if not isinstance(one[0], int)] == [
+        one for one in rows[1] if not isinstance(one[0], int)
+    ]

@@ -7,6 +7,7 @@ import pickle
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import streamlearn as sl
@@ -222,3 +223,47 @@ def test_without_ids_and_labels_records_are_bad() -> None:
     join.labels(batch)
     assert [i for i, *_ in batch.bad] == [0, 1]
     assert join.held == 1
+
+
+def test_orphans_are_wanted_later() -> None:
+    """Nothing was kept of the records of labels that wait already: they are counted alone."""
+    join = Join(2)
+    batch = Events()
+    batch.add([], True, key=b"a")
+    join.both(Events(), batch, np.array([True]), None)
+    later = Join(2, keep_orphans=True)
+    later.restore(join.state())
+    batch.clear()
+    for key in (b"b", b"c", b"d"):
+        batch.add([], True, key=key)
+    later.both(Events(), batch, np.array([True] * 3), [b"of b", b"of c", b"of d"])
+    assert later.counts["orphaned"] == 2
+    assert later.orphans == [b"of b"]
+
+
+@pytest.mark.parametrize(("before", "corrected"), [(False, 1), (True, 0), (0, 0), (0.0, 0)])
+def test_what_timed_out_with_another_label_is_not_corrected(before: Any, corrected: int) -> None:
+    """The label that a correction would take back is not the one that was learnt."""
+    join = Join(10, 5.0, before, corrections=True)
+    join.read(sl.Names(), {"a": 1.0}, b"a", 0.0, 1.0)
+    join.read(sl.Names(), {"a": 1.0}, b"b", 6.0, 1.0)
+    assert join.counts["timed_out"] == 1
+    later = Join(10, 5.0, False, corrections=True)
+    join.clear()
+    later.restore(modelfile.unpack(modelfile.pack(join.state())))
+    later.label(True, b"a", 7.0)
+    later.label(True, b"a", 8.0)
+    assert later.counts["corrected"] == corrected
+    assert later.counts["duplicates"] == 2 - corrected
+    later.clear()
+    # no place for a prediction is lost: b has one, and that of a is given again
+    later.read(sl.Names(), {"a": 1.0}, b"c", 9.0, 1.0)
+    assert later.tickets == 2
+
+
+def test_what_another_version_held_is_refused() -> None:
+    join = Join(10)
+    state = join.state()
+    del state["layout"]
+    with pytest.raises(sl.ModelFileError, match="another version"):
+        join.restore(state)

@@ -1,0 +1,5 @@
+from typing import final
+
+@final
+class Arrivals:
+    def __sizeof__(self) -> int: ...

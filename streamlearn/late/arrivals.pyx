@@ -1,0 +1,36 @@
+"""Events of a batch on their way into a join, with the hashes of their ids.
+
+They are hashed together: so none waits for the one before it, and entries can be fetched ahead.
+"""
+
+cimport cython
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free
+
+from streamlearn.engine.events cimport Events
+from streamlearn.late.places cimport Places
+from streamlearn.rules.rule cimport room
+
+
+@cython.final
+cdef class Arrivals:
+    """The events of one decoder."""
+
+    def __dealloc__(self):
+        free(self.tag)
+
+    cdef int see(self, Events events, Places places) except -1:
+        """These come next."""
+        cdef Py_ssize_t i, first = 0, end
+        if events.n > self.room:
+            self.tag = <uint64_t*>room(self.tag, 2 * events.n * sizeof(uint64_t))
+            self.room = 2 * events.n
+        for i in range(events.n):
+            end = <Py_ssize_t>events.id_end[i]
+            self.tag[i] = places.hashed(events.id_text + first, end - first)
+            first = end
+        self.events, self.n = events, events.n
+        return 0
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + sizeof(uint64_t) * self.room
