@@ -6,14 +6,14 @@ topic, partition and offset (in headers) tell copies; of those the highest epoch
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from streamlearn.daemon.learners import Learner, Outcome
     from streamlearn.engine.events import Events
@@ -33,7 +33,6 @@ class Prediction(msgspec.Struct):
     step: int  # labelled events that the model had learnt
 
 
-TOGETHER = 200  # records made before they are sent; with more, the garbage collector looks at them
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
@@ -55,7 +54,7 @@ class Predictions:
 
         Those that were `predicted`; `events.index` counts the records in order.
         """
-        records, encode = polled.records, ENCODER.encode
+        records, encode = polled.records, ENCODER.encode_lines
         said = [self._said(one) for one in records]
         offsets = [one.offsets for one in records]
         keys = [
@@ -66,23 +65,22 @@ class Predictions:
             if not len(chosen):
                 continue
             which, places = (found.tolist() for found in polled.find(events.index[chosen]))
-            values = [
-                encode(Prediction(name, prediction, probability, learner.name, step))
-                for name, (prediction, probability), step in zip(
-                    events.id_texts(chosen),
-                    predictions(learner.model, outcome.scores[chosen]),
-                    outcome.steps[chosen].tolist(),
-                    strict=True,
-                )
-            ]
-            rows = zip(values, which, places, strict=True)
-            while part := list(islice(rows, TOGETHER)):
-                self.sink.send_all(
-                    [
-                        (value, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
-                        for value, k, i in part
-                    ]
-                )
+            values, chances = predictions(learner.model, outcome.scores[chosen])
+            made = map(
+                Prediction,
+                events.id_texts(chosen),
+                values,
+                chances,
+                repeat(learner.name),
+                outcome.steps[chosen].tolist(),
+            )
+            lines = encode(made).splitlines()  # no line of JSON has an end of line inside
+            self.sink.send_all(
+                [
+                    (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
+                    for line, k, i in zip(lines, which, places, strict=True)
+                ]
+            )
 
     def _said(self, records: Records) -> list[tuple[str, bytes]]:
         """What is said of every prediction of these records."""
@@ -94,13 +92,12 @@ class Predictions:
         ]
 
 
-def predictions(model: Any, scores: Array) -> Iterable[tuple[Any, float | None]]:
+def predictions(model: Any, scores: Array) -> tuple[list[Any], list[float | None]]:
     """The prediction and, where the loss defines one, the probability of each score."""
     values = model.predicted(scores)
     shares = model.probabilities(scores)
     chances = [None] * len(scores) if shares is None else shares.tolist()
-    told = zip(values, chances, strict=True)
-    finite = np.atleast_1d(np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
-    if finite.all():
-        return told
-    return [one if good else (None, None) for good, one in zip(finite.tolist(), told, strict=True)]
+    finite = np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
+    for i in np.flatnonzero(~finite).tolist():
+        values[i] = chances[i] = None
+    return values, chances
