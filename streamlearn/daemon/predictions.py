@@ -1,7 +1,8 @@
 """Predictions: a record for each event, as the chosen learner saw it before it was learnt.
 
 At least once: after a crash the events since the last checkpoint are predicted again. The source's
-topic, partition and offset (in headers) tell copies; of those the highest epoch counts.
+topic, partition and offset (in headers) tell copies; of those the highest epoch counts. Key and id
+of the event are left out, and the header `dropped` says so, where the topic takes none so large.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from streamlearn.daemon.dead_letters import weight
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
     from streamlearn.frames import Array
     from streamlearn.stream import Records
     from streamlearn.stream.polled import Polled
-    from streamlearn.stream.sink import Sink
+    from streamlearn.stream.sink import Record, Sink
+    from streamlearn.stream.source import Header
 
 
 class Prediction(msgspec.Struct):
@@ -42,6 +46,7 @@ class Predictions:
     def __init__(self, sink: Sink, epoch: int = 0) -> None:
         self.sink = sink
         self.epoch = epoch
+        self.largest: int | None = getattr(sink, "largest", None)
 
     def publish(
         self,
@@ -75,12 +80,11 @@ class Predictions:
                 outcome.steps[chosen].tolist(),
             )
             lines = encode(made).splitlines()  # no line of JSON has an end of line inside
-            self.sink.send_all(
-                [
-                    (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
-                    for line, k, i in zip(lines, which, places, strict=True)
-                ]
-            )
+            told: list[Record] = [
+                (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
+                for line, k, i in zip(lines, which, places, strict=True)
+            ]
+            self.sink.send_all(told if self.largest is None else fitting(told, self.largest))
 
     def _said(self, records: Records) -> list[tuple[str, bytes]]:
         """What is said of every prediction of these records."""
@@ -90,6 +94,29 @@ class Predictions:
             ("partition", b"%d" % partition),
             ("epoch", b"%d" % self.epoch),
         ]
+
+
+def fitting(records: list[Record], largest: int) -> list[Record]:
+    """These records, without key and id where those make one larger than its topic takes.
+
+    Else one event with a huge key would stop the daemon, again and again.
+    """
+    keys = (len(key) for _, key, _ in records if key is not None)
+    if max(len(value or b"") for value, _, _ in records) + max(keys, default=0) < largest // 4:
+        return records
+    return [one if size_of(*one) <= largest else without_key(*one) for one in records]
+
+
+def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
+    """Bytes of a record, or a few more."""
+    return len(value or b"") + weight(key, headers)
+
+
+def without_key(value: bytes | None, _: bytes | None, headers: Sequence[Header]) -> Record:
+    """A record without its key and its id, which says so."""
+    told = msgspec.json.decode(value or b"null")
+    dropped = ("dropped", b"key and id, for their size")
+    return ENCODER.encode({**told, "id": None}), None, [*headers, dropped]
 
 
 def predictions(model: Any, scores: Array) -> tuple[list[Any], list[float | None]]:
