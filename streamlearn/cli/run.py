@@ -34,7 +34,7 @@ CODES = {
     Exit.MISSING: "the server is there, and has no such topic; or there is no such file",
 }
 # Objects made before Python looks for cycles among them. By itself it does so every 700, which are
-# the messages of a part of a poll: each would be looked at again and again while the poll is learnt.
+# messages of one poll: each would be looked at again and again while the poll is learnt.
 COLLECT_EVERY = 20_000
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
