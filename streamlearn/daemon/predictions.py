@@ -7,7 +7,7 @@ of the event are left out, and the header `dropped` says so, where the topic tak
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from streamlearn.stream import Records
     from streamlearn.stream.polled import Polled
     from streamlearn.stream.sink import Record, Sink
-    from streamlearn.stream.source import Header
 
 
 class Prediction(msgspec.Struct):
@@ -37,6 +36,7 @@ class Prediction(msgspec.Struct):
     step: int  # labelled events that the model had learnt
 
 
+TOGETHER = 256  # records made before they are sent: so many stay in the processor's cache
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
@@ -65,26 +65,27 @@ class Predictions:
         keys = [
             [None] * len(one.offsets) if one.keys is None else list(one.keys) for one in records
         ]
+        longest = max(map(len, filter(None, chain.from_iterable(keys))), default=0)
         for start, stop, learner, outcome in stretches:
             chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
                 continue
-            which, places = (found.tolist() for found in polled.find(events.index[chosen]))
             values, chances = predictions(learner.model, outcome.scores[chosen])
+            steps = outcome.steps[chosen].tolist()
             made = map(
-                Prediction,
-                events.id_texts(chosen),
-                values,
-                chances,
-                repeat(learner.name),
-                outcome.steps[chosen].tolist(),
+                Prediction, events.id_texts(chosen), values, chances, repeat(learner.name), steps
             )
-            lines = encode(made).splitlines()  # no line of JSON has an end of line inside
-            told: list[Record] = [
-                (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
-                for line, k, i in zip(lines, which, places, strict=True)
-            ]
-            self.sink.send_all(told if self.largest is None else fitting(told, self.largest))
+            which, at = polled.find(events.index[chosen])
+            places = zip(which.tolist(), at.tolist(), strict=True)
+            while text := encode(islice(made, TOGETHER)):
+                lines = text[:-1].split(b"\n")  # no line of JSON has an end of line inside
+                told: list[Record] = [
+                    (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
+                    for line, (k, i) in zip(lines, places, strict=False)
+                ]
+                if self.largest is not None and len(text) + longest > self.largest // 4:
+                    told = [fitting(one, self.largest) for one in told]
+                self.sink.send_all(told)
 
     def _said(self, records: Records) -> list[tuple[str, bytes]]:
         """What is said of every prediction of these records."""
@@ -96,25 +97,15 @@ class Predictions:
         ]
 
 
-def fitting(records: list[Record], largest: int) -> list[Record]:
-    """These records, without key and id where those make one larger than its topic takes.
+def fitting(record: Record, largest: int) -> Record:
+    """A record that its topic takes: without key and id, where those make it too large.
 
     Else one event with a huge key would stop the daemon, again and again.
     """
-    keys = (len(key) for _, key, _ in records if key is not None)
-    if max(len(value or b"") for value, _, _ in records) + max(keys, default=0) < largest // 4:
-        return records
-    return [one if size_of(*one) <= largest else without_key(*one) for one in records]
-
-
-def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
-    """Bytes of a record, or a few more."""
-    return len(value or b"") + weight(key, headers)
-
-
-def without_key(value: bytes | None, _: bytes | None, headers: Sequence[Header]) -> Record:
-    """A record without its key and its id, which says so."""
-    told = msgspec.json.decode(value or b"null")
+    value, key, headers = record
+    if value is None or len(value) + weight(key, headers) <= largest:
+        return record
+    told = msgspec.json.decode(value)
     dropped = ("dropped", b"key and id, for their size")
     return ENCODER.encode({**told, "id": None}), None, [*headers, dropped]
 
