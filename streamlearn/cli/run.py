@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,9 @@ CODES = {
     Exit.DENIED: "the source or an output is there, and refuses the login or the right",
     Exit.MISSING: "the server is there, and has no such topic; or there is no such file",
 }
+# Objects made before Python looks for cycles among them. By itself it does so every 700, which are
+# messages of one poll: each would be looked at again and again while the poll is learnt.
+COLLECT_EVERY = 20_000
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
   streamlearn run config/quickstart.toml
@@ -89,6 +93,7 @@ def run(options: Options) -> int:
     log = Log(settings.log.format, settings.log.level)
     forward = Forward(log)
     logging.getLogger().addHandler(forward)
+    gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
     try:
         loop = parts.loop(
             settings,

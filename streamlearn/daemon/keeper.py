@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.faults import reach
+from streamlearn.engine.events import Events
 from streamlearn.errors import SourceError
 from streamlearn.rules.copies import Copies
 
@@ -89,8 +90,13 @@ class Keeper:
 
     def make_room(self) -> None:
         """Get ready for the first copy, before learning begins: others follow it more quickly."""
+        learners = self.pipeline.learners
+        nothing = Events()
+        nothing.add([], known=learners.reader.size)
         with self.copies:
-            for learner in self.pipeline.learners:
+            for learner in learners:
+                # An event to score: where slots are hashed, the first one gives a fresh model all.
+                learner.model.progressive_events(nothing)
                 learner.model.learnt()
         self.copies.make_room()
 

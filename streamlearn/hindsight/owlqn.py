@@ -6,6 +6,7 @@ sign becomes 0.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,8 @@ class Curvature:
 
     def size(self, g: Vector) -> float:
         """The length of a gradient in these units."""
-        return max(float(np.linalg.norm(self.units * g)), 1e-300)
+        scaled = self.units * g
+        return max(math.sqrt(inner(scaled, scaled)), 1e-300)
 
     def solve(self, g: Vector) -> Vector:
         """The inverse of the model times g (Nocedal's two loops)."""

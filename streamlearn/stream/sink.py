@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import sys
 import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
-from streamlearn.errors import SinkFull
+import msgspec
+
+from streamlearn.errors import SinkError, SinkFull
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,7 @@ class FileSink(Sink):
 
     def __init__(self, path: str | os.PathLike[str], *, binary: bool = False) -> None:
         self.binary = binary
+        self._path = path
         self._lock = threading.Lock()  # a checkpoint is flushed from another thread
         self._file: IO[bytes] | None = None
         if os.fspath(path) != "-":
@@ -94,19 +96,30 @@ class FileSink(Sink):
             parts.append(b'"value":' + value)
         line = b"{" + b",".join(parts) + b"}\n"
         with self._lock:
-            if self._file is None:
-                sys.stdout.write(line.decode())
-            else:
-                self._file.write(line)
+            try:
+                if self._file is None:
+                    sys.stdout.write(line.decode())
+                else:
+                    self._file.write(line)
+            except OSError as error:
+                raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> SinkError:
+        """The disk is full, or nobody reads what is piped: said as a sink says it."""
+        where = "standard output" if self._file is None else repr(os.fspath(self._path))
+        return SinkError(f"{where} cannot be written to: {error.strerror}")
 
     def flush(self, seconds: float) -> None:  # noqa: ARG002 - a file takes as long as it takes
         """Write all to the disk."""
         with self._lock:
-            if self._file is None:
-                sys.stdout.flush()
-            else:
-                self._file.flush()
-                os.fsync(self._file.fileno())
+            try:
+                if self._file is None:
+                    sys.stdout.flush()
+                else:
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
+            except OSError as error:
+                raise self._failure(error) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -117,7 +130,7 @@ class FileSink(Sink):
 
 def packed(value: object) -> bytes:
     """A value as JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return msgspec.json.encode(value)
 
 
 def named(name: str, value: bytes, *, binary: bool) -> bytes:

@@ -446,3 +446,28 @@ def test_predictions_are_published_before_the_checkpoint_that_passes_them(
         for headers in map(dict, records.headers or ())
     }
     assert len(places) == 2 * length <= len(values(got))
+
+
+def test_a_huge_key_or_id_is_left_out_of_its_prediction(
+    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+) -> None:
+    topic, output = make_topic(), make_topic(max_message_bytes="100000")
+    huge = "h" * 150_000
+    for number, (key, name) in enumerate([("k", "a"), (huge, "b"), ("k", huge), ("k", "d")]):
+        value = json.dumps({"id": name, "x": 1.0, "click": number % 2})
+        producer.produce(topic, value.encode(), key.encode())
+    assert producer.flush(20) == 0
+    daemons = over(topic, outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n')
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    assert daemons.records() == 4
+    source = KafkaSource(connection, topics=[output])
+    source.open({}, None)
+    got = [
+        (key, json.loads(value or b"")["id"], "dropped" in dict(headers))
+        for records in all_of(source)
+        for key, value, headers in zip(
+            records.keys or (), records.values, records.headers or (), strict=True
+        )
+    ]
+    source.close()
+    assert got == [(b"k", "a", False), (None, None, True), (None, None, True), (b"k", "d", False)]

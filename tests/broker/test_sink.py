@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from streamlearn.daemon.kafka import Connection, KafkaSource
@@ -79,6 +82,53 @@ def test_a_refusal_after_the_send_makes_every_flush_fail(
     for _ in range(2):
         with pytest.raises(SinkError, match="refused"):
             sink.flush(20)
+    sink.close()
+
+
+def test_one_refusal_among_many_is_noticed(
+    connection: Connection, make_topic: MakeTopic, admin: Any
+) -> None:
+    topic = make_topic(partitions=3)
+    sink = connection.sink(topic)
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": "50000"})
+    admin.alter_configs([resource])
+    small: list[Any] = [(b"%d" % number, b"k%d" % number, []) for number in range(5000)]
+    sink.send_all([*small[:2500], (bytes(60_000), b"large", []), *small[2500:]])
+    for _ in range(2):
+        with pytest.raises(SinkError, match="refused"):
+            sink.flush(20)
+    sink.close()
+
+
+def test_a_flush_ends_while_others_send(connection: Connection, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    sink = connection.sink(topic)
+    handed_over, enough = 0, threading.Event()
+
+    def send() -> None:
+        nonlocal handed_over
+        for number in itertools.count():
+            if enough.is_set():
+                return
+            sink.send_all([(b"%5000d" % number, None, [("of", b"many")])] * 100)
+            handed_over += 100
+
+    sender = threading.Thread(target=send)
+    looking = Consumer({"bootstrap.servers": connection.bootstrap, "group.id": topic})
+    sender.start()
+    try:
+        for _ in range(20):
+            before = handed_over
+            sink.flush(10)
+            _, end = looking.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+            assert end >= before
+    finally:
+        enough.set()
+        sender.join()
+    sink.flush(20)
+    _, end = looking.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+    assert end == handed_over > 100
+    looking.close()
     sink.close()
 
 

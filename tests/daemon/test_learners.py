@@ -53,7 +53,7 @@ def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
         outcome = learners.learn(events)["it"]
         for measure, found in outcome.measures.items():
             measures.setdefault(measure, []).extend(found.tolist())
-        published += predictions(learners["it"].model, outcome.scores)
+        published += zip(*predictions(learners["it"].model, outcome.scores), strict=True)
     return learners["it"], {name: np.array(found) for name, found in measures.items()}, published
 
 
@@ -139,4 +139,4 @@ def test_events_that_diverge_are_left_out_and_counted() -> None:
     assert wild.diverged > 0
     assert wild.diverged + wild.learnt == 20
     assert np.isfinite(outcome.measures["loss"][outcome.learnt]).all()
-    assert any(prediction is None for prediction, _ in predictions(model, outcome.scores))
+    assert None in predictions(model, outcome.scores)[0]

@@ -15,7 +15,7 @@ import pytest
 import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.checkpoints import Epoch
-from streamlearn.daemon import faults
+from streamlearn.daemon import config, faults, parts
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
@@ -31,6 +31,7 @@ from streamlearn.errors import (
     SourceNotFound,
     SourceUnreachable,
 )
+from streamlearn.rules.copies import Copies
 from streamlearn.stream import Files, Partition, Records
 from streamlearn.stream.sink import Sink
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
@@ -390,6 +391,40 @@ def test_where_a_fresh_daemon_begins_is_kept_before_the_first_record(tmp_path: P
     loop = made(tmp_path, Idle(2, 100), every_seconds=3600.0)
     assert loop.run() == Exit.OK
     assert newest(tmp_path)["positions"] == [[TOPIC, 0, 7], [TOPIC, 1, 7]]
+
+
+def test_the_first_copy_finds_room_that_was_made_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking: list[int] = []
+    take = Copies.take
+
+    def noted(self: Copies, n: int) -> Any:
+        if loop.status.state == "active":
+            lacking.append(self._needed + n - len(self._block))
+        return take(self, n)
+
+    monkeypatch.setattr(Copies, "take", noted)
+    text = f"""
+[source]
+kind = "synthetic"
+events = 3000
+[features]
+kind = "hashing"
+bits = 12
+[[learner]]
+name = "default"
+[checkpoint]
+path = "{tmp_path}"
+[telemetry]
+enabled = false
+[run]
+until = "end"
+"""
+    loop = parts.loop(config.parse(text), Log("json"))
+    assert loop.run() == Exit.OK
+    assert len(lacking) > 3
+    assert max(lacking) <= 0
 
 
 def test_overtaken_daemon_saves_nothing_more(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from streamlearn.daemon.dead_letters import LARGEST, DeadLetters, Tolerance, weight
 from streamlearn.daemon.log import Forward, Log
+from streamlearn.errors import SinkError
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.sink import FileSink, Sink
 
@@ -119,6 +120,19 @@ def test_lines_of_a_file_go_on_after_a_torn_one(tmp_path: Path) -> None:
     binary.close()
     line = json.loads(path.read_bytes().splitlines()[-1])
     assert base64.b64decode(line["value_base64"]) == b"\x00\xff"
+
+
+def test_a_full_disk_is_said_as_a_sink_says_it() -> None:
+    full = "'/dev/full' cannot be written to: No space left on device"
+    sink = FileSink("/dev/full")
+    sink.send(b"1")
+    for _ in range(2):
+        with pytest.raises(SinkError, match=full):
+            sink.flush(1.0)
+    with pytest.raises(SinkError, match=full):
+        sink.send(b"1" * (1 << 20))  # its buffer is full too
+    with pytest.raises(OSError, match="No space left"):
+        sink.close()
 
 
 def test_what_may_come_with_every_record_is_said_once_in_a_while() -> None:

@@ -36,22 +36,8 @@ if TYPE_CHECKING:
     from streamlearn.stream.sink import Record
     from streamlearn.stream.source import Header
 
-SERVE_EVERY = 256  # records; reports of deliveries pile up until they are served
-
-
-class Generation:
-    """Records handed over between two flushes, and how many of them are on their way."""
-
-    def __init__(self) -> None:
-        self.sent = 0
-        self.done = 0
-        self.refusal: str | None = None
-
-    def report(self, error: KafkaError | None, _: Message) -> None:
-        """Take the report on one record; the library calls from the thread that serves."""
-        self.done += 1
-        if error is not None:
-            self.refusal = self.refusal or error.str()
+SERVE_EVERY = 256  # records; what was delivered piles up until it is served
+WAIT_SECONDS = 0.05  # for room in the buffer, or for a flush that is under way
 
 
 class RdSink(KafkaSink):
@@ -73,14 +59,13 @@ class RdSink(KafkaSink):
                 "queue.buffering.max.kbytes": max(buffer_bytes // 1024, 1),
                 "queue.buffering.max.messages": 1_000_000,
                 "linger.ms": 5,
+                # A report on each record would cost as much as making it: that all are delivered
+                # is seen when none are left.
+                "delivery.report.only.error": True,
             }
         )
-        self._generation = Generation()
-        self._older: list[Generation] = []
         self._refusal: str | None = None
-        self._lock = threading.Lock()
-        self._serving = threading.Lock()  # so that counting needs no lock of its own
-        self._unserved = 0  # records handed over since deliveries were last looked at
+        self._lock = threading.Lock()  # held by a flush: else there might always be some left
         self._closed = False
 
     @property
@@ -96,69 +81,58 @@ class RdSink(KafkaSink):
 
     def send_all(self, records: Sequence[Record]) -> None:
         """Hand over these; waits for room in the buffer, but not for ever."""
-        at, deadline = 0, 0.0
+        at, deadline = 0, time.monotonic() + FULL_SECONDS
         while at < len(records):
             start, at = at, self._hand_over(records, at)
-            self._unserved += at - start
-            if at > start:
-                deadline = 0.0
-                if self._unserved >= SERVE_EVERY:
-                    self._unserved = 0
-                    self._serve(0)
-                continue
             now = time.monotonic()
-            deadline = deadline or now + FULL_SECONDS
-            if now > deadline:
+            if at > start:
+                deadline = now + FULL_SECONDS
+            elif now > deadline:
                 error = full(self._topic, self._reasons.worst()[0])
                 error.taken = at
                 raise error
-            self._serve(0.05)
 
     def _hand_over(self, records: Sequence[Record], start: int) -> int:
-        """Hand over some records, until the buffer is full; the place of the next."""
-        topic, largest, produce = self._topic, self._largest, self._producer.produce
-        at = start
-        with self._lock:
-            generation = self._generation
-            report = generation.report
-            try:
-                for value, key, headers in records[start : start + SERVE_EVERY]:
-                    check_size(topic, largest, value, key, headers)
-                    given = headers if type(headers) is list else list(headers)
-                    produce(topic, value, key, headers=given, on_delivery=report)
-                    at += 1
-            except BufferError:
-                pass
-            except KafkaException as error:
-                raise refused(topic, error.args[0].str()) from error
-            finally:
-                generation.sent += at - start
+        """Hand over some records, if there is room in a while; the place of the next."""
+        topic, largest, report = self._topic, self._largest, self._report
+        produce = self._producer.produce
+        at, seconds = start, 0.0
+        if not self._lock.acquire(timeout=WAIT_SECONDS):
+            return at
+        try:
+            for value, key, headers in records[start : start + SERVE_EVERY]:
+                check_size(topic, largest, value, key, headers)
+                given = headers if type(headers) is list else list(headers)
+                produce(topic, value, key, -1, report, None, 0, given)
+                at += 1
+        except BufferError:
+            seconds = WAIT_SECONDS
+        except KafkaException as error:
+            raise refused(topic, error.args[0].str()) from error
+        finally:
+            self._lock.release()
+        self._producer.poll(seconds)
         return at
 
-    def _serve(self, seconds: float) -> None:
-        with self._serving:
-            self._producer.poll(seconds)
+    def _report(self, error: KafkaError | None, _: Message) -> None:
+        """Take the report on a record that was refused."""
+        if error is not None:
+            self._refusal = self._refusal or error.str()
 
     def flush(self, seconds: float) -> None:
-        """Deliver what was handed over before."""
-        with self._lock:
-            self._older.append(self._generation)
-            self._generation = Generation()
+        """Deliver what was handed over before; whoever sends waits meanwhile."""
         deadline = time.monotonic() + seconds
-        while True:
-            self._serve(0.02)
-            with self._lock:
-                for generation in self._older:
-                    self._refusal = self._refusal or generation.refusal
-                self._older = [g for g in self._older if g.done < g.sent]
-                waiting = bool(self._older)
-            if self._refusal is not None:
-                raise refused(self._topic, self._refusal)
-            if not waiting:
-                self._reasons.clear()
-                return
-            if time.monotonic() > deadline:
-                raise undelivered(self._topic, seconds, self._reasons.worst()[0])
+        if not self._lock.acquire(timeout=seconds):
+            raise undelivered(self._topic, seconds, self._reasons.worst()[0])
+        try:
+            while self._producer.flush(WAIT_SECONDS) and self._refusal is None:
+                if time.monotonic() > deadline:
+                    raise undelivered(self._topic, seconds, self._reasons.worst()[0])
+        finally:
+            self._lock.release()
+        if self._refusal is not None:
+            raise refused(self._topic, self._refusal)
+        self._reasons.clear()
 
     def close(self) -> None:
         """Give the connection back."""
