@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 
 from streamlearn.engine.events cimport Events
 from streamlearn.late.places cimport Places
-from streamlearn.rules.rule cimport room
+from streamlearn.rules.table cimport room
 
 
 @cython.final

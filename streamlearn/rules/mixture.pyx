@@ -67,6 +67,7 @@ cdef class Mixture(Rule):
     cdef dict sizes
     cdef int kinds
     cdef void* measures[2]
+    cdef int seats  # how many numbers of a slot in the table are in use
     cdef bint recording
     cdef double boldness  # log K
     cdef double[MOST] pi
@@ -122,14 +123,13 @@ cdef class Mixture(Rule):
     def lay_table(self):
         """One table for all that strides, a slot of which begins with a line of the cache."""
         seated = [*self.sizes.values(), *(m for m in self.members if m.strides)]
-        width = sum([one.width for one in seated])
-        if width == 0:
-            return
-        self.table = Table((width + LINE - 1) // LINE * LINE if width > LINE // 2 else width)
-        width = 0
+        self.seats = sum([one.width for one in seated])
+        padded = (self.seats + LINE - 1) // LINE * LINE
+        self.table = Table(padded if self.seats > LINE // 2 else self.seats)
+        offset = 0
         for one in seated:
-            one.sit(self.table, width)
-            width += one.width
+            one.sit(self.table, offset)
+            offset += one.width
 
     cdef int grow(self, Py_ssize_t n) except -1:
         self.table.reserve(n)
@@ -291,7 +291,7 @@ cdef class Mixture(Rule):
             "pi": copied(self.pi, self.count),
             "regrets": copied(self.regrets, self.count),
             "totals": [self.totals[k] for k in range(self.count)],
-            "cells": self.table.part(0, self.table.width, self.n),
+            "cells": self.table.part(0, self.seats, self.n),
             "members": [
                 member.scalars_now() if member.strides else member.state()
                 for member in self.members
