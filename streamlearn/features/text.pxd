@@ -101,15 +101,16 @@ cdef extern from *:
 
 
 cdef extern from "Python.h":
-    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject* text) noexcept
-    const char* ascii_of "(const char *)PyUnicode_DATA"(PyObject* text) noexcept
-    Py_ssize_t length_of "PyUnicode_GET_LENGTH"(PyObject* text) noexcept
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject* text) noexcept nogil
+    const char* ascii_of "(const char *)PyUnicode_DATA"(PyObject* text) noexcept nogil
+    Py_ssize_t length_of "PyUnicode_GET_LENGTH"(PyObject* text) noexcept nogil
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(PyObject* text, Py_ssize_t* length) except NULL
 
 
-cdef inline const char* bytes_of(PyObject* text, Py_ssize_t* length) except NULL:
+cdef inline const char* bytes_of(PyObject* text, Py_ssize_t* length) except NULL nogil:
     """The UTF-8 of a str, without a copy; UnicodeEncodeError for a lone surrogate."""
     if is_ascii(text):
         length[0] = length_of(text)
         return ascii_of(text)
-    return utf8_of(text, length)
+    with gil:
+        return utf8_of(text, length)

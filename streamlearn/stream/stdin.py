@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PARTITION = Partition("stdin")
-BLOCK = 1 << 16
 
 
 class StandardInput:
@@ -55,10 +54,7 @@ class StandardInput:
         ready, _, _ = select.select([descriptor], [], [], seconds)
         if not ready:
             return
-        block = os.read(descriptor, BLOCK)
-        if block:
-            self._lines.push(block)
-        else:
+        if not self._lines.fill(lambda room: os.readv(descriptor, [room])):
             self._ended = True
             self._lines.finish()
 
