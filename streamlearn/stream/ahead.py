@@ -38,7 +38,7 @@ def ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
                 yield found[0]
                 coming.append(thread.submit(take, items))
         finally:
-            thread.shutdown()  # a generator that runs cannot be closed
+            thread.shutdown(cancel_futures=True)  # a generator that runs cannot be closed
 
 
 def take(items: Iterator[T]) -> tuple[T, ...]:
@@ -51,8 +51,8 @@ def decoded(
 ) -> Generator[tuple[Records, Events] | None, None, None]:
     """Records and the events in them, from the source's beginning to its end.
 
-    An item is valid until so many as AHEAD more were asked for. None: nothing came in so many
-    seconds.
+    An item is valid while no more than AHEAD others were asked for after it. None: nothing came in
+    so many seconds.
     """
     buffers = itertools.cycle([Events() for _ in range(AHEAD + 1)])
     source.open({}, None)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from io import BufferedIOBase
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18  # bytes read at once: with what is made of them they stay in a core's cache
 HEAD = 4096  # bytes at a file's beginning that tell it from others
 PAUSE = 0.05
 
@@ -212,7 +212,7 @@ class Files:
             return 0
         try:
             # all of ours have it, though BinaryIO does not say so
-            return lines.fill(cast("BufferedIOBase", self._file).readinto)
+            return lines.fill(cast("BufferedIOBase", self._file).readinto, BLOCK)
         except SourceError:
             raise
         except (OSError, EOFError, ValueError) as error:

@@ -10,7 +10,6 @@ from libc.string cimport memchr, memcpy
 from streamlearn.errors import SourceError
 
 cdef enum:
-    BLOCK = 1 << 18  # bytes read at once: with what is made of them they stay in a core's cache
     LONGEST = 1 << 26  # bytes of one line
 
 
@@ -114,9 +113,9 @@ cdef class Lines:
 
     >>> import io
     >>> lines = Lines("clicks.txt", 100)
-    >>> lines.fill(io.BytesIO(b"one\n\ntw").readinto), lines.take(10)
+    >>> lines.fill(io.BytesIO(b"one\n\ntw").readinto, 64), lines.take(10)
     (7, ([100], [b'one'], 105))
-    >>> lines.fill(io.BytesIO(b"o\nthree").readinto), lines.take(10)
+    >>> lines.fill(io.BytesIO(b"o\nthree").readinto, 64), lines.take(10)
     (7, ([105], [b'two'], 109))
     >>> lines.finish()
     >>> lines.take(10)
@@ -144,8 +143,8 @@ cdef class Lines:
         """The position up to which bytes were read."""
         return self.position + self.block.filled - self.at
 
-    def fill(self, read):
-        """Read the next bytes, once no line is waiting; how many those are.
+    def fill(self, read, Py_ssize_t size):
+        """Read the next bytes, about so many, once no line is waiting; how many those are.
 
         `read` puts them into the buffer that it is given, as the `readinto` of files does.
         """
@@ -158,7 +157,7 @@ cdef class Lines:
                 "is this a text file?"
             )
         # twice the rest, or a long line would be copied again for each of its blocks
-        new = Block(rest + max(rest, BLOCK))
+        new = Block(rest + max(rest, size))
         memcpy(new.at, old.at + self.at, rest)
         with memoryview(new.text) as buffer, buffer[BESIDE + rest:len(buffer) - BESIDE] as room:
             count = read(room) or 0

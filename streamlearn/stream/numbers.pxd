@@ -100,13 +100,15 @@ cdef extern from *:
         return 1;
     }
 
-    /* Most decimals are like -0.0472, 12.5 or 3: few digits, a point and at most sixteen more. The
-       double next to one of these and where it ends; NULL: it is another, or its digits are more
-       than a double holds. How many digits there are can't be foreseen, so there is no branch on
-       it, nor on the sign: the sixteen bytes up to the last one are read as digits, zeros where
-       there are none, and the divisor has the sign.
+    /* Most decimals are like -0.0472, 12.5 or 3: few digits, a point and at most sixteen more.
+       Where one of these ends, NULL: it is another; and the double next to it, but if a double does
+       not hold its digits, those. How many digits there are can't be foreseen, so there is no
+       branch on it, nor on the sign: the sixteen bytes up to the last one are read as digits, zeros
+       where there are none, and the divisor has the sign.
        Sixteen bytes in front of p and behind the number can be read. */
-    static inline const char *streamlearn_short_decimal(const char *p, double *y) {
+    static inline const char *streamlearn_short_decimal(
+        const char *p, double *y, streamlearn_decimal *far
+    ) {
     #if defined(__SSE2__)
         static const unsigned char kept[32] = {
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -126,6 +128,7 @@ cdef extern from *:
         unsigned d;
         int n, negative;
         __m128i digit, sum, zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
+        far->digits = 0;
         negative = *p == '-';
         p += negative;
         x = (unsigned char)*p++ - '0';
@@ -152,8 +155,13 @@ cdef extern from *:
             memcpy(&eights, &sum, 8);
             x = x * tens[n] + (eights & 0xffffffffu) * 100000000u + (eights >> 32);
             *y = (double)(int64_t)x;
-            if ((uint64_t)(int64_t)*y != x) return NULL;
-            *y /= divisor[negative][n];  /* the nearest, both being exact (Clinger 1990) */
+            if ((uint64_t)(int64_t)*y == x) {
+                *y /= divisor[negative][n];  /* the nearest, both being exact (Clinger 1990) */
+            } else {
+                far->digits = x;
+                far->exponent = -n;
+                far->negative = negative;
+            }
         } else {
             *y = negative ? 0.0 - (double)(int64_t)x : (double)(int64_t)x;
         }
@@ -231,7 +239,7 @@ cdef extern from *:
         const char* p, const char* end, Decimal* x, bint loose) noexcept nogil
     bint near_decimal "streamlearn_near_decimal"(const Decimal* d, double* x) noexcept nogil
     const char* short_decimal "streamlearn_short_decimal"(
-        const char* p, double* y) noexcept nogil
+        const char* p, double* y, Decimal* far) noexcept nogil
     const char* short_whole "streamlearn_short_whole"(const char* p, uint64_t* x) noexcept nogil
     const char* scan_plain "streamlearn_scan_plain"(
         const char* p, const char* end) noexcept nogil
@@ -254,7 +262,12 @@ cdef inline const char* value_at(const char* p, const char* end, double* x) exce
     that is no digit is at `end`; sixteen more, and sixteen in front of p, can be read.
     """
     cdef Decimal d
-    cdef const char* q = short_decimal(p, x)
+    cdef const char* q = short_decimal(p, x, &d)
+    if q != NULL and d.digits:
+        if not far_decimal(d.digits, d.exponent, x):
+            q = NULL
+        elif d.negative:
+            x[0] = -x[0]
     return q if q != NULL else number_at(p, end, &d, x)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PARTITION = Partition("stdin")
+BLOCK = 1 << 16
 
 
 class StandardInput:
@@ -54,7 +55,7 @@ class StandardInput:
         ready, _, _ = select.select([descriptor], [], [], seconds)
         if not ready:
             return
-        if not self._lines.fill(lambda room: os.readv(descriptor, [room])):
+        if not self._lines.fill(lambda room: os.readv(descriptor, [room]), BLOCK):
             self._ended = True
             self._lines.finish()
 
