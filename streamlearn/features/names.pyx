@@ -13,7 +13,7 @@ from streamlearn.errors import ModelFileError
 
 from streamlearn.features.pieces cimport TEXT, Piece
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.text cimport bytes_of, hash_text, prefetch
+from streamlearn.features.text cimport bytes_of, hash_text, kept_bytes_of, prefetch
 
 from streamlearn.features.pieces import canonical_name
 
@@ -27,7 +27,7 @@ cdef Py_ssize_t MOST = 0x7FFFFFFF
 
 cdef inline Py_ssize_t seek(
         Names self, const char* text, Py_ssize_t length, PyObject* name,
-        uint32_t hash) except -2 nogil:
+        uint32_t hash) noexcept nogil:
     """The slot of a text, -1 if it has none; name: the str it came as, if any."""
     cdef Py_ssize_t mask = self.cells - 1, k = hash & mask, n
     cdef Cell cell = self.cell[k]
@@ -38,7 +38,7 @@ cdef inline Py_ssize_t seek(
             there = item_of(<PyObject*> self.known, cell.slot - 1 - self.own)
             if there == name:
                 return cell.slot - 1
-            own = bytes_of(there, &n)
+            own = kept_bytes_of(there, &n)
             if n == length and memcmp(own, text, n) == 0:
                 return cell.slot - 1
         k = (k + 1) & mask
@@ -183,6 +183,7 @@ leave the field out or give None
 
     cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1:
         cdef Py_ssize_t k
+        bytes_of(<PyObject*> name, &k)  # from now on it keeps them, for `seek`
         if 2 * self.texts >= self.cells:
             self.rebuild(4 * self.cells, self.size)
         k = hash & (self.cells - 1)
