@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from io import BufferedIOBase
 
-BLOCK = 1 << 18  # bytes read at once: with what is made of them they stay in a core's cache
+BLOCK = 1 << 19  # bytes read at once: with what is made of them they stay in a core's cache
 HEAD = 4096  # bytes at a file's beginning that tell it from others
 PAUSE = 0.05
 
