@@ -10,9 +10,9 @@ one thread and learn in another.
 Where the time goes, of a line of Vowpal Wabbit's text with its rule: 8,600 instructions, by the
 count of callgrind, which a busy machine does not disturb, of them names and decimals 40%, hashes
 and rows 20%, the rule and the loss 23%; the rest is reading blocks, cutting lines, labels, and
-what Python adds by the batch. Lines are decoded where they lie in their block,
-without the GIL, so the two threads do not take turns. svmlight here has 16 digits a value, Vowpal
-Wabbit's text 9; a line of either takes as long, as digits are read sixteen at once.
+what Python adds by the batch. Lines are decoded where they lie in their block, without the GIL, so
+the two threads do not take turns. svmlight here has 16 digits a value, Vowpal Wabbit's text 9; a
+line of either takes as long, as digits are read sixteen at once.
 """
 
 import argparse
