@@ -15,7 +15,7 @@ import numpy as np
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.observer import Batch, Part
 from streamlearn.stream import Partition
-from streamlearn.stream.cut import weighed
+from streamlearn.stream.lines import weighed
 from streamlearn.stream.polled import Polled
 
 if TYPE_CHECKING:

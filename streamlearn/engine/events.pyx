@@ -57,7 +57,7 @@ cdef class Events(Rows):
         self.start[0] = 0
         self.bad = []
 
-    cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1:
+    cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1 with gil:
         """Room for so many rows, features, and bytes of ids; what is there stays."""
         cdef Py_ssize_t used = 0 if self.start == NULL else <Py_ssize_t>self.start[self.n]
         cdef Py_ssize_t said = 0 if self.n == 0 else <Py_ssize_t>self.id_end[self.n - 1]
@@ -97,9 +97,9 @@ cdef class Events(Rows):
         self.squares = self.square
         return 0
 
-    cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1:
+    cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1 nogil:
         """One more event, of the record that is being decoded; `known`: slots in use after it."""
-        cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i], k
+        cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i]
         cdef Py_ssize_t said = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
         if (
             i == self.row_room or first + row.n > self.feature_room
@@ -109,10 +109,8 @@ cdef class Events(Rows):
                 2 * self.row_room if i == self.row_room else self.row_room,
                 max(self.feature_room, 2 * (first + row.n)),
                 max(self.id_room, 2 * (said + tags.id_length)))
-        # features are few: a call of memcpy would cost more than the copy
-        for k in range(row.n):
-            self.slot_at[first + k] = row.slot[k]
-            self.value_at[first + k] = row.value[k]
+        memcpy(self.slot_at + first, row.slot, row.n * sizeof(int))
+        memcpy(self.value_at + first, row.value, row.n * sizeof(double))
         self.start[i + 1] = first + row.n
         self.square[i] = row.square
         if row.n > self.longest:

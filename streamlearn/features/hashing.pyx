@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from streamlearn.features.pieces cimport COLUMN, Piece
@@ -9,6 +10,10 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport hash_text
 
 from streamlearn.features.pieces import canonical_name
+
+cdef extern from "Python.h":
+    # of an int that fits it only reads
+    long long int_of "PyLong_AsLongLong"(PyObject* number) noexcept nogil
 
 
 cdef class Hashing(Reader):
@@ -34,25 +39,30 @@ cdef class Hashing(Reader):
         self.size = 1 << self.bits
         self._set_interactions(interactions)
 
-    cdef int resolve(self, bint grow) except -1:
-        cdef uint64_t mask = self.size - 1
-        cdef Py_ssize_t i
-        cdef Piece* p
-        for i in range(self.n):
-            p = self.piece + i
-            if p.kind == COLUMN and p.name == NULL:
-                self.slot[i] = <int> (p.hash & mask)
-            elif p.kind == COLUMN:
-                self.slot[i] = <int> (<uint64_t> <long long> <object> p.name & mask)
+    cdef int resolve(self, bint grow) except -1 nogil:
+        # by names of their own, or they would be read anew after every store
+        cdef uint64_t mask = self.size - 1, hash
+        cdef Py_ssize_t i, n = self.n
+        cdef int last = -1
+        cdef int* slot = self.slot
+        cdef const Piece* p = self.piece
+        cdef bint repeats = False
+        for i in range(n):
+            if p.kind == COLUMN:
+                hash = p.hash if p.name == NULL else <uint64_t> int_of(p.name)
             else:
-                self.slot[i] = <int> (hash_text(self.bytes_at(&p.text), p.text.length, 0) & mask)
-        self.repeats = True
+                hash = hash_text(self.bytes_at(&p.text), p.text.length, 0)
+            slot[i] = <int> (hash & mask)
+            repeats |= slot[i] <= last  # those that rise are distinct
+            last = slot[i]
+            p += 1
+        self.repeats = repeats
         return 0
 
     cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
         return 0
 
-    cdef Py_ssize_t own_columns(self) noexcept:
+    cdef Py_ssize_t own_columns(self) noexcept nogil:
         return self.size
 
     @property

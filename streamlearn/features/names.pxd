@@ -22,6 +22,8 @@ cdef class Names(Reader):
     cdef Py_ssize_t buckets  # and of names beyond, by hash; 0: those are ignored
     cdef bint crowded  # names beyond were learnt
 
+    cdef Py_ssize_t other_slot(self, Py_ssize_t i, bint grow) except -2 with gil
+    cdef Py_ssize_t new_text(self, Py_ssize_t i, bint grow) except -2 with gil
     cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2
 
     cdef Py_ssize_t seek_other(self, object name) except -2

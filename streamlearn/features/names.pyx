@@ -13,12 +13,12 @@ from streamlearn.errors import ModelFileError
 
 from streamlearn.features.pieces cimport TEXT, Piece
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.text cimport bytes_of, hash_text, prefetch
+from streamlearn.features.text cimport bytes_of, hash_text, kept_bytes_of, prefetch
 
 from streamlearn.features.pieces import canonical_name
 
 cdef extern from "Python.h":
-    PyObject* item_of "PyList_GET_ITEM"(PyObject* items, Py_ssize_t i) noexcept
+    PyObject* item_of "PyList_GET_ITEM"(PyObject* items, Py_ssize_t i) noexcept nogil
 
 # Another one in every process, so that no stream can be made to collide on purpose.
 cdef uint64_t SEED = <uint64_t> <long long> hash("streamlearn")
@@ -27,7 +27,7 @@ cdef Py_ssize_t MOST = 0x7FFFFFFF
 
 cdef inline Py_ssize_t seek(
         Names self, const char* text, Py_ssize_t length, PyObject* name,
-        uint32_t hash) except -2:
+        uint32_t hash) noexcept nogil:
     """The slot of a text, -1 if it has none; name: the str it came as, if any."""
     cdef Py_ssize_t mask = self.cells - 1, k = hash & mask, n
     cdef Cell cell = self.cell[k]
@@ -38,7 +38,7 @@ cdef inline Py_ssize_t seek(
             there = item_of(<PyObject*> self.known, cell.slot - 1 - self.own)
             if there == name:
                 return cell.slot - 1
-            own = bytes_of(there, &n)
+            own = kept_bytes_of(there, &n)
             if n == length and memcmp(own, text, n) == 0:
                 return cell.slot - 1
         k = (k + 1) & mask
@@ -119,7 +119,7 @@ leave the field out or give None
 
     # Looking up
 
-    cdef int resolve(self, bint grow) except -1:
+    cdef int resolve(self, bint grow) except -1 nogil:
         cdef Py_ssize_t i, slot
         cdef Piece* p
         for i in range(self.n):  # first all hashes, so that the cells are under way together
@@ -132,21 +132,29 @@ leave the field out or give None
             if p.kind == TEXT:
                 slot = seek(
                     self, self.bytes_at(&p.text), p.text.length, p.name, <uint32_t> p.hash)
-                if slot < 0 and self.size >= self.limit:
-                    slot = self.late(i, grow)
-                elif slot < 0 and grow:
-                    slot = self.add_text(self.name_of_piece(i), <uint32_t> p.hash)
+                if slot < 0 and (grow or self.size >= self.limit):
+                    slot = self.new_text(i, grow)
             elif p.name == NULL and p.hash < <uint64_t> self.own:
                 slot = <Py_ssize_t> p.hash
             else:
-                name = self.name_of_piece(i)
-                slot = self.seek_other(name)
-                if slot < 0 and self.size >= self.limit:
-                    slot = self.late(i, grow)
-                elif slot < 0 and grow:
-                    slot = self.add_other(name)
+                slot = self.other_slot(i, grow)
             self.slot[i] = <int> slot
         return 0
+
+    cdef Py_ssize_t new_text(self, Py_ssize_t i, bint grow) except -2 with gil:
+        """The slot that a text gets which is not known; -1: it is left out."""
+        if self.size >= self.limit:
+            return self.late(i, grow)
+        return self.add_text(self.name_of_piece(i), <uint32_t> self.piece[i].hash)
+
+    cdef Py_ssize_t other_slot(self, Py_ssize_t i, bint grow) except -2 with gil:
+        """The slot of a name that is an int or a tuple; -1: it is left out."""
+        cdef Py_ssize_t slot
+        name = self.name_of_piece(i)
+        slot = self.seek_other(name)
+        if slot < 0 and self.size >= self.limit:
+            return self.late(i, grow)
+        return self.add_other(name) if slot < 0 and grow else slot
 
     cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2:
         """The slot of a name that has none of its own; -1: it is left out."""
@@ -175,6 +183,7 @@ leave the field out or give None
 
     cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1:
         cdef Py_ssize_t k
+        bytes_of(<PyObject*> name, &k)  # from now on it keeps them, for `seek`
         if 2 * self.texts >= self.cells:
             self.rebuild(4 * self.cells, self.size)
         k = hash & (self.cells - 1)
@@ -231,7 +240,7 @@ leave the field out or give None
         self.cells = cells
         return 0
 
-    cdef Py_ssize_t own_columns(self) noexcept:
+    cdef Py_ssize_t own_columns(self) noexcept nogil:
         return self.own
 
     # Columns of a matrix

@@ -43,7 +43,7 @@ cdef class Pieces:
     cdef list kept  # objects that borrowed pointers need
     cdef Py_ssize_t settled  # pieces whose names are among them
 
-    cdef int begin(self) except -1
+    cdef int begin(self) except -1 nogil
     cdef int gather(self, object event) except -1
     cdef int walk(self, dict mapping, Text path, int depth) except -1
     cdef int walk_items(self, object mapping, Text path, int depth) except -1
@@ -57,20 +57,20 @@ cdef class Pieces:
     cdef double finite(self, object value, Text field) except? -1
     cdef int strings(self, object values, Text field) except -1
     cdef int one_hot(self, PyObject* value, Text field) except -1
-    cdef int cross(self) except -1
+    cdef int cross(self) except -1 with gil
     cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1
     cdef Py_ssize_t first_span(self, Py_ssize_t group) noexcept
     cdef int cross_pieces(self, const Py_ssize_t* member, Py_ssize_t n) except -1
-    cdef int mark(self, Text field, Py_ssize_t first) except -1
+    cdef int mark(self, Text field, Py_ssize_t first) except -1 with gil
     cdef int settle(self) except -1
     cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1
     cdef int join(self, Text head, char joint, Text tail, Text* out) except -1
     cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1
-    cdef int widen(self) except -1
-    cdef int reserve_text(self, Py_ssize_t more) except -1
-    cdef int release(self) except -1
+    cdef int widen(self) except -1 with gil
+    cdef int reserve_text(self, Py_ssize_t more) except -1 with gil
+    cdef int release(self) except -1 with gil
     cdef str decode(self, Text text)
     cdef object name_of_piece(self, Py_ssize_t i)
 
-    cdef inline const char* bytes_at(self, const Text* text) noexcept:
+    cdef inline const char* bytes_at(self, const Text* text) noexcept nogil:
         return text.at if text.at != NULL else self.arena + text.start

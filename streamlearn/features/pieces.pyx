@@ -162,7 +162,7 @@ cdef class Pieces:
         self.crossings = tuple(
             [tuple([names.index(str(f)) for f in fields]) for fields in self.interactions])
 
-    cdef int begin(self) except -1:
+    cdef int begin(self) except -1 nogil:
         if self.room > KEEP_PIECES or self.arena_room > KEEP_TEXT:
             self.release()
         self.n = self.used = self.spans = self.settled = 0
@@ -322,7 +322,7 @@ cdef class Pieces:
 
     # Interactions
 
-    cdef int mark(self, Text field, Py_ssize_t first) except -1:
+    cdef int mark(self, Text field, Py_ssize_t first) except -1 with gil:
         """Note which pieces came from this field, if an interaction names it."""
         cdef Py_ssize_t g
         cdef bytes group
@@ -339,7 +339,7 @@ cdef class Pieces:
                 self.spans += 1
         return 0
 
-    cdef int cross(self) except -1:
+    cdef int cross(self) except -1 with gil:
         cdef Py_ssize_t made = 0
         for fields in self.crossings:
             made = self.cross_fields(fields, made)
@@ -466,13 +466,13 @@ cdef class Pieces:
         self.n += 1
         return 0
 
-    cdef int widen(self) except -1:
+    cdef int widen(self) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.room + 16
         self.piece = <Piece*> grown(self.piece, room * sizeof(Piece))
         self.room = room
         return 0
 
-    cdef int reserve_text(self, Py_ssize_t more) except -1:
+    cdef int reserve_text(self, Py_ssize_t more) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.arena_room + more + 256
         if self.used + more > MOST_TEXT:
             raise BadEvent(
@@ -482,7 +482,7 @@ cdef class Pieces:
         self.arena_room = room
         return 0
 
-    cdef int release(self) except -1:
+    cdef int release(self) except -1 with gil:
         PyMem_Free(self.piece)
         PyMem_Free(self.arena)
         self.piece = NULL

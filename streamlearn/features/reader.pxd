@@ -20,18 +20,21 @@ cdef class Reader(Pieces):
     cdef Py_ssize_t seen_room
     cdef uint32_t rows
     cdef bint busy
+    cdef bint unsure  # names were added of an event that may yet be refused
+    cdef Py_ssize_t sure_size, sure_columns  # what was known before it
 
     cdef int read(self, object event, bint grow) except -1
 
     # A kind of features is these three.
-    cdef int resolve(self, bint grow) except -1  # slot[i] of piece[i]; -1: unknown
+    cdef int resolve(self, bint grow) except -1 nogil  # slot[i] of piece[i]; -1: unknown
     cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1  # take back the newest
-    cdef Py_ssize_t own_columns(self) noexcept  # the columns j that are slot j
+    cdef Py_ssize_t own_columns(self) noexcept nogil  # the columns j that are slot j
 
     cdef int enter(self) except -1
     cdef int leave(self) except -1
-    cdef int fit_row(self) except -1
-    cdef int clear_seen(self) except -1
-    cdef int look_up(self, bint grow) except -1
-    cdef int finish(self) except -1
-    cdef int finish_merged(self) except -1
+    cdef int fit_row(self) except -1 with gil
+    cdef int clear_seen(self) except -1 with gil
+    cdef int look_up(self, bint grow) except -1 nogil
+    cdef int finish(self) except -1 nogil
+    cdef int finish_merged(self) except -1 nogil
+    cdef int refuse_sum(self, Py_ssize_t i, double total) except -1 with gil

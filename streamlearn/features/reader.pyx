@@ -10,6 +10,7 @@ import numpy as np
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from libc.math cimport isfinite
+from libc.stdint cimport uint32_t
 
 from streamlearn.errors import BadEvent, ModelFileError
 
@@ -48,37 +49,41 @@ cdef class Reader(Pieces):
         return 0
 
     cdef int leave(self) except -1:
+        """The end of one event, or of many; the names that a refused one added are taken back."""
         self.busy = False
+        if self.unsure:
+            self.unsure = False
+            self.row.n = 0
+            if self.size != self.sure_size:
+                self.forget(self.sure_size, self.sure_columns)
         if self.kept:
             self.kept.clear()
         return 0
 
-    cdef int look_up(self, bint grow) except -1:
-        """Pieces to slots to the row; if it fails, the names it added are taken back."""
-        cdef Py_ssize_t size = self.size, columns = self.own_columns()
+    cdef int look_up(self, bint grow) except -1 nogil:
+        """Pieces to slots to the row."""
+        self.sure_size = self.size
+        self.sure_columns = self.own_columns()
+        self.unsure = True
         if self.n > self.row_room or self.row_room > 4 * self.n + (1 << 14):
             self.fit_row()
-        try:
-            self.resolve(grow)
-            self.finish()
-            self.row.square = squared(self.value, self.row.n)
-        except BaseException:
-            self.row.n = 0
-            if self.size != size:
-                self.forget(size, columns)
-            raise
+        self.resolve(grow)
+        self.finish()
+        self.row.square = squared(self.value, self.row.n)
+        self.unsure = False
         return 0
 
-    cdef int resolve(self, bint grow) except -1:
-        raise NotImplementedError
+    cdef int resolve(self, bint grow) except -1 nogil:
+        with gil:
+            raise NotImplementedError
 
     cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
         raise NotImplementedError
 
-    cdef Py_ssize_t own_columns(self) noexcept:
+    cdef Py_ssize_t own_columns(self) noexcept nogil:
         return 0
 
-    cdef int fit_row(self) except -1:
+    cdef int fit_row(self) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.n + 16
         PyMem_Free(self.slot)
         PyMem_Free(self.value)
@@ -92,62 +97,76 @@ cdef class Reader(Pieces):
         self.row_room = room
         return 0
 
-    cdef int finish(self) except -1:
+    cdef int finish(self) except -1 nogil:
         """Leave out unknown names and zeros."""
-        cdef Py_ssize_t i, n = 0
+        cdef Py_ssize_t i, n = 0, count = self.n
+        cdef int* slot = self.slot
+        cdef double* value = self.value
+        cdef const Piece* piece = self.piece
         cdef double x
         if self.repeats:
             return self.finish_merged()
-        for i in range(self.n):
-            x = self.piece[i].value
-            self.slot[n] = self.slot[i]
-            self.value[n] = x
-            n += (self.slot[i] >= 0) & (x != 0.0)
+        for i in range(count):
+            x = piece[i].value
+            slot[n] = slot[i]
+            value[n] = x
+            n += (slot[i] >= 0) & (x != 0.0)
         self.row.n = n
         return 0
 
-    cdef int finish_merged(self) except -1:
+    cdef int finish_merged(self) except -1 nogil:
         """The same, and add up what falls into one slot; a small table in the cache finds it."""
-        cdef Py_ssize_t i, k, n = 0, mask
+        cdef Py_ssize_t i, k, n = 0, count = self.n, mask
         cdef bint zero = False
         cdef double x
-        cdef int slot
-        if 2 * self.n > self.seen_room or self.rows == 0xFFFFFFFF:
+        cdef int one
+        cdef uint32_t row
+        # by names of their own, or they would be read anew after every store
+        cdef int* slot = self.slot
+        cdef double* value = self.value
+        cdef const Piece* piece = self.piece
+        cdef Mark* seen
+        if 2 * self.n > self.seen_room or self.rows == <uint32_t> -1:
             self.clear_seen()
         self.rows += 1
+        row = self.rows
+        seen = self.seen
         mask = self.seen_room - 1
-        for i in range(self.n):
-            slot = self.slot[i]
-            x = self.piece[i].value
-            if slot < 0 or x == 0.0:
+        for i in range(count):
+            one = slot[i]
+            x = piece[i].value
+            if one < 0 or x == 0.0:
                 continue
-            k = slot & mask
-            while self.seen[k].row == self.rows and self.slot[self.seen[k].position] != slot:
+            k = one & mask
+            while seen[k].row == row and slot[seen[k].position] != one:
                 k = (k + 1) & mask
-            if self.seen[k].row != self.rows:
-                self.seen[k] = Mark(self.rows, <int> n)
-                self.slot[n] = slot
-                self.value[n] = x
+            if seen[k].row != row:
+                seen[k] = Mark(row, <int> n)
+                slot[n] = one
+                value[n] = x
                 n += 1
                 continue
-            k = self.seen[k].position
-            self.value[k] += x
-            zero |= self.value[k] == 0.0
-            if not isfinite(self.value[k]):
-                name = str(self.name_of_piece(i))
-                raise BadEvent(
-                    f"field {name!r} and others of its name or hash add up to {self.value[k]}:"
-                    " scale them down", name)
+            k = seen[k].position
+            value[k] += x
+            zero |= value[k] == 0.0
+            if not isfinite(value[k]):
+                self.refuse_sum(i, value[k])
         self.row.n = n
         if zero:
             self.row.n = 0
             for i in range(n):
-                self.slot[self.row.n] = self.slot[i]
-                self.value[self.row.n] = self.value[i]
-                self.row.n += self.value[i] != 0.0
+                slot[self.row.n] = slot[i]
+                value[self.row.n] = value[i]
+                self.row.n += value[i] != 0.0
         return 0
 
-    cdef int clear_seen(self) except -1:
+    cdef int refuse_sum(self, Py_ssize_t i, double total) except -1 with gil:
+        name = str(self.name_of_piece(i))
+        raise BadEvent(
+            f"field {name!r} and others of its name or hash add up to {total}: scale them down",
+            name)
+
+    cdef int clear_seen(self) except -1 with gil:
         cdef Py_ssize_t room = 64
         while room < 4 * self.n:
             room *= 2

@@ -101,10 +101,12 @@ cdef extern from *:
 
 
 cdef extern from "Python.h":
-    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject* text) noexcept
-    const char* ascii_of "(const char *)PyUnicode_DATA"(PyObject* text) noexcept
-    Py_ssize_t length_of "PyUnicode_GET_LENGTH"(PyObject* text) noexcept
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject* text) noexcept nogil
+    const char* ascii_of "(const char *)PyUnicode_DATA"(PyObject* text) noexcept nogil
+    Py_ssize_t length_of "PyUnicode_GET_LENGTH"(PyObject* text) noexcept nogil
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(PyObject* text, Py_ssize_t* length) except NULL
+    const char* kept_utf8_of "PyUnicode_AsUTF8AndSize"(
+        PyObject* text, Py_ssize_t* length) noexcept nogil
 
 
 cdef inline const char* bytes_of(PyObject* text, Py_ssize_t* length) except NULL:
@@ -113,3 +115,11 @@ cdef inline const char* bytes_of(PyObject* text, Py_ssize_t* length) except NULL
         length[0] = length_of(text)
         return ascii_of(text)
     return utf8_of(text, length)
+
+
+cdef inline const char* kept_bytes_of(PyObject* text, Py_ssize_t* length) noexcept nogil:
+    """The same of a str that `bytes_of` was given before: it keeps its UTF-8, so none is made."""
+    if is_ascii(text):
+        length[0] = length_of(text)
+        return ascii_of(text)
+    return kept_utf8_of(text, length)

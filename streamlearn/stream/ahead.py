@@ -1,12 +1,13 @@
 """Batches of a source, each decoded while the one before is learnt.
 
-Learning needs no GIL, so two cores read and learn at once. What is learnt does not depend on it:
-an event knows which names were in use when it was read.
+Learning needs no GIL, nor does decoding text formats, so two cores read and learn at once. What is
+learnt does not depend on it: an event knows which names were in use when it was read.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
@@ -20,22 +21,24 @@ if TYPE_CHECKING:
     from streamlearn.stream.source import Records, Source
 
 T = TypeVar("T")
+# With two, the thread that is slower never waits for the other to wake up.
+AHEAD = 2
 
 
 def ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
-    """The items, of which a thread makes the next one while the last one is used.
+    """The items, of which a thread makes the next ones while one is used.
 
     >>> list(ahead(n * n for n in range(4)))
     [0, 1, 4, 9]
     """
     with ThreadPoolExecutor(1, thread_name_prefix="reader") as thread, closing(items):
         try:
-            coming = thread.submit(take, items)
-            while found := coming.result():
-                coming = thread.submit(take, items)
+            coming = deque(thread.submit(take, items) for _ in range(AHEAD))
+            while found := coming.popleft().result():
                 yield found[0]
+                coming.append(thread.submit(take, items))
         finally:
-            thread.shutdown()  # a generator that runs cannot be closed
+            thread.shutdown(cancel_futures=True)  # a generator that runs cannot be closed
 
 
 def take(items: Iterator[T]) -> tuple[T, ...]:
@@ -48,9 +51,10 @@ def decoded(
 ) -> Generator[tuple[Records, Events] | None, None, None]:
     """Records and the events in them, from the source's beginning to its end.
 
-    An item is valid until the next but one is asked for. None: nothing came in so many seconds.
+    An item is valid while no more than AHEAD others were asked for after it. None: nothing came in
+    so many seconds.
     """
-    buffers = itertools.cycle((Events(), Events()))
+    buffers = itertools.cycle([Events() for _ in range(AHEAD + 1)])
     source.open({}, None)
     while True:
         polled = source.poll(seconds)

@@ -31,18 +31,20 @@ cdef class Decoder:
     cdef list spoken_texts  # which those point into
     cdef double time_scale
 
-    cdef int begin(self) except -1
+    cdef int own(self, Events events) except -1
+    cdef int begin(self) except -1 nogil
     cdef int record(self, bytes value, Events events) except -1
     cdef int take_event(self, object event, Events events) except -1
     cdef int take_label(self, object value) except -1
-    cdef int take_number(self, double value, int kind) except -1
+    cdef int take_number(self, double value, int kind) except -1 nogil
+    cdef int take_new_number(self, double value, int kind) except -1 with gil
     cdef int take_weight(self, object value) except -1
     cdef int take_id(self, object value) except -1
     cdef int take_time(self, object value) except -1
-    cdef int take_decimal(self, Decimal* d, double x) except -1
+    cdef int take_decimal(self, Decimal* d, double x) except -1 nogil
     cdef int read_features(self, object event) except -1
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1
     cdef int meet(self) except -1
-    cdef bint grows(self) noexcept
-    cdef int push(self, Events events) except -1
+    cdef bint grows(self) noexcept nogil
+    cdef int push(self, Events events) except -1 nogil

@@ -54,10 +54,7 @@ cdef class Decoder:
         `order`: the places in `values` of those that are to be decoded, one after the other.
         """
         cdef bytes value
-        if events.classes is not self.classes:
-            if len(events):
-                raise ValueError("these events are another decoder's: clear them first")
-            events.classes = self.classes
+        self.own(events)
         for value in values if order is None else map(values.__getitem__, order.tolist()):
             if value is None:
                 events.tombstones += 1
@@ -70,12 +67,22 @@ cdef class Decoder:
                     events.bad.append((events.records, error.field, str(error)))
             events.records += 1
 
+    cdef int own(self, Events events) except -1:
+        """Let the events have this decoder's labels."""
+        if events.classes is not self.classes:
+            if len(events):
+                raise ValueError("these events are another decoder's: clear them first")
+            events.classes = self.classes
+        return 0
+
     cdef int record(self, bytes value, Events events) except -1:
         raise NotImplementedError
 
-    cdef int begin(self) except -1:
+    cdef int begin(self) except -1 nogil:
         """An event of which nothing is known yet."""
-        self.fresh = None
+        if self.fresh is not None:
+            with gil:
+                self.fresh = None
         self.tags.kind = UNLABELLED
         self.tags.label = NAN
         self.tags.weight = 1.0
@@ -101,14 +108,15 @@ cdef class Decoder:
         self.reader.read(features, self.grows())
         return self.push(events)
 
-    cdef bint grows(self) noexcept:
+    cdef bint grows(self) noexcept nogil:
         """Whether the event is learnt, so that its names count as seen."""
         return self.grow_always or (self.tags.kind != UNLABELLED and self.tags.weight != 0.0)
 
-    cdef int push(self, Events events) except -1:
+    cdef int push(self, Events events) except -1 nogil:
         events.append(&self.reader.row, &self.tags, self.reader.size)
         if self.fresh is not None:
-            self.meet()
+            with gil:
+                self.meet()
         return 0
 
     # Labels
@@ -157,7 +165,7 @@ cdef class Decoder:
         self.tags.label = code
         return 0
 
-    cdef int take_number(self, double value, int kind) except -1:
+    cdef int take_number(self, double value, int kind) except -1 nogil:
         cdef int i
         self.tags.kind = <Kind>kind
         self.tags.label = value
@@ -166,6 +174,9 @@ cdef class Decoder:
         for i in range(self.numbers):
             if self.number[i] == value and self.number_kind[i] == kind:
                 return 0
+        return self.take_new_number(value, kind)
+
+    cdef int take_new_number(self, double value, int kind) except -1 with gil:
         label = value
         if kind != FLOAT:
             label = value != 0.0 if kind == BOOL else int(value)
@@ -173,13 +184,14 @@ cdef class Decoder:
         self.fresh = label
         return 0
 
-    cdef int take_decimal(self, Decimal* d, double x) except -1:
+    cdef int take_decimal(self, Decimal* d, double x) except -1 nogil:
         """A label of a text file: a number; -1 and 1 are classes as they are."""
-        if not isfinite(x):
-            raise self.refusal("label", "is too large for a float: scale it down")
-        if not self.mapped:
+        if isfinite(x) and not self.mapped:
             return self.take_number(x, INT if d.whole and -EXACT <= x <= EXACT else FLOAT)
-        return self.take_label(int(x) if d.whole and -EXACT <= x <= EXACT else x)
+        with gil:
+            if not isfinite(x):
+                raise self.refusal("label", "is too large for a float: scale it down")
+            return self.take_label(int(x) if d.whole and -EXACT <= x <= EXACT else x)
 
     cdef int read_features(self, object event) except -1:
         """The features of an event without other fields."""

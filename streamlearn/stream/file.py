@@ -13,7 +13,7 @@ import os
 import stat
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
@@ -22,8 +22,9 @@ from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from io import BufferedIOBase
 
-BLOCK = 1 << 20
+BLOCK = 1 << 19  # bytes read at once: with what is made of them they stay in a core's cache
 HEAD = 4096  # bytes at a file's beginning that tell it from others
 PAUSE = 0.05
 
@@ -181,9 +182,7 @@ class Files:
         while self._current < len(self._files):
             lines = self._lines or self._begin()
             if not lines.waiting:
-                block = self._block()
-                if block:
-                    lines.push(block)
+                if self._fill(lines):
                     continue
                 if self._is_followed():
                     if self._turned():
@@ -207,11 +206,15 @@ class Files:
         self._positions[where] = end
         return Records(where, offsets, values, end)
 
-    def _block(self) -> bytes:
+    def _fill(self, lines: Lines) -> int:
+        """Read a block; how many bytes."""
         if self._file is None:
-            return b""
+            return 0
         try:
-            return self._file.read(BLOCK)
+            # all of ours have it, though BinaryIO does not say so
+            return lines.fill(cast("BufferedIOBase", self._file).readinto, BLOCK)
+        except SourceError:
+            raise
         except (OSError, EOFError, ValueError) as error:
             raise SourceError(f"{self._files[self._current]} cannot be read on: {error}") from error
         except Exception as error:  # what unpacks has errors of its own, not derived from those

@@ -100,65 +100,96 @@ cdef extern from *:
         return 1;
     }
 
-    /* Most decimals are like -0.0472 or 12.5: a point with few digits before it and at most sixteen
-       behind. For one of these 10**16 times what it is without its sign, and where it ends; NULL:
-       it is another. How many digits there are can't be foreseen, so there is no branch on it: the
-       sixteen bytes behind the point are read as digits, zeros where there are none. */
-    static inline const char *streamlearn_scan_short(
-        const char *p, const char *end, uint64_t *x, uint64_t *negative
+    /* Most decimals are like -0.0472, 12.5 or 3: few digits, a point and at most sixteen more.
+       Where one of these ends, NULL: it is another; and the double next to it, but if a double does
+       not hold its digits, those. How many digits there are can't be foreseen, so there is no
+       branch on it, nor on the sign: the sixteen bytes up to the last one are read as digits, zeros
+       where there are none, and the divisor has the sign.
+       Sixteen bytes in front of p and behind the number can be read. */
+    static inline const char *streamlearn_short_decimal(
+        const char *p, double *y, streamlearn_decimal *far
     ) {
     #if defined(__SSE2__)
         static const unsigned char kept[32] = {
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
             255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-        uint64_t whole, eights;
+        static const uint64_t tens[] = {
+            1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u,
+            10000000000u, 100000000000u, 1000000000000u, 10000000000000u, 100000000000000u,
+            1000000000000000u, 10000000000000000u};
+        static const double divisor[2][17] = {{
+            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8,
+            1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+        }, {
+            -1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7, -1e8,
+            -1e9, -1e10, -1e11, -1e12, -1e13, -1e14, -1e15, -1e16,
+        }};
+        uint64_t x, eights;
         unsigned d;
-        int n;
-        __m128i digit, sum;
-        *negative = *p == '-';
-        p += *negative;
-        whole = (unsigned char)*p++ - '0';
-        if (whole > 9) return NULL;
+        int n, negative;
+        __m128i digit, sum, zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
+        far->digits = 0;
+        negative = *p == '-';
+        p += negative;
+        x = (unsigned char)*p++ - '0';
+        if (x > 9) return NULL;
         while ((d = (unsigned char)*p - '0') <= 9) {
-            if (whole == 0 || whole > 91) return NULL;
-            whole = 10 * whole + d;
+            if (x > 91) return NULL;
+            x = 10 * x + d;
             p++;
         }
-        if (*p++ != '.' || end - p < 16) return NULL;
-        digit = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi8('0'));
-        n = __builtin_ctz(~_mm_movemask_epi8(
-            _mm_cmpeq_epi8(_mm_min_epu8(digit, _mm_set1_epi8(9)), digit)));
-        digit = _mm_and_si128(digit, _mm_loadu_si128((const __m128i *)(kept + 16 - n)));
-        p += n;
+        if (*p == '.') {
+            p++;
+            digit = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)p), zero);
+            n = __builtin_ctz(~_mm_movemask_epi8(
+                _mm_cmpeq_epi8(_mm_min_epu8(digit, nine), digit)));
+            if (n == 0) return NULL;
+            p += n;
+            digit = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(p - 16)), zero);
+            digit = _mm_and_si128(digit, _mm_loadu_si128((const __m128i *)(kept + n)));
+            sum = _mm_add_epi16(  /* pairs of digits, then fours, then eights */
+                _mm_mullo_epi16(_mm_and_si128(digit, _mm_set1_epi16(255)), _mm_set1_epi16(10)),
+                _mm_srli_epi16(digit, 8));
+            sum = _mm_madd_epi16(sum, _mm_set1_epi32(100 | 1 << 16));
+            sum = _mm_madd_epi16(_mm_packs_epi32(sum, sum), _mm_set1_epi32(10000 | 1 << 16));
+            memcpy(&eights, &sum, 8);
+            x = x * tens[n] + (eights & 0xffffffffu) * 100000000u + (eights >> 32);
+            *y = (double)(int64_t)x;
+            if ((uint64_t)(int64_t)*y == x) {
+                *y /= divisor[negative][n];  /* the nearest, both being exact (Clinger 1990) */
+            } else {
+                far->digits = x;
+                far->exponent = -n;
+                far->negative = negative;
+            }
+        } else {
+            *y = negative ? 0.0 - (double)(int64_t)x : (double)(int64_t)x;
+        }
         d = (unsigned char)*p;
-        if (n == 0 || (d | 32) == 'e' || d - '0' <= 9) return NULL;
-        sum = _mm_add_epi16(  /* pairs of digits, then fours, then eights */
-            _mm_mullo_epi16(_mm_and_si128(digit, _mm_set1_epi16(255)), _mm_set1_epi16(10)),
-            _mm_srli_epi16(digit, 8));
-        sum = _mm_madd_epi16(sum, _mm_set1_epi32(100 | 1 << 16));
-        sum = _mm_madd_epi16(_mm_packs_epi32(sum, sum), _mm_set1_epi32(10000 | 1 << 16));
-        memcpy(&eights, &sum, 8);
-        *x = whole * 10000000000000000u + (eights & 0xffffffffu) * 100000000u + (eights >> 32);
-        return p;
+        return (d | 32) == 'e' || d - '0' <= 9 ? NULL : p;
     #else
         return NULL;
     #endif
     }
 
-    /* The double next to x / 10**16; 0: not to be had by one division, as a double does not hold x
-       (Clinger 1990). */
-    static inline int streamlearn_near_short(uint64_t x, double *y) {
-        *y = (double)(int64_t)x;
-        if ((uint64_t)(int64_t)*y != x) return 0;
-        *y /= 1e16;
-        return 1;
-    }
-
-    static inline double streamlearn_signed(double x, uint64_t negative) {
-        uint64_t bits;
-        memcpy(&bits, &x, 8);
-        bits ^= negative << 63;
-        memcpy(&x, &bits, 8);
-        return x;
+    /* The whole number of at most seven digits at p, and where it ends; NULL: it is another. */
+    static inline const char *streamlearn_short_whole(const char *p, uint64_t *y) {
+    #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        uint64_t x, other;
+        int bits;
+        memcpy(&x, p, 8);
+        x ^= 0x3030303030303030u;
+        other = ((x + 0x7676767676767676u) | x) & 0x8080808080808080u;
+        if (other == 0 || (other & 0x80)) return NULL;
+        bits = __builtin_ctzll(other) - 7;
+        x <<= 64 - bits;  /* zeros in front of the digits */
+        x = x * 10 + (x >> 8);
+        *y = ((x & 0x000000ff000000ffu) * 0x000f424000000064u
+            + ((x >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
+        return p + bits / 8;
+    #else
+        return NULL;
+    #endif
     }
 
     #define STREAMLEARN_ONES 0x0101010101010101u
@@ -207,10 +238,9 @@ cdef extern from *:
     const char* scan_decimal "streamlearn_scan_decimal"(
         const char* p, const char* end, Decimal* x, bint loose) noexcept nogil
     bint near_decimal "streamlearn_near_decimal"(const Decimal* d, double* x) noexcept nogil
-    const char* scan_short "streamlearn_scan_short"(
-        const char* p, const char* end, uint64_t* x, uint64_t* negative) noexcept nogil
-    bint near_short "streamlearn_near_short"(uint64_t x, double* y) noexcept nogil
-    double with_sign "streamlearn_signed"(double x, uint64_t negative) noexcept nogil
+    const char* short_decimal "streamlearn_short_decimal"(
+        const char* p, double* y, Decimal* far) noexcept nogil
+    const char* short_whole "streamlearn_short_whole"(const char* p, uint64_t* x) noexcept nogil
     const char* scan_plain "streamlearn_scan_plain"(
         const char* p, const char* end) noexcept nogil
     int utf8_length "streamlearn_utf8"(const char* p, const char* end) noexcept nogil
@@ -225,27 +255,21 @@ cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
     return True
 
 
-cdef inline const char* short_decimal(const char* p, const char* end, double* x) noexcept nogil:
-    """The double next to a usual decimal with a point, and where it ends; NULL: another kind."""
-    cdef uint64_t scaled, negative
-    cdef const char* q = scan_short(p, end, &scaled, &negative)
-    if q != NULL:
-        if not near_short(scaled, x) and not far_decimal(scaled, -16, x):
-            return NULL
-        x[0] = with_sign(x[0], negative)
-    return q
-
-
-cdef inline const char* number_at(
-        const char* p, const char* end, Decimal* d, double* x) except? NULL:
+cdef inline const char* value_at(const char* p, const char* end, double* x) except? NULL nogil:
     """The number at p as text files write them, `+1`, `.5`, `2.`, too; where it ends, NULL: none.
 
-    One that is out of reach of a double is infinite; `nan` and `inf` are no numbers here.
+    One that is out of reach of a double is infinite; `nan` and `inf` are no numbers here. A byte
+    that is no digit is at `end`; sixteen more, and sixteen in front of p, can be read.
     """
-    cdef const char* q = short_decimal(p, end, x)
-    d.whole = False
-    return q if q != NULL else any_number(p, end, d, x)
+    cdef Decimal d
+    cdef const char* q = short_decimal(p, x, &d)
+    if q != NULL and d.digits:
+        if not far_decimal(d.digits, d.exponent, x):
+            q = NULL
+        elif d.negative:
+            x[0] = -x[0]
+    return q if q != NULL else number_at(p, end, &d, x)
 
 
-cdef const char* any_number(
-    const char* p, const char* end, Decimal* d, double* x) except? NULL
+cdef const char* number_at(
+    const char* p, const char* end, Decimal* d, double* x) except? NULL nogil

@@ -104,9 +104,9 @@ cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil:
     return True
 
 
-cdef const char* any_number(
-        const char* p, const char* end, Decimal* d, double* x) except? NULL:
-    """The number at p, of whatever kind; by Python if it is out of reach here."""
+cdef const char* number_at(
+        const char* p, const char* end, Decimal* d, double* x) except? NULL nogil:
+    """The number at p as in `value_at`, and what it is made of."""
     cdef const char* first = p
     cdef const char* q = scan_decimal(p, end, d, True)
     if q != NULL and double_of(d, x):
@@ -116,10 +116,11 @@ cdef const char* any_number(
         p += 1
     if p == first or not (48 <= p[-1] <= 57 or p[-1] == b"."):
         return NULL
-    try:
-        x[0] = float(first[:p - first])
-    except ValueError:
-        return NULL
+    with gil:  # out of reach here
+        try:
+            x[0] = float(first[:p - first])
+        except ValueError:
+            return NULL
     d.whole = False
     d.digits = 1
     return p

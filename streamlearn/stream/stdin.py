@@ -55,10 +55,7 @@ class StandardInput:
         ready, _, _ = select.select([descriptor], [], [], seconds)
         if not ready:
             return
-        block = os.read(descriptor, BLOCK)
-        if block:
-            self._lines.push(block)
-        else:
+        if not self._lines.fill(lambda room: os.readv(descriptor, [room]), BLOCK):
             self._ended = True
             self._lines.finish()
 

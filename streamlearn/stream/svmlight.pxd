@@ -1,10 +1,11 @@
-from streamlearn.engine.events cimport Events
-from streamlearn.stream.decoder cimport Decoder
+from streamlearn.features.reader cimport Reader
+from streamlearn.stream.text_decoder cimport TextDecoder
 
 
-cdef class SVMLightDecoder(Decoder):
+cdef class SVMLightDecoder(TextDecoder):
     cdef bint simple  # no interactions, nothing left out
-    cdef int read_line(self, const char* p, const char* end) except -1
-    cdef int put(self, long long column, double value) except -1
-    cdef int make_columns(self) except -1
-    cdef dict as_event(self)
+    cdef int read_line(self, Reader reader, const char* p, const char* end) except -1 nogil
+    cdef bint query(self, const char** at, const char* end) noexcept nogil
+    cdef int make_columns(self) except -1 nogil
+    cdef int reserve(self, Py_ssize_t columns) except -1 with gil
+    cdef int read_as_event(self) except -1 with gil

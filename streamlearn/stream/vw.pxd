@@ -1,11 +1,12 @@
-from streamlearn.engine.events cimport Events
-from streamlearn.features.pieces cimport Text
-from streamlearn.stream.decoder cimport Decoder
+from streamlearn.features.reader cimport Reader
+from streamlearn.stream.text_decoder cimport TextDecoder
 
 
-cdef class VWDecoder(Decoder):
+cdef class VWDecoder(TextDecoder):
     cdef bint simple  # nothing left out
     cdef bint marks  # interactions are asked for
-    cdef int head(self, const char* p, const char* end) except -1
-    cdef int namespace(self, const char** at, const char* end) except -1
-    cdef int join_names(self, const char* space, Py_ssize_t length, Text* text) except -1
+    cdef int head(self, const char* p, const char* end) except -1 nogil
+    cdef int namespace(self, Reader reader, const char** at, const char* end) except -1 nogil
+    cdef bint speaks_for(
+        self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
+    ) except -1 with gil

@@ -1,6 +1,5 @@
 from streamlearn.errors import BadEvent
-from streamlearn.stream.decoder import Decoder
+from streamlearn.stream.text_decoder import TextDecoder
 
-class VWDecoder(Decoder):
-    def speaks_for(self, space: bytes, name: bytes) -> bool: ...
+class VWDecoder(TextDecoder):
     def bad_value(self, name: bytes, rest: bytes) -> BadEvent: ...

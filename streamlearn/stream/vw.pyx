@@ -1,6 +1,5 @@
 """Vowpal Wabbit's text: `[label [importance]] ['tag]|namespace[:scale] feature[:value] ... |...`"""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport isfinite
 from libc.string cimport memchr
 
@@ -8,9 +7,9 @@ from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport copy_text
-from streamlearn.stream.decoder cimport Decoder
-from streamlearn.stream.numbers cimport Decimal, number_at, utf8_length
+from streamlearn.stream.numbers cimport Decimal, number_at, utf8_length, value_at
 from streamlearn.stream.text cimport past_spaces, shown_text
+from streamlearn.stream.text_decoder cimport TextDecoder
 
 from streamlearn.errors import BadEvent
 
@@ -24,24 +23,26 @@ cdef extern from *:
     static const unsigned char streamlearn_vw[256] = {
         [0] = 1, ['\\t'] = 1, ['\\n'] = 1, ['\\r'] = 1, [' '] = 1, ['|'] = 1, [':'] = 2,
     };
-    /* The end of the name at p: at the latest the zero byte after the text. */
-    static inline const char *streamlearn_word_end(const char *p, const char *end, int *odd) {
+    static inline int streamlearn_ends_word(const char *p) {
+        return streamlearn_vw[(unsigned char)*p] == 1;
+    }
+    /* The end of the name at p: at the latest the zero byte after the text; sixteen bytes more can
+       be read. */
+    static inline const char *streamlearn_word_end(const char *p, int *odd) {
         unsigned char seen = 0;
     #if defined(__SSE2__)
         /* Sixteen bytes at once: names end where can't be foreseen. */
-        if (end - p >= 16) {
-            __m128i x = _mm_loadu_si128((const __m128i *)p), low, marks;
-            int ends, n;
-            low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(' ')), x);
-            marks = _mm_or_si128(
-                _mm_cmpeq_epi8(x, _mm_set1_epi8('|')), _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
-            ends = _mm_movemask_epi8(_mm_or_si128(low, marks));
-            if (ends) {
-                n = __builtin_ctz(ends);
-                if (streamlearn_vw[(unsigned char)p[n]]) {
-                    *odd = _mm_movemask_epi8(x) & ((1 << n) - 1);
-                    return p + n;
-                }
+        __m128i x = _mm_loadu_si128((const __m128i *)p), low, marks;
+        int ends, n;
+        low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(' ')), x);
+        marks = _mm_or_si128(
+            _mm_cmpeq_epi8(x, _mm_set1_epi8('|')), _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
+        ends = _mm_movemask_epi8(_mm_or_si128(low, marks));
+        if (ends) {
+            n = __builtin_ctz(ends);
+            if (streamlearn_vw[(unsigned char)p[n]]) {
+                *odd = _mm_movemask_epi8(x) & ((1 << n) - 1);
+                return p + n;
             }
         }
     #endif
@@ -50,16 +51,11 @@ cdef extern from *:
         return p;
     }
     """
-    const char* word_end "streamlearn_word_end"(
-        const char* p, const char* end, bint* odd) noexcept
+    bint ends_word "streamlearn_ends_word"(const char* p) noexcept nogil
+    const char* word_end "streamlearn_word_end"(const char* p, bint* odd) noexcept nogil
 
 
-cdef inline bint ends_word(const char* p, const char* end) noexcept:
-    return p[0] == b" " or p >= end or p[0] == b"\t" or p[0] == b"|" or p[0] == b"\n" \
-        or p[0] == b"\r"
-
-
-cdef class VWDecoder(Decoder):
+cdef class VWDecoder(TextDecoder):
     """Lines such as `1 2.0 'tag|user age:30 ann |ad shoes`.
 
     A namespace is a field that holds its features: `user.age`, `user.ann`, `ad.shoes`; those of
@@ -78,36 +74,33 @@ cdef class VWDecoder(Decoder):
     """
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
-        Decoder.__init__(self, reader, fields, learners, grow_always)
+        TextDecoder.__init__(self, reader, fields, learners, grow_always)
         self.simple = not self.speaks_of_features()
         self.marks = len(self.reader.groups) > 0
 
-    cdef int record(self, bytes value, Events events) except -1:
-        cdef Reader reader = self.reader
-        cdef const char* p = past_spaces(PyBytes_AS_STRING(value))
-        cdef const char* end = PyBytes_AS_STRING(value) + PyBytes_GET_SIZE(value)
-        cdef const char* bar = <const char*>memchr(p, b"|", end - p)
+    cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
+        cdef const char* bar
+        p = past_spaces(p)
         if p == end:
             events.blank += 1
             return 0
+        bar = <const char*>memchr(p, b"|", end - p)
         if bar == NULL:
-            raise BadEvent("no | in the line: features begin with one, as in '1 | age:30'")
-        reader.enter()
-        try:
-            reader.begin()
-            self.head(p, bar)
-            while bar < end and bar[0] == b"|":
-                self.namespace(&bar, end)
-            if reader.spans:
-                reader.cross()
-            if bar < end:
+            with gil:
+                raise BadEvent("no | in the line: features begin with one, as in '1 | age:30'")
+        self.reader.begin()
+        self.head(p, bar)
+        while bar < end and bar[0] == b"|":
+            self.namespace(self.reader, &bar, end)
+        if self.reader.spans:
+            self.reader.cross()
+        if bar < end:
+            with gil:
                 raise BadEvent(f"{shown_text(bar, end)} has a zero byte: text has none")
-            reader.look_up(self.grows())
-        finally:
-            reader.leave()
+        self.reader.look_up(self.grows())
         return self.push(events)
 
-    cdef int head(self, const char* p, const char* end) except -1:
+    cdef int head(self, const char* p, const char* end) except -1 nogil:
         """Label, importance and tag."""
         cdef const char* first
         cdef Decimal d, label
@@ -120,114 +113,112 @@ cdef class VWDecoder(Decoder):
             first = p
             if p[0] != b"'":
                 p = number_at(p, end, &d, &x)
-                if p != NULL and p < end and ends_word(p, end):
+                if p != NULL and p < end and ends_word(p):
                     numbers += 1
                     if numbers == 1:
                         y, label = x, d
                     elif numbers == 2:
                         if not isfinite(x) or x < 0.0:
-                            raise BadEvent(
-                                f"the importance is {shown_text(first, end)}: finite and >= 0")
+                            with gil:
+                                raise BadEvent(f"the importance is {shown_text(first, end)}:"
+                                               " finite and >= 0")
                         self.tags.weight = x
                     else:
-                        raise BadEvent(
-                            f"a third number, {shown_text(first, end)}, before the features: VW's"
-                            " initial predictions are not known here")
+                        with gil:
+                            raise BadEvent(
+                                f"a third number, {shown_text(first, end)}, before the features:"
+                                " VW's initial predictions are not known here")
                     continue
             # a tag begins with ' or touches the bar
             p = first + (first[0] == b"'")
             self.tags.id = p
-            while p < end and not ends_word(p, end):
+            while p < end and not ends_word(p):
                 p += 1
             self.tags.id_length = p - self.tags.id
             if first[0] != b"'" and p < end:
-                raise BadEvent(
-                    f"{shown_text(first, end)} is no label: give a number (and an importance)")
+                with gil:
+                    raise BadEvent(
+                        f"{shown_text(first, end)} is no label: give a number (and an importance)")
             if past_spaces(p) < end:
-                raise BadEvent(f"{shown_text(past_spaces(p), end)} between the tag and the |")
+                with gil:
+                    raise BadEvent(f"{shown_text(past_spaces(p), end)} between the tag and the |")
             break
         if numbers:
             self.take_decimal(&label, y)
         return 0
 
-    cdef int namespace(self, const char** at, const char* end) except -1:
-        cdef Reader reader = self.reader
+    cdef int namespace(self, Reader reader, const char** at, const char* end) except -1 nogil:
         cdef const char* space = at[0] + 1
-        cdef const char* p = space
+        cdef const char* p
         cdef const char* name
-        cdef Py_ssize_t length, first = reader.n, n
+        cdef Py_ssize_t length, first = reader.n, n, count = first, room = reader.room
         cdef double scale = 1.0, x
         cdef Decimal d
-        cdef Piece* piece
+        cdef Piece* piece = reader.piece + count
         cdef bint odd
-        p = word_end(p, end, &odd)
+        p = word_end(space, &odd)
         length = p - space
         if p[0] == b":":
             name = p + 1
             p = number_at(name, end, &d, &scale)
-            if p == NULL or not ends_word(p, end):
-                raise BadEvent(
-                    f"namespace {space[:length].decode('utf-8', 'replace')!r} has the scale"
-                    f" {shown_text(name, end)}: a scale is a number")
+            if p == NULL or not ends_word(p):
+                with gil:
+                    raise BadEvent(
+                        f"namespace {space[:length].decode('utf-8', 'replace')!r} has the scale"
+                        f" {shown_text(name, end)}: a scale is a number")
         if odd:
             check_utf8(space, length)
         while True:
             p = past_spaces(p)
-            if p >= end or p[0] == b"|" or p[0] == 0:
+            if p[0] == b"|" or p[0] == 0:
                 break
             name = p
-            p = word_end(p, end, &odd)
+            p = word_end(p, &odd)
             n = p - name
             if odd:
                 check_utf8(name, n)
             x = scale
             if p[0] == b":":
-                p = number_at(p + 1, end, &d, &x)
-                if p == NULL or not ends_word(p, end):
-                    raise self.bad_value(name[:n], (name + n + 1)[:end - name - n - 1])
+                p = value_at(p + 1, end, &x)
+                if p == NULL or not ends_word(p):
+                    with gil:
+                        raise self.bad_value(name[:n], (name + n + 1)[:end - name - n - 1])
                 x *= scale
             if not isfinite(x):
-                raise self.bad_value(name[:n], b"infinite")
-            if reader.n == reader.room:
+                with gil:
+                    raise self.bad_value(name[:n], b"infinite")
+            if count == room:
                 reader.widen()
-            piece = reader.piece + reader.n
-            piece.text.at = name
-            piece.text.start = 0
-            piece.text.length = n
+                room = reader.room
+                piece = reader.piece + count
+            piece.text = Text(name, 0, n)
             piece.name = NULL
             piece.kind = TEXT
             piece.value = x
             if length:
-                self.join_names(space, length, &piece.text)
-            if self.simple or self.speaks_for(space[:length], name[:n]):
-                reader.n += 1
-                if self.marks:
-                    reader.mark(piece.text, reader.n - 1)
+                join_names(reader, space, length, &piece.text)
+            if not self.simple and not self.speaks_for(space, length, name, n):
+                continue
+            count += 1
+            reader.n = count
+            if self.marks:
+                reader.mark(piece.text, count - 1)
+            piece += 1
         reader.repeats = True
         if self.marks and length:
             reader.mark(Text(space, 0, length), first)
         at[0] = p
         return 0
 
-    cdef int join_names(self, const char* space, Py_ssize_t length, Text* text) except -1:
-        """A feature's name behind its namespace's."""
-        cdef Reader reader = self.reader
-        cdef Py_ssize_t whole = length + 1 + text.length
-        cdef char* to
-        if whole > reader.arena_room - reader.used:
-            reader.reserve_text(whole)
-        to = reader.arena + reader.used
-        copy_text(to, space, length)
-        to[length] = b"."
-        copy_text(to + length + 1, text.at, text.length)
-        text[0] = Text(NULL, reader.used, whole)
-        reader.used += whole
-        return 0
-
-    def speaks_for(self, space, name):
+    cdef bint speaks_for(
+            self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
+    ) except -1 with gil:
         """Whether a feature is wanted."""
-        names = ([space.decode()] if space else []) + [
-            (space + b"." + name if space else name).decode()]
+        text = name[:n].decode()
+        names = [text]
+        if length:
+            field = space[:length].decode()
+            names = [field, f"{field}.{text}"]
         included = getattr(self.fields, "include")
         if included is not None and not set(names) & set(included):
             return False
@@ -240,7 +231,23 @@ cdef class VWDecoder(Decoder):
         return BadEvent(f"field {name!r} is {value!r}: a value is a finite number", name)
 
 
-cdef inline int check_utf8(const char* p, Py_ssize_t n) except -1:
+cdef inline int join_names(
+        Reader reader, const char* space, Py_ssize_t length, Text* text) except -1 nogil:
+    """A feature's name behind its namespace's."""
+    cdef Py_ssize_t whole = length + 1 + text.length
+    cdef char* to
+    if whole > reader.arena_room - reader.used:
+        reader.reserve_text(whole)
+    to = reader.arena + reader.used
+    copy_text(to, space, length)
+    to[length] = b"."
+    copy_text(to + length + 1, text.at, text.length)
+    text[0] = Text(NULL, reader.used, whole)
+    reader.used += whole
+    return 0
+
+
+cdef inline int check_utf8(const char* p, Py_ssize_t n) except -1 nogil:
     cdef const char* end = p + n
     cdef int more
     while p < end:
@@ -249,6 +256,7 @@ cdef inline int check_utf8(const char* p, Py_ssize_t n) except -1:
             continue
         more = utf8_length(p, end)
         if more == 0:
-            raise BadEvent("a name is no valid UTF-8: convert the file to UTF-8")
+            with gil:
+                raise BadEvent("a name is no valid UTF-8: convert the file to UTF-8")
         p += more
     return 0

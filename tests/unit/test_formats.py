@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 from typing import Any
@@ -23,6 +24,7 @@ from streamlearn.stream import (
     VWDecoder,
     decoder_of,
 )
+from streamlearn.stream.lines import Lines, weighed
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
 values = st.one_of(
@@ -83,6 +85,28 @@ def test_decimals_of_a_line_to_the_last_bit(texts: list[str]) -> None:
     for end in ("", " ", " 9:1 9:-1 # far from the end"):  # long and short ways to a number
         events = decode(SVMLightDecoder(sl.Names()), (line + end).encode())
         assert events.row_of(0) == expected
+
+
+def test_numbers_of_every_length() -> None:
+    texts = [
+        f"{sign}{whole}.{'90123456789012345678'[first : first + n]}"
+        for sign in ("", "-", "+")
+        for whole in ("0", "7", "42", "919", "920", "1234", "00", "")
+        for first in (0, 1, 8)
+        for n in range(1, 20 - first)
+    ]
+    for text in texts:
+        expected = [float(text)] if float(text) else []
+        for line in (f"1 0:{text}", f"1 0:{text} 1:0"):
+            events = decode(SVMLightDecoder(sl.Names()), line.encode())
+            assert events.values.tolist() == expected
+        for line in (f"1 | a:{text}", f"1 | a:{text} b"):
+            events = decode(VWDecoder(sl.Names()), line.encode())
+            assert events.values.tolist() == expected + [1.0] * line.endswith("b")
+    for column in [c for k in range(1, 14) for c in (10 ** (k - 1), 10**k - 1)]:
+        reader = sl.Names()
+        events = decode(SVMLightDecoder(reader), f"1 {column}:1".encode())
+        assert [reader.name_of(slot) for slot, _ in events.row_of(0)] == [column]
 
 
 def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
@@ -298,6 +322,60 @@ def test_any_bytes(kind: str, records: list[bytes]) -> None:
         assert len(dict(row)) == len(row)
     for _, _, reason in events.bad:
         assert reason
+
+
+words = st.text("01.5e-+:| \t'\"#qid,ab\r\0é", max_size=40).map(str.encode)
+good = st.sampled_from(
+    [b"1 | a:0.25 b:-1 \xc3\xa9", b"-1 2.5 'x|n:2 a b:3.0625", b"| c:1e-3", b"1 | p:1e308 p:1e308",
+     b"+1 3:0.5 2:1e2 3:-7.25", b"2.5 qid:4 1:12.0 # two", b"1 3:1e308 3:1e308",
+     b"7", b"b,a", b"1,0.5", b'{"a": 0.5, "b": "c"}']
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@EXAMPLES
+@given(st.lists(st.one_of(words, good), max_size=8), st.booleans(), st.integers(1, 99))
+def test_lines_in_their_block_are_the_records(
+    kind: str, lines: list[bytes], hashed: bool, size: int
+) -> None:
+    text = io.BytesIO(b"\n".join(lines))
+    cut = Lines("x")
+    readers: list[Any] = [sl.Hashing(4) if hashed else sl.Names([("n", "a")]) for _ in range(2)]
+    decoders = [decoder_of(kind, reader, Fields(label=None)) for reader in readers]
+    batches = [Events(), Events()]
+    while True:
+        if not cut.waiting and not cut.fill(text.readinto, size):
+            cut.finish()
+            if not cut.waiting:
+                break
+        _, values, _ = cut.take(3)
+        for decoder, events, given_as in zip(
+            decoders, batches, (values, list(values)), strict=True
+        ):
+            decoder.decode(given_as, events)
+    seen = [
+        (
+            [(events.row_of(i), events.label_of(i)) for i in range(len(events))],
+            events.weights.tolist(), events.ids, events.index.tolist(), events.known.tolist(),
+            events.bad, events.blank, events.records, events.byte_count, reader.state(),
+        )
+        for events, reader in zip(batches, readers, strict=True)
+    ]  # fmt: skip
+    assert seen[0] == seen[1]
+    assert seen[0][-2] == sum(len(line) for line in lines if line.strip(b" \t\r"))
+
+
+def test_lines_are_a_sequence() -> None:
+    cut = Lines("x")
+    cut.fill(io.BytesIO(b"a\n \nbc\r\nd\n").readinto, 64)
+    values: Any = cut.take(9)[1]
+    assert values == [b"a", b"bc\r", b"d"] == list(values)
+    assert (values[-1], values[1:], values[::-2], values[2:1]) == (b"d", [b"bc\r", b"d"],
+                                                                   [b"d", b"a"], [])  # fmt: skip
+    assert weighed(values) == weighed(list(values)) == (5, 0)
+    assert weighed(values[1:2]) == (3, 0)
+    with pytest.raises(IndexError, match="line 3 of 3"):
+        values[3]
 
 
 def test_formats_by_name() -> None:

@@ -17,7 +17,7 @@ from streamlearn.daemon.kafka.positions import Asked, Start, settle
 from streamlearn.daemon.kafka.reader import OutOfRange
 from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, partitions_of
 from streamlearn.errors import SourceChanged
-from streamlearn.stream.cut import weighed
+from streamlearn.stream.lines import weighed
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:

@@ -1,0 +1,207 @@
+"""Lines of a stream of bytes, with the place of each: what files and standard input share."""
+
+from collections.abc import Sequence
+
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memcpy
+
+from streamlearn.errors import SourceError
+
+cdef enum:
+    LONGEST = 1 << 26  # bytes of one line
+
+
+cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
+    while p < end and (p[0] == b" " or p[0] == b"\t" or p[0] == b"\r"):
+        p += 1
+    return p == end
+
+
+cdef class Block:
+    """Bytes that were read at once, behind the rest of those before, and the lines in them."""
+
+    def __cinit__(self, Py_ssize_t size):
+        self.text = PyByteArray_FromStringAndSize(NULL, BESIDE + size + BESIDE)
+        self.at = PyByteArray_AS_STRING(self.text) + BESIDE
+
+    def __dealloc__(self):
+        free(self.line)
+
+    cdef int cut(self, Py_ssize_t at) except -1 nogil:
+        """Find the lines that end behind `at`; a zero byte takes the place of their break."""
+        cdef char* q
+        while True:
+            q = <char*>memchr(self.at + at, b"\n", self.filled - at)
+            if q == NULL:
+                return 0
+            at = q - self.at
+            self.add(self.whole, at)
+            at += 1
+
+    cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
+        """A line, unless it is blank."""
+        cdef void* to
+        self.whole = stop + 1
+        self.at[stop] = 0
+        if is_blank(self.at + start, self.at + stop):
+            return 0
+        if self.lines == self.room:
+            to = realloc(self.line, (2 * self.room + 256) * sizeof(Line))
+            if to == NULL:
+                with gil:
+                    raise MemoryError("the lines of a block")
+            self.line = <Line*>to
+            self.room = 2 * self.room + 256
+        self.line[self.lines] = Line(start, stop - start)
+        self.lines += 1
+        return 0
+
+
+cdef class Cut:
+    """Lines of a block as a sequence; each is made bytes when it is asked for.
+
+    Text formats need none: they read them where they lie (`TextDecoder`).
+    """
+
+    def __cinit__(self, Block block not None, Py_ssize_t first, Py_ssize_t n):
+        if not 0 <= first <= first + n <= block.lines:
+            raise IndexError(f"lines {first} to {first + n} of {block.lines}")
+        self.block, self.first, self.n = block, first, n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t i
+        cdef const char* p
+        cdef const char* end
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self.n)
+            if step == 1:
+                return Cut(self.block, self.first + start, max(stop - start, 0))
+            return [self[k] for k in range(start, stop, step)]
+        i = index
+        if i < 0:
+            i += self.n
+        if not 0 <= i < self.n:
+            raise IndexError(f"line {index} of {self.n}")
+        p = self.line(i, &end)
+        return PyBytes_FromStringAndSize(p, end - p)
+
+    def __eq__(self, other):
+        return list(self) == list(other) if isinstance(other, (list, Cut)) else NotImplemented
+
+    def __repr__(self):
+        return repr(list(self))
+
+    @property
+    def byte_count(self):
+        """How many bytes the lines have together."""
+        cdef Py_ssize_t i, total = 0
+        for i in range(self.n):
+            total += self.block.line[self.first + i].length
+        return total
+
+
+Sequence.register(Cut)
+
+
+cdef class Lines:
+    r"""Lines of a stream that is read block by block; positions count its bytes.
+
+    >>> import io
+    >>> lines = Lines("clicks.txt", 100)
+    >>> lines.fill(io.BytesIO(b"one\n\ntw").readinto, 64), lines.take(10)
+    (7, ([100], [b'one'], 105))
+    >>> lines.fill(io.BytesIO(b"o\nthree").readinto, 64), lines.take(10)
+    (7, ([105], [b'two'], 109))
+    >>> lines.finish()
+    >>> lines.take(10)
+    ([109], [b'three'], 114)
+    """
+
+    cdef readonly str name
+    cdef readonly long long position  # of the line that is taken next
+    cdef Block block
+    cdef Py_ssize_t at  # where in the block that line begins
+    cdef Py_ssize_t taken  # lines of the block
+
+    def __init__(self, name, position=0):
+        self.name = name
+        self.position = position
+        self.block = Block(0)
+
+    @property
+    def waiting(self):
+        """Whether there is a whole line to take, maybe a blank one."""
+        return self.at < self.block.whole
+
+    @property
+    def read(self):
+        """The position up to which bytes were read."""
+        return self.position + self.block.filled - self.at
+
+    def fill(self, read, Py_ssize_t size):
+        """Read the next bytes, about so many, once no line is waiting; how many those are.
+
+        `read` puts them into the buffer that it is given, as the `readinto` of files does.
+        """
+        cdef Block old = self.block
+        cdef Py_ssize_t rest = old.filled - self.at
+        cdef Block new
+        if rest > LONGEST:
+            raise SourceError(
+                f"{self.name}: the line at byte {self.position} is longer than {LONGEST} bytes: "
+                "is this a text file?"
+            )
+        # twice the rest, or a long line would be copied again for each of its blocks
+        new = Block(rest + max(rest, size))
+        memcpy(new.at, old.at + self.at, rest)
+        with memoryview(new.text) as buffer, buffer[BESIDE + rest:len(buffer) - BESIDE] as room:
+            count = read(room) or 0
+        if count:
+            new.filled = rest + count
+            with nogil:
+                new.cut(rest)
+            self.block, self.at, self.taken = new, 0, 0
+        return count
+
+    def finish(self):
+        """No bytes follow: what is left is a line."""
+        if self.block.whole < self.block.filled:
+            self.block.add(self.block.whole, self.block.filled)
+            self.block.whole = self.block.filled
+
+    def take(self, Py_ssize_t most):
+        """Offsets and lines, at most so many, blank ones left out, and the position after them."""
+        cdef Block block = self.block
+        cdef const Line* line
+        cdef long long zero = self.position - self.at  # where the block begins
+        cdef Py_ssize_t i, first = self.taken, n = min(most, block.lines - self.taken)
+        offsets = [zero + block.line[i].start for i in range(first, first + n)]
+        self.taken += n
+        self.at = block.whole
+        if self.taken < block.lines:
+            line = block.line + self.taken - 1
+            self.at = line.start + line.length + 1
+        self.position = zero + self.at
+        return offsets, Cut(block, first, n), self.position
+
+
+def weighed(values):
+    """How many bytes values have together, and how many are null.
+
+    >>> weighed([b"ab", None, b"c"])
+    (3, 1)
+    """
+    cdef Py_ssize_t size = 0, nulls = 0
+    if isinstance(values, Cut):
+        return values.byte_count, 0
+    for value in values:
+        if value is None:
+            nulls += 1
+        else:
+            size += PyBytes_GET_SIZE(<bytes>value)
+    return size, nulls

@@ -1,0 +1,3 @@
+from streamlearn.stream.decoder import Decoder
+
+class TextDecoder(Decoder): ...
