@@ -8,6 +8,7 @@ greatest batch.
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
 from streamlearn.features.text cimport copy_text

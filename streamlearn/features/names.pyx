@@ -13,7 +13,8 @@ from streamlearn.errors import ModelFileError
 
 from streamlearn.features.pieces cimport TEXT, Piece
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.text cimport bytes_of, hash_text, kept_bytes_of, prefetch
+from streamlearn.features.text cimport bytes_of, hash_text, kept_bytes_of
+from streamlearn.row cimport prefetch
 
 from streamlearn.features.pieces import canonical_name
 

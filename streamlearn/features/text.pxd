@@ -86,18 +86,11 @@ cdef extern from *:
             to[length - 1] = from[length - 1];
         }
     }
-
-    #if defined(__GNUC__)
-    #define streamlearn_prefetch(p) __builtin_prefetch(p)
-    #else
-    #define streamlearn_prefetch(p) ((void)(p))
-    #endif
     """
     uint64_t hash_text "streamlearn_hash"(
         const char* text, Py_ssize_t length, uint64_t seed) noexcept nogil
     void copy_text "streamlearn_copy"(
         char* to, const char* text, Py_ssize_t length) noexcept nogil
-    void prefetch "streamlearn_prefetch"(const void* at) noexcept nogil
 
 
 cdef extern from "Python.h":

@@ -9,19 +9,9 @@ cimport cython
 from libc.math cimport fmax, fmin, pow
 
 from streamlearn.hindsight._dual cimport PATIENCE, Dual, Example
-from streamlearn.row cimport soft
+from streamlearn.row cimport prefetch, soft
 
 import numpy as np
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define streamlearn_fetch(address) __builtin_prefetch(address)
-    #else
-    #define streamlearn_fetch(address) ((void)(address))
-    #endif
-    """
-    void fetch "streamlearn_fetch"(const void* address) noexcept nogil
 
 cdef enum:
     AHEAD = 8  # how many examples ahead of its use a row is fetched
@@ -88,18 +78,18 @@ cdef class Ascent(Dual):
             return
         if k + 2 * AHEAD < self.active:
             i = self.order[k + 2 * AHEAD]
-            fetch(self.rows.first + i)
-            fetch(self.example + i)
+            prefetch(self.rows.first + i)
+            prefetch(self.example + i)
         if k + AHEAD < self.active:
             i = self.order[k + AHEAD]
             a = <Py_ssize_t>self.rows.first[i]
             n = min(<Py_ssize_t>self.rows.first[i + 1] - a, 64)
             if self.rows.doubles != NULL:
                 for line in range(0, n + 7, 8):
-                    fetch(self.rows.doubles + a + line)
+                    prefetch(self.rows.doubles + a + line)
             if self.rows.short_index != NULL:
                 for line in range(0, n + 15, 16):
-                    fetch(self.rows.short_index + a + line)
+                    prefetch(self.rows.short_index + a + line)
 
 
 @cython.final

@@ -4,9 +4,8 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from streamlearn.features.text cimport prefetch
 from streamlearn.late.places cimport Places
-from streamlearn.row cimport Row
+from streamlearn.row cimport Row, prefetch
 
 cdef struct Head:  # of each entry; its id, slots, values and what else it has follow
     double stamp  # the stream's clock when it came

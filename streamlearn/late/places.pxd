@@ -1,7 +1,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
-from streamlearn.features.text cimport hash_text, prefetch
+from streamlearn.features.text cimport hash_text
+from streamlearn.row cimport prefetch
 
 
 @cython.final

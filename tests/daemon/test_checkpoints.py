@@ -245,8 +245,8 @@ def test_copies_in_memory_used_again_are_copies() -> None:
             model.learn_one({"hour": 3, "user0": 9.0}, True)
         assert modelfile.pack(states) == before, "learning changes no copy"
         after = modelfile.pack([model.learnt() for model in models])
-        states[0]["learner"]["weights"]["rule"]["members"][0]["cells"][:] = np.nan
+        states[0]["learner"]["weights"]["rule"]["cells"][:] = np.nan
         assert modelfile.pack([model.learnt() for model in models]) == after, "nor the other way"
-        cells.append(states[0]["learner"]["weights"]["rule"]["members"][0]["cells"])
+        cells.append(states[0]["learner"]["weights"]["rule"]["cells"])
     again = sum(np.shares_memory(a, b) for a, b in itertools.pairwise(cells))
     assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"
