@@ -85,37 +85,32 @@ cdef class CoinBetting(Guarded):
         return self.cells[self.stride * j + WEIGHT]
 
     cdef double predict(self, Row* row) noexcept nogil:
-        """As `learn` scores it: with the row's own |x| among the largest seen."""
-        cdef double p = 0.0, lost = 0.0, x, m
-        cdef double* cell
-        cdef Py_ssize_t i
-        for i in range(row.n):
-            cell = self.cells + self.stride * row.slot[i]
-            x = row.value[i]
-            m = fabs(x)
-            add((self.bet(cell, m) if m > cell[LARGEST] else cell[WEIGHT]) * x, &p, &lost)
-        return self.clip(p + lost)
+        """As `meet` scores it: with the row's own |x| among the largest seen."""
+        return self.shown(row, False)
 
     cdef double meet(self, Row* row) noexcept nogil:
+        return self.shown(row, True)
+
+    cdef inline double shown(self, Row* row, bint learnt) noexcept nogil:
         cdef double p, lost
-        cdef Pair x, whole, part, score = two(0.0, 0.0), lost_pair = score
-        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
+        cdef Pair x, w, whole, part, score = two(0.0, 0.0), lost_pair = score
         # by names of their own, or they would be read anew after every store
         cdef double* cells = self.cells
         cdef double* a
         cdef double* b
         cdef const double* value = row.value
         cdef const int* slot = row.slot
+        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
         for i in range(0, n, 2):
             j = mate(i, n)
             a = cells + stride * slot[i]
             b = cells + stride * slot[j]
             x = values(value, i, j)
+            w = firsts(load(a), load(b))
             if any_above(size(x), seconds(load(a), load(b))):
-                self.enlarge(a, first(x))
-                self.enlarge(b, second(x))
+                w = two(self.enlarged(a, first(x), learnt), self.enlarged(b, second(x), learnt))
             # as in `add`
-            x = times(firsts(load(a), load(b)), x)
+            x = times(w, x)
             whole = plus(score, x)
             part = less(whole, score)
             lost_pair = plus(lost_pair, plus(less(score, less(whole, part)), less(x, part)))
@@ -169,9 +164,13 @@ cdef class CoinBetting(Guarded):
             store(a + ABSOLUTE, firsts(absolute, total))
             store(a + WEIGHT, firsts(w, m))
 
-    cdef void enlarge(self, double* cell, double x) noexcept nogil:
-        """A feature may be larger than all gradients and values before."""
-        cdef double m = fabs(x)
-        if m > cell[LARGEST]:
+    cdef double enlarged(self, double* cell, double x, bint learnt) noexcept nogil:
+        """The weight of a feature that may be larger than all gradients and values before."""
+        cdef double m = fabs(x), w
+        if m <= cell[LARGEST]:
+            return cell[WEIGHT]
+        w = self.bet(cell, m)
+        if learnt:
             cell[LARGEST] = m
-            cell[WEIGHT] = self.bet(cell, m)
+            cell[WEIGHT] = w
+        return w

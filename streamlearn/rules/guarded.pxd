@@ -17,4 +17,5 @@ cdef class Guarded(Rule):
 cdef class Sized(Guarded):
     cdef readonly str size
     cdef Sizes sizes
+    cdef double shown(self, Row* row) noexcept nogil
     cdef bint measures  # rows itself; else whoever shares the sizes has measured them

@@ -91,23 +91,22 @@ cdef class Sized(Guarded):
         return self.cells[self.stride * j] * self.sizes.cells[self.sizes.stride * j + 1]
 
     cdef double predict(self, Row* row) noexcept nogil:
-        cdef double p = 0.0
-        cdef Py_ssize_t i, j
-        for i in range(row.n):
-            j = row.slot[i]
-            p += self.cells[self.stride * j] * self.sizes.shown_at(j, row.value[i])
-        return self.clip(p)
+        if self.measures:
+            self.sizes.show(row)
+        return self.shown(row)
 
     cdef double meet(self, Row* row) noexcept nogil:
-        cdef const double* cells
-        cdef const double* shown
+        if self.measures:
+            self.sizes.see(row)
+        return self.shown(row)
+
+    cdef inline double shown(self, Row* row) noexcept nogil:
+        """The score of the row that was measured last."""
+        cdef const double* cells = self.cells
+        cdef const double* shown = self.sizes.shown
         cdef const int* slot = row.slot
         cdef Pair score = two(0.0, 0.0)
         cdef Py_ssize_t i, j, n = row.n, stride = self.stride
-        if self.measures:
-            self.sizes.see(row)
-        cells = self.cells
-        shown = self.sizes.shown
         for i in range(0, n, 2):
             j = mate(i, n)
             score = plus(

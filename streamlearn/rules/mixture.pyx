@@ -27,6 +27,7 @@ from streamlearn.spec import number
 DEF MOST = 32
 DEF OUTLANDISH = 1e100
 DEF LINE = 8  # numbers in a line of the cache
+DEF CACHED = 131072  # numbers that are near anyway: 1 MB
 
 
 def default_rules():
@@ -154,6 +155,9 @@ cdef class Mixture(Rule):
     cdef double predict(self, Row* row) noexcept nogil:
         cdef double p = 0.0
         cdef int k
+        self.fetch(row)
+        for k in range(self.kinds):
+            (<Sizes>self.measures[k]).show(row)
         for k in range(self.count):
             p += self.pi[k] * (<Rule>self.each[k]).predict(row)
         return p
@@ -164,13 +168,20 @@ cdef class Mixture(Rule):
             if (<Rule>self.each[k]).watchful:
                 (<Rule>self.each[k]).see(row, loss_at_zero, weight)
 
+    cdef void fetch(self, Row* row) noexcept nogil:
+        """All that a row needs of a table that no cache holds, at once."""
+        cdef const double* cells = self.table.cells
+        cdef Py_ssize_t i, stride = self.table.width
+        if self.n * stride < CACHED:
+            return
+        for i in range(row.n):
+            prefetch(cells + stride * row.slot[i])
+            prefetch(cells + stride * row.slot[i] + LINE)
+
     cdef double meet(self, Row* row) noexcept nogil:
         cdef double p = 0.0
-        cdef Py_ssize_t i, stride = self.table.width
         cdef int k
-        for i in range(row.n):
-            prefetch(self.table.cells + stride * row.slot[i])
-            prefetch(self.table.cells + stride * row.slot[i] + LINE)
+        self.fetch(row)
         for k in range(self.kinds):
             (<Sizes>self.measures[k]).see(row)
         for k in range(self.count):

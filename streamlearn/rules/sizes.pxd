@@ -18,4 +18,4 @@ cdef class Sizes:
     cdef int grow(self, Py_ssize_t n) except -1
     cdef double* room_for(self, Py_ssize_t n) noexcept nogil
     cdef void see(self, Row* row) noexcept nogil
-    cdef double shown_at(self, Py_ssize_t j, double x) noexcept nogil
+    cdef void show(self, Row* row) noexcept nogil

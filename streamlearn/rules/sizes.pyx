@@ -36,9 +36,8 @@ from streamlearn.pairs cimport (
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.table cimport Table
 
-DEF LARGEST = 0
-DEF INVERSE = 1
-DEF ROOTS = 2  # the sum of sqrt|x|
+# a cell begins with the largest |x| and 1 / size
+DEF ROOTS = 2  # the sum of sqrt|x|, and of how many
 DEF TINY = 1e-150  # 1 over a smaller size would overflow; such a feature counts as 0
 
 
@@ -87,14 +86,18 @@ cdef class Sizes:
     cdef void see(self, Row* row) noexcept nogil:
         """Measure a row that is about to be learnt: by the sizes before it, then with it."""
 
-    cdef double shown_at(self, Py_ssize_t j, double x) noexcept nogil:
-        """A value of slot j as a row that was seen now would show it."""
-        cdef const double* cell = self.cells + self.stride * j
-        if x > cell[LARGEST]:
-            x = cell[LARGEST]
-        elif x < -cell[LARGEST]:
-            x = -cell[LARGEST]
-        return x * cell[INVERSE]
+    cdef void show(self, Row* row) noexcept nogil:
+        """Measure a row that is predicted, by the sizes as they are."""
+        cdef Pair a, b
+        cdef double* shown = self.room_for(row.n)
+        cdef const double* cells = self.cells
+        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
+        for i in range(0, n, 2):
+            j = mate(i, n)
+            a = load(cells + stride * row.slot[i])
+            b = load(cells + stride * row.slot[j])
+            a, b = firsts(a, b), seconds(a, b)
+            store(shown + i, times(within(values(row.value, i, j), a), b))
 
     def state(self):
         """All sizes, as an array."""
