@@ -196,6 +196,20 @@ def test_zstandard(tmp_path: Path) -> None:
     assert drained(opened(Files([path]), {Partition(str(path)): 4}))[0][1:] == (4, b"two")
 
 
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_packed_file_that_was_cut_is_not_one_that_ended(kind: str, tmp_path: Path) -> None:
+    whole = b"".join(b"%d\n" % i for i in range(20_000))
+    compress = gzip.compress if kind == "gz" else pytest.importorskip("zstandard").compress
+    data = compress(whole)
+    path = tmp_path / f"x.{kind}"
+    for end in (1, 5, 10, len(data) // 2, len(data) - 1):
+        path.write_bytes(data + data[:end])
+        with pytest.raises(SourceError, match="cannot be read on"):
+            drained(opened(Files([path])))
+    path.write_bytes(data + data)
+    assert len(drained(opened(Files([path])))) == 40_000
+
+
 def test_a_named_pipe_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
