@@ -92,7 +92,7 @@ def run(options: Options) -> int:
     with Bar("pass 1", quiet=options.json) as bar:
         try:
             for number in range(options.passes):
-                source = parts.source(settings.source)
+                source = parts.source(settings.source, first=parts.sampled(settings))
                 teacher.begin(number, bar)
                 batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
                 try:

@@ -21,11 +21,15 @@ BLOCK = 1 << 16
 class StandardInput:
     """Lines of standard input, or of another pipe by its descriptor.
 
-    What was read is gone, so a checkpoint's position cannot be gone on from.
+    What was read is gone, so a checkpoint's position cannot be gone on from. The first poll that
+    gives lines gives `first` of them at least, if there are so many: for what is guessed of them is
+    not to depend on when they came.
     """
 
-    def __init__(self, *, batch: int = 2000, descriptor: int | None = None) -> None:
+    def __init__(self, *, batch: int = 2000, first: int = 0, descriptor: int | None = None) -> None:
         self.batch = batch
+        self._first = self._missing = first  # lines that the first poll still waits for
+        self._held: list[bytes] = []
         self._descriptor = descriptor
         self._lines = Lines("standard input")
         self._ended = False
@@ -47,7 +51,11 @@ class StandardInput:
         """The next lines, or none if none came in this time."""
         if not self._lines.waiting and not self._ended:
             self._read(seconds)
-        offsets, values, end = self._lines.take(self.batch)
+        if self._held:
+            return []
+        offsets, values, end = self._lines.take(max(self.batch, self._first))
+        if offsets:
+            self._first = 0
         return [Records(PARTITION, offsets, values, end)] if offsets else []
 
     def _read(self, seconds: float) -> None:
@@ -56,9 +64,13 @@ class StandardInput:
         if not ready:
             return
         block = os.read(descriptor, BLOCK)
-        if block:
-            self._lines.push(block)
-        else:
+        self._missing -= block.count(b"\n")
+        self._held.append(block)
+        if block and self._missing > 0:
+            return
+        self._lines.push(b"".join(self._held))
+        self._held = []
+        if not block:
             self._ended = True
             self._lines.finish()
 

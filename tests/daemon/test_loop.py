@@ -15,7 +15,7 @@ import pytest
 import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.checkpoints import Epoch
-from streamlearn.daemon import faults
+from streamlearn.daemon import config, faults, parts
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
@@ -666,3 +666,21 @@ def test_late_learner_must_know_what_to_do_with_the_labels(
     log = Said()
     assert made(tmp_path, Three(1, 200), names="default,simplex", log=log).run() == Exit.USAGE
     assert "cannot join" in log.lines("stopped")[0]["reason"]
+
+
+def test_a_table_without_the_labels_column_is_the_configurations_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n")
+    given = f"""
+        [source]
+        kind = "file"
+        paths = ["{path}"]
+        [format]
+        kind = "csv"
+        label = "y"
+        [run]
+        until = "end"
+    """
+    log = Said()
+    assert parts.loop(config.parse(given), log).run() == Exit.USAGE
+    assert "no column 'y' in the header" in str(log.lines("stopped"))

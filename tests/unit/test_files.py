@@ -188,6 +188,28 @@ def test_standard_input_is_read_once() -> None:
         opened(StandardInput(), {records.partition: 8}, source.identity())
 
 
+def test_lines_to_guess_from_are_waited_for() -> None:
+    ours, theirs = os.pipe()
+    source = opened(StandardInput(batch=2, first=3, descriptor=ours))
+    for block in (b"a\nb\n", b"c"):
+        os.write(theirs, block)
+        assert source.poll(0.1) == []
+        assert not source.ended()
+    os.write(theirs, b"\nd\ne\nf\n")
+    assert [records.values for records in source.poll(0.1)] == [[b"a", b"b", b"c"]]
+    assert [records.values for records in source.poll(0.1)] == [[b"d", b"e"]]
+    os.close(theirs)
+    assert [value for _, _, value in drained(source)] == [b"f"]
+    os.close(ours)
+    ours, theirs = os.pipe()
+    source = opened(StandardInput(first=30, descriptor=ours))
+    os.write(theirs, b"a\nb")
+    os.close(theirs)
+    assert [value for _, _, value in drained(source)] == [b"a", b"b"]
+    assert source.ended()
+    os.close(ours)
+
+
 def test_zstandard(tmp_path: Path) -> None:
     module = pytest.importorskip("zstandard")
     path = tmp_path / "x.zst"
