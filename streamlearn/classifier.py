@@ -126,7 +126,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         for label in labels:
             if label in seen:
                 continue
-            if label is None or bool(label != label):  # noqa: PLR0124 - a NaN is not itself
+            if missing(label):
                 raise BadEvent(f"{label!r} is no label")
             if fixed and label not in range(fixed):
                 raise BadEvent(
@@ -410,7 +410,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return scores[:, 0] if outputs == 1 else scores
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
-        """Learn the rows of a data frame: all of them, or none if one cannot be read."""
+        """Learn the rows of a data frame: all of them, or none if one cannot be read.
+
+        Values that are missing by a column's type are left out; a NaN among floats is refused, for
+        it may be a mistake: if it is none, give `X.convert_dtypes()`.
+        """
         events = frames.events(X)
         labels = frames.listed(y, len(events))
         given = self._checked_weights(w, len(events))
@@ -555,3 +559,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
+
+
+def missing(label: Any) -> bool:
+    """Whether it stands for no label: None, a NaN, and pandas' NA."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
+    except TypeError:  # NA does not say whether it is itself
+        return True

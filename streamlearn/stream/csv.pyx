@@ -27,7 +27,8 @@ cdef class CSVDecoder(Decoder):
     """Lines of values with a delimiter between them, quoted as spreadsheets do.
 
     `columns` names the columns of data without a header; `text` all those that are text, so that
-    nothing is guessed. The header of the next file is no event. Values keep their type: a bool or number as the label is one (`true`, `1`), other labels are text.
+    nothing is guessed. The header of the next file is no event. Values keep their type: a bool or
+    number as the label is one (`true`, `1`), other labels are text.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
