@@ -7,7 +7,7 @@ import select
 import sys
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceError
+from streamlearn.errors import SourceChanged
 from streamlearn.stream.lines import Lines
 from streamlearn.stream.source import Partition, Records
 
@@ -39,10 +39,10 @@ class StandardInput:
         return {"stdin": ""}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        """Begin; SourceError if something was read before."""
+        """Begin; SourceChanged if something was read before."""
         at = positions.get(PARTITION, 0)
         if at or (identity is not None and dict(identity) != self.identity()):
-            raise SourceError(
+            raise SourceChanged(
                 f"the checkpoint has read {at} bytes of its source, and standard input cannot be "
                 "read again: give the data as a file, or begin afresh without the checkpoint"
             )
