@@ -107,7 +107,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             raise Refused(f"class_weight maps labels to factors, got {self.class_weight!r}")
         self._factors = dict(self.class_weight or {})
         for label, factor in self._factors.items():
-            if not 0.0 <= factor < np.inf:
+            if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
                 raise Refused(f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}")
         # labels in the order of the outputs, and what the learner is told of each
         self._labels: list[Any] = []

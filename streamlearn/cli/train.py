@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import streamlearn
+from streamlearn.classifier import LinearClassifier
 from streamlearn.cli import inputs, saved
 from streamlearn.cli.curve import Curve
-from streamlearn.cli.learning import Pass
+from streamlearn.cli.learning import Pass, doubt
 from streamlearn.cli.parsing import json_option, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show_facts, show_json
@@ -198,6 +199,8 @@ class Teacher:
         begun = time.perf_counter()
         try:
             for events in batches:
+                if first and not curve.events and isinstance(self.model, LinearClassifier):
+                    self.ask(doubt(events))
                 wanted = ("loss", *self.others) if first else ("loss",)
                 measures = {name: np.empty(len(events)) for name in wanted}
                 scores = self.model.progressive_events(events, measures)
@@ -212,6 +215,12 @@ class Teacher:
             end = curve.end()
             if first and (not self.history or end.events > self.history[-1]["events"]):
                 self.history.append(row(end))
+
+    def ask(self, question: str | None) -> None:
+        """Say what may be meant otherwise, and go on."""
+        if question is not None:
+            sys.stderr.write(f"streamlearn train: {question}\n")
+            sys.stderr.flush()
 
     def told(self, point: Point, events: Events, scores: Array) -> None:
         """Print a line, and remember it."""

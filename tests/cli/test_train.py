@@ -321,6 +321,19 @@ def test_what_a_csv_is_taken_for_does_not_depend_on_when_its_lines_come() -> Non
         assert json.loads(run.stdout.read())["columns"] == {"a": "text", "y": "numbers"}
 
 
+def test_numbers_that_are_learnt_as_classes_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,price\n" + "".join(f"{i % 7},{i % 60 + 0.5}\n" for i in range(300)))
+    for option, asked in ((["--regression"], False), ([], True)):
+        assert main(["train", str(path), "--label", "price", "--json", *option]) == 0
+        assert ("did you mean --regression?" in capsys.readouterr().err) == asked
+    path.write_text("x,word\n" + "".join(f"{i % 7},w{i % 60}\n" for i in range(300)))
+    assert main(["train", str(path), "--label", "word"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_interrupted_it_saves_what_it_has(tmp_path: Path) -> None:
     saved = tmp_path / "a.model"
     options = ["--format", "json", "--label", "clicked", "--save", str(saved)]

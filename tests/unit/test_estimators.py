@@ -681,3 +681,9 @@ def test_what_is_no_label_no_frame_and_no_matrix() -> None:
         assert model.steps == 0
     with pytest.raises(sl.BadEvent, match="row 1: nan"):
         sl.LinearRegressor().learn_rows(frame.to_numpy(), [1.0, np.nan])
+
+
+@pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), "2", None])
+def test_class_weights_are_numbers(factor: Any) -> None:
+    with pytest.raises(ValueError, match="class_weight of 'a'"):
+        sl.LinearClassifier(class_weight={"a": factor})
