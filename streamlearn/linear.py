@@ -301,6 +301,8 @@ class Linear(base.Estimator):
 
     def coef(self, n: int) -> Array:
         """The weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
+        if not whole(n) or n < 0:
+            raise ValueError(f"n is how many columns, a whole number >= 0; not {n!r}")
         out = self._coefficients(n)
         return out[0] if len(out) == 1 else out
 

@@ -687,3 +687,13 @@ def test_what_is_no_label_no_frame_and_no_matrix() -> None:
 def test_class_weights_are_numbers(factor: Any) -> None:
     with pytest.raises(ValueError, match="class_weight of 'a'"):
         sl.LinearClassifier(class_weight={"a": factor})
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, "a", True])
+def test_how_many_columns_is_a_whole_number(n: Any) -> None:
+    model = sl.LinearClassifier()
+    model.learn_rows(np.ones((2, 3)), [0, 1])
+    with pytest.raises(ValueError, match="how many columns"):
+        model.coef(n)
+    assert len(model.coef(0)) == 0
+    assert len(model.coef(5)) == 5
