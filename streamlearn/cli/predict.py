@@ -12,7 +12,6 @@ from streamlearn.cli import inputs, saved
 from streamlearn.cli.learning import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon import parts
-from streamlearn.stream import CSVDecoder
 
 if TYPE_CHECKING:
     import argparse
@@ -54,9 +53,8 @@ def run(options: Options) -> int:
     known = {"format.label": "label", **notes.get("format", {})}
     settings = unlabelled(inputs.settings(options, [], known))
     decoder = parts.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
-    if isinstance(decoder, CSVDecoder) and settings.format.text is None:
-        # what these lines look like counts for nothing: the model knows what it has learnt
-        decoder.know(notes.get("decoder", {}).get("table", {}).get("types", {}))
+    # what these lines look like counts for nothing: the model knows what it has learnt
+    saved.recall(decoder, notes)
     source = parts.source(settings.source, first=parts.sampled(settings))
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:

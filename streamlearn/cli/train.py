@@ -86,8 +86,7 @@ def run(options: Options) -> int:
     """Learn, and say how it went."""
     model, settings, notes = prepared(options)
     decoder = parts.decoder(settings, model._model.reader, [model])  # noqa: SLF001 - one of us
-    if "decoder" in notes:
-        decoder.restore(notes["decoder"])
+    saved.recall(decoder, notes)
     teacher = Teacher(model, options)
     interrupted = False
     with Bar("pass 1", quiet=options.json) as bar:

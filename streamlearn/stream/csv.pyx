@@ -80,7 +80,8 @@ cdef class CSVDecoder(Decoder):
 
     def know(self, types):
         """These columns are of numbers or of text, as those were that a model learnt."""
-        self.types.update(types)
+        if self.text is None:
+            self.types.update(types)
 
     def asked_for(self):
         """The columns that must be there."""

@@ -18,6 +18,8 @@ import zstandard
 import streamlearn as sl
 from streamlearn import modelfile
 from streamlearn.cli import main
+from streamlearn.daemon import config, parts
+from streamlearn.daemon.log import Log
 from streamlearn.stream import Clicks, Files, file
 
 if TYPE_CHECKING:
@@ -292,6 +294,46 @@ def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learnt(
     unseen.write_text("zip\nK9\n111\n")
     assert main(["predict", saved, str(unseen)]) == 0
     assert capsys.readouterr().out == "1\n0\n"
+
+
+def test_a_daemons_checkpoint_knows_which_columns_are_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learnt, unseen, kept = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "kept"
+    rows = "".join(f"{i % 3 * 111},{int(i % 3 == 0)}\n" for i in range(300))
+    learnt.write_text(f"zip,y\n{rows}K9,1\n")
+    given = {
+        "source.kind": "file",
+        "source.paths": [str(learnt)],
+        "format.kind": "csv",
+        "format.label": "y",
+        "checkpoint.path": str(kept),
+        "run.until": "end",
+    }
+    assert parts.loop(config.parse("", overrides=given), Log(level="error")).run() == 0
+    unseen.write_text("zip\n0\n111\n")
+    capsys.readouterr()
+    assert main(["predict", str(kept), str(unseen)]) == 0
+    assert capsys.readouterr().out == "1\n0\n"
+
+
+def test_a_csv_that_goes_on_has_columns_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, saved = tmp_path / "a.csv", tmp_path / "b.csv", str(tmp_path / "m")
+    first.write_text("zip,y\n" + "".join(f"{i % 3},{i % 2}\n" for i in range(30)) + "K9,1\n")
+    second.write_text("new,y,zip\n" + "".join(f"{i},{i % 2},{i % 3}\n" for i in range(30)))
+    assert main(["train", str(first), "--label", "y", "--save", saved]) == 0
+    capsys.readouterr()
+    facts = trained(capsys, str(second), "--resume", saved, "--save", saved)
+    assert facts["columns"] == {"zip": "text", "y": "numbers", "new": "numbers"}
+    lines = tmp_path / "c.jsonl"
+    lines.write_text('{"zip": "1", "y": 1}\n')
+    assert trained(capsys, str(lines), "--resume", saved, "--save", saved)["learnt"] == 1
+    assert trained(capsys, str(first), "--resume", saved)["learnt"] == 31
+    assert sorted(sl.LinearClassifier.load(saved).weights) == [
+        *("new", "zip=0", "zip=1", "zip=2", "zip=K9"),
+    ]
 
 
 def test_columns_of_text_that_the_first_lines_do_not_show(
