@@ -92,7 +92,7 @@ cdef class CSVDecoder(Decoder):
 
     def decode(self, values, Events events, order=None):
         """Append the events of these records, in this order; null is a tombstone."""
-        if not self.columns or len(self.types) < len(self.columns):
+        if not self.columns or not self.types.keys() >= set(self.columns):
             self.guess(values if order is None else [values[k] for k in order])
         Decoder.decode(self, values, events, order)
 
