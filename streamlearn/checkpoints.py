@@ -189,4 +189,6 @@ def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
 def part(data: dict[str, Any], learner: str) -> dict[str, Any]:
     """One learner of what is in a checkpoint, as a model's own file has it."""
     saved: dict[str, Any] = data["learners"][learner]["model"]
-    return {**saved, "state": {**saved["state"], "features": data["features"]["state"]}}
+    state = {**saved["state"], "features": data["features"]["state"]}
+    notes = {"decoder": data["decoder"]} if "decoder" in data else {}
+    return {**saved, "state": state, "notes": notes}

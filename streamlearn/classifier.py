@@ -105,9 +105,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             )
         if not isinstance(self.class_weight, Mapping | None):
             raise Refused(f"class_weight maps labels to factors, got {self.class_weight!r}")
-        self._factors = dict(self.class_weight or {})
+        self._factors: dict[Any, Any] = dict(self.class_weight or {})
         for label, factor in self._factors.items():
-            if not 0.0 <= factor < np.inf:
+            if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
                 raise Refused(f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}")
         # labels in the order of the outputs, and what the learner is told of each
         self._labels: list[Any] = []
@@ -126,7 +126,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         for label in labels:
             if label in seen:
                 continue
-            if label is None or bool(label != label):  # noqa: PLR0124 - a NaN is not itself
+            if missing(label):
                 raise BadEvent(f"{label!r} is no label")
             if fixed and label not in range(fixed):
                 raise BadEvent(
@@ -414,7 +414,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return scores[:, 0] if outputs == 1 else scores
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
-        """Learn the rows of a data frame: all of them, or none if one cannot be read."""
+        """Learn the rows of a data frame: all of them, or none if one cannot be read.
+
+        Values that are missing by a column's type are left out; a NaN among floats is refused, for
+        it may be a mistake: if it is none, give `X.convert_dtypes()`.
+        """
         events = frames.events(X)
         labels = frames.listed(y, len(events))
         given = self._checked_weights(w, len(events))
@@ -559,3 +563,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
+
+
+def missing(label: Any) -> bool:
+    """Whether it stands for no label: None, a NaN, and pandas' NA."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
+    except TypeError:  # NA does not say whether it is itself
+        return True

@@ -54,6 +54,10 @@ class SourceChanged(SourceError):
     """The stream is not the one that the positions are of, or no longer holds them."""
 
 
+class TableMismatch(SourceError):
+    """A table whose columns are not those that were asked for."""
+
+
 class SinkError(StreamlearnError, ValueError):
     """A place for output that is not there, not writable, or that has refused a record."""
 

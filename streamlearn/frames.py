@@ -21,14 +21,33 @@ Array = np.ndarray[Any, Any]
 
 
 def events(X: pd.DataFrame) -> list[dict[Any, Any]]:
-    """The rows as events named by the columns."""
+    """The rows as events named by the columns.
+
+    What is missing in a column whose type knows that (text, categories, nullable numbers) is
+    missing in the event; a NaN among floats may be a mistake, and stays one.
+    """
+    if not hasattr(X, "columns") or not hasattr(X, "iloc"):
+        raise ValueError(
+            f"X must be a data frame, got {type(X).__name__}: for arrays and sparse matrices there "
+            "are learn_rows and score_rows"
+        )
     names = list(X.columns)
     if len(set(names)) < len(names):
         raise BadEvent("two columns of the data frame have one name")
-    columns = [X.iloc[:, k].tolist() for k in range(len(names))]
+    columns = [cells(X.iloc[:, k]) for k in range(len(names))]
     if not columns:
         return [{} for _ in range(len(X))]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def cells(column: pd.Series[Any]) -> list[Any]:
+    """The values of a column; None for those that are missing by its type."""
+    values = column.tolist()
+    if isinstance(column.dtype, np.dtype):
+        return values
+    return [
+        None if gone else value for value, gone in zip(values, column.isna().tolist(), strict=True)
+    ]
 
 
 def table(values: Array, labels: list[Any], X: pd.DataFrame) -> pd.DataFrame:
@@ -48,6 +67,11 @@ def series(values: list[Any], name: Hashable, X: pd.DataFrame) -> pd.Series[Any]
 def matrix(X: Any) -> Any:
     """X as a sparse matrix or an array with rows and columns."""
     if not scipy.sparse.issparse(X):
+        if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+            raise BadEvent(
+                "X has masked values, which a row of an array cannot leave out: fill them, or give "
+                "a sparse matrix without them"
+            )
         X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and columns, got {X.ndim}")

@@ -137,9 +137,12 @@ class Linear(base.Estimator):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _checked_weight(self, w: float) -> float:
-        if not 0.0 <= w < math.inf:
-            raise ValueError(f"the weight of an event must be >= 0 and finite, got {w!r}")
-        return float(w)
+        try:
+            if 0.0 <= w < math.inf:
+                return float(w)
+        except TypeError:
+            pass
+        raise ValueError(f"the weight of an event must be a number >= 0 and finite, got {w!r}")
 
     def _checked_weights(self, w: Any, n: int) -> Array | None:
         if w is None:
@@ -306,6 +309,8 @@ class Linear(base.Estimator):
 
     def coef(self, n: int) -> Array:
         """The weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
+        if not whole(n) or n < 0:
+            raise ValueError(f"n is how many columns, a whole number >= 0; not {n!r}")
         out = self._coefficients(n)
         return out[0] if len(out) == 1 else out
 

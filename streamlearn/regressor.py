@@ -268,13 +268,27 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             )
         good = bool(np.isfinite(labels).all())
         if good and isinstance(self._loss, Loss) and not self._loss.score_is_label:
-            good = all(self._loss.is_label(label) for label in np.unique(labels))
+            good = all(self._learnable(label) for label in np.unique(labels))
         if not good:
-            raise BadEvent(f"a label is no label for {self._loss!r}")
+            row, label = next(
+                (row, label)
+                for row, label in enumerate(labels.tolist())
+                if not self._learnable(label)
+            )
+            raise BadEvent(f"row {row}: {label!r} is no label for {self._loss!r}")
         return labels
 
+    def _learnable(self, label: Any) -> bool:
+        """Whether this number, or these of one row, can be learnt."""
+        finite = bool(np.isfinite(label).all())
+        return finite and (not isinstance(self._loss, Loss) or self._loss.is_label(label))
+
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
-        """Learn the rows of a data frame: all of them, or none if one cannot be read."""
+        """Learn the rows of a data frame: all of them, or none if one cannot be read.
+
+        Values that are missing by a column's type are left out; a NaN among floats is refused, for
+        it may be a mistake: if it is none, give `X.convert_dtypes()`.
+        """
         events = frames.events(X)
         labels = frames.listed(y, len(events))
         given = self._checked_weights(w, len(events))

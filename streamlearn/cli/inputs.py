@@ -36,6 +36,7 @@ OPTIONS = {
     "format.interactions": "--interact",
     "format.delimiter": "--delimiter",
     "format.columns": "--columns",
+    "format.text": "--text",
     "features.bits": "--hash",
     "features.max_names": "--max-names",
     "learner[0].task": "--regression",
@@ -82,9 +83,17 @@ def format_arguments(parser: argparse.ArgumentParser, files: str = "+") -> None:
         action="append",
         help="fields that make features together (may be repeated)",
     )
-    group.add_argument("--delimiter", metavar="SIGN", help="between the values (csv)")
+    group.add_argument(
+        "--delimiter", metavar="SIGN", type=sign, help=r"between the values, such as ; or \t (csv)"
+    )
     group.add_argument(
         "--columns", metavar="A,B", type=listed, help="the columns of a file without a header (csv)"
+    )
+    group.add_argument(
+        "--text",
+        metavar="A,B",
+        type=listed,
+        help="all columns of text, where the first lines do not show which they are (csv)",
     )
     group.add_argument(
         "--on-bad",
@@ -92,6 +101,11 @@ def format_arguments(parser: argparse.ArgumentParser, files: str = "+") -> None:
         default="refuse",
         help="lines that cannot be read end the command (refuse), or are counted and left out",
     )
+
+
+def sign(text: str) -> str:
+    """What stands between values; a tab as people type it."""
+    return "\t" if text == "\\t" else text
 
 
 def listed(text: str) -> list[str]:
@@ -140,6 +154,7 @@ def settings(
         "format.interactions": options.interact,
         "format.delimiter": options.delimiter,
         "format.columns": options.columns,
+        "format.text": options.text,
         "learner": learners or None,
     }
     if getattr(options, "hash", None) is not None:

@@ -53,7 +53,9 @@ def run(options: Options) -> int:
     known = {"format.label": "label", **notes.get("format", {})}
     settings = unlabelled(inputs.settings(options, [], known))
     decoder = parts.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
-    source = parts.source(settings.source)
+    # what these lines look like counts for nothing: the model knows what it has learnt
+    saved.recall(decoder, notes)
+    source = parts.source(settings.source, first=parts.sampled(settings))
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
@@ -70,11 +72,12 @@ def run(options: Options) -> int:
 
 
 def unlabelled(settings: Config) -> Config:
-    """The settings by which no event has a label, so that none is learnt."""
+    """The settings by which no event has a label or a weight, so that none is learnt."""
     format = settings.format  # noqa: A001 - the table's name
-    label = () if format.label is None or format.include is not None else (format.label,)
+    roles = [name for name in (format.label, format.weight) if name is not None]
+    aside = () if format.include is not None else roles
     without = msgspec.structs.replace(
-        format, label=None, labels=(), positive=None, exclude=(*format.exclude, *label)
+        format, label=None, labels=(), positive=None, weight=None, exclude=(*format.exclude, *aside)
     )
     return msgspec.structs.replace(settings, format=without)
 

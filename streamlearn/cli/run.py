@@ -83,7 +83,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def position(text: str) -> tuple[Partition, int]:
     """A place in a partition."""
     topic, number, offset = text.rsplit(":", 2)
-    return Partition(topic, int(number)), int(offset)
+    where = Partition(topic, int(number)), int(offset)
+    if min(where[0].number, where[1]) < 0:
+        raise ValueError(text)
+    return where
 
 
 def run(options: Options) -> int:

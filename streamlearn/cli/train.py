@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import streamlearn
+from streamlearn.classifier import LinearClassifier
 from streamlearn.cli import inputs, saved
 from streamlearn.cli.curve import Curve
-from streamlearn.cli.learning import Pass
+from streamlearn.cli.learning import Pass, doubt
 from streamlearn.cli.parsing import json_option, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show_facts, show_json
@@ -85,14 +86,13 @@ def run(options: Options) -> int:
     """Learn, and say how it went."""
     model, settings, notes = prepared(options)
     decoder = parts.decoder(settings, model._model.reader, [model])  # noqa: SLF001 - one of us
-    if "decoder" in notes:
-        decoder.restore(notes["decoder"])
+    saved.recall(decoder, notes)
     teacher = Teacher(model, options)
     interrupted = False
     with Bar("pass 1", quiet=options.json) as bar:
         try:
             for number in range(options.passes):
-                source = parts.source(settings.source)
+                source = parts.source(settings.source, first=parts.sampled(settings))
                 teacher.begin(number, bar)
                 batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
                 try:
@@ -198,6 +198,8 @@ class Teacher:
         begun = time.perf_counter()
         try:
             for events in batches:
+                if first and not curve.events and isinstance(self.model, LinearClassifier):
+                    self.ask(doubt(events))
                 wanted = ("loss", *self.others) if first else ("loss",)
                 measures = {name: np.empty(len(events)) for name in wanted}
                 scores = self.model.progressive_events(events, measures)
@@ -212,6 +214,12 @@ class Teacher:
             end = curve.end()
             if first and (not self.history or end.events > self.history[-1]["events"]):
                 self.history.append(row(end))
+
+    def ask(self, question: str | None) -> None:
+        """Say what may be meant otherwise, and go on."""
+        if question is not None:
+            sys.stderr.write(f"streamlearn train: {question}\n")
+            sys.stderr.flush()
 
     def told(self, point: Point, events: Events, scores: Array) -> None:
         """Print a line, and remember it."""

@@ -12,6 +12,7 @@ from streamlearn.errors import (
     SourceDenied,
     SourceError,
     SourceNotFound,
+    TableMismatch,
 )
 
 
@@ -53,6 +54,7 @@ KINDS: dict[type[SourceError | SinkError], Exit] = {
     SourceChanged: Exit.STREAM,
     SourceDenied: Exit.DENIED,
     SourceNotFound: Exit.MISSING,
+    TableMismatch: Exit.USAGE,
     SinkDenied: Exit.DENIED,
     SinkNotFound: Exit.MISSING,
 }

@@ -142,6 +142,7 @@ class Loop:
         self.pipeline.in_epoch(self.status.epoch)
         self._restore(found)
         self._open(None if found is None else found[1]["source"])
+        resume.check_skipped(self.source, self.policy.skip_to)
         self.pipeline.tell("on_start", self.pipeline.learners, self.status)
         self._state("active")
         self.log.info(

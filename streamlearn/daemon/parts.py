@@ -24,6 +24,7 @@ from streamlearn.daemon.watchdog import Watchdog
 from streamlearn.features import Names
 from streamlearn.late.join import DROP, Join
 from streamlearn.stream import Clicks, Files, LateClicks, StandardInput, Synthetic, decoder_of
+from streamlearn.stream.csv import SAMPLE as CSV_SAMPLE
 from streamlearn.stream.sink import FileSink
 
 if TYPE_CHECKING:
@@ -74,7 +75,12 @@ def loop(
     )
     kept = settings.checkpoint
     return Loop(
-        source(with_labels(settings), reset_offsets=reset_offsets, report=log.warning),
+        source(
+            with_labels(settings),
+            first=sampled(settings),
+            reset_offsets=reset_offsets,
+            report=log.warning,
+        ),
         pipeline,
         None if kept is None else ownership(kept, log),
         policy(settings, reset, skip_to or {}),
@@ -148,6 +154,8 @@ def reading(settings: config.Config) -> dict[str, str]:
     format_ = plan.plain(settings.format)
     aside = {format_.pop(name) for name in ("id", "time")} - {None}
     del format_["time_unit"]
+    if format_["text"] is None:  # which older checkpoints do not know
+        del format_["text"]
     include = format_["include"]
     if include is not None:  # then most fields are no features anyway
         aside = {name for name in aside if any(name.startswith(f"{one}.") for one in include)}
@@ -177,16 +185,27 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
         learners,
         delimiter=table.delimiter,
         columns=table.columns,
+        text=table.text,
     )
+
+
+def sampled(settings: config.Config) -> int:
+    """How many records must come at first, for the decoder to guess what they are."""
+    table = settings.format
+    return CSV_SAMPLE + 1 if table.kind == "csv" and table.text is None else 0
 
 
 def source(
     settings: config.Source,
     *,
+    first: int = 0,
     reset_offsets: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> Source:
-    """Where records come from; what happens to followed files is reported."""
+    """Where records come from; what happens to followed files is reported.
+
+    `first`: so many records at least, from which something is guessed, are to come at first.
+    """
     if isinstance(settings, config.KafkaSource):
         return KafkaSource(
             connection(settings),
@@ -210,7 +229,7 @@ def source(
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
     if isinstance(settings, config.FileSource):
         return Files(settings.paths, follow=settings.follow, batch=settings.batch, report=report)
-    return StandardInput(batch=settings.batch)
+    return StandardInput(batch=settings.batch, first=first)
 
 
 def connection(settings: config.KafkaSource) -> Connection:

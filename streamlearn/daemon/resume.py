@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streamlearn.checkpoints import Place
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.pipeline import Pipeline
-    from streamlearn.stream import Partition
+    from streamlearn.stream import Partition, Source
 
 ALL = "all"  # as in --reset all
 
@@ -162,6 +162,19 @@ def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | Non
         log.info("learner begins", name=name, at=at or "the start")
     for name in changes.archived:
         log.info("learner archived", name=name, directory=directory and directory / "archive")
+
+
+def check_skipped(source: Source, to: Mapping[Partition, int]) -> None:
+    """`Stop` if something was to be skipped that the source does not have."""
+    there = source.lag()
+    unknown = [where for where in to if where not in there]
+    if unknown:
+        names = ", ".join(f"{where.topic}:{where.number}" for where in sorted(there)[:10])
+        raise Stop(
+            Exit.USAGE,
+            f"--skip-to {unknown[0].topic}:{unknown[0].number}: the source has no such partition; "
+            f"there: {names or 'none'}",
+        )
 
 
 def skip(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:

@@ -81,7 +81,8 @@ cdef class Learner:
 
     cdef int enter(self) except -1:
         if self.busy:
-            raise RuntimeError("this learner is at work in another thread")
+            raise RuntimeError(
+                "this learner is at work in another thread: wait for it, or give each a copy")
         self.busy = True
 
     @property

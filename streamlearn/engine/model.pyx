@@ -20,7 +20,8 @@ cdef class Model:
     cdef int idle(self) except -1:
         """RuntimeError while another thread is in the middle of rows, whose arrays we may move."""
         if self.learner.busy:
-            raise RuntimeError("this learner is at work in another thread")
+            raise RuntimeError(
+                "this learner is at work in another thread: wait for it, or give each a copy")
         return 0
 
     def waiting(self):

@@ -162,7 +162,8 @@ cdef class LpSquared(Penalty):
         top = float(m.max(initial=0.0))
         if top == 0.0:
             return 0.0
-        norm = top * float(((m / top) ** self.p).sum()) ** (1.0 / self.p)
+        # not **, whose result Cython takes for complex: squared it would be NaN, not infinite
+        cdef double norm = top * pow(float(((m / top) ** self.p).sum()), 1.0 / self.p)
         return norm * norm / (2.0 * (self.p - 1.0))
 
     def value(self, w):
@@ -174,6 +175,8 @@ cdef class LpSquared(Penalty):
         m, c = np.abs(v), step * self.strength / (self.p - 1.0)
         if not m.any() or c == 0.0:
             return v.copy()
+        top = m.max()  # the prox of a multiple is that multiple of the prox
+        m /= top
         low, high = 0.0, float((m**self.p).sum() ** (1.0 / self.p))
         for _ in range(100):
             norm = 0.5 * (low + high)
@@ -186,7 +189,7 @@ cdef class LpSquared(Penalty):
                 low = norm
             else:
                 high = norm
-        return np.sign(v) * w
+        return np.sign(v) * (top * w)
 
     cdef Watch watches(self, double rho):
         return EVERYTHING if self.l1 > 0.0 else POWER

@@ -67,6 +67,9 @@ cdef class L2(Penalty):
         return self.l2
 
     def value(self, w):
+        # 0 whatever the weights: their square may be infinite, and 0 times that is no number
+        if self.l2 == 0.0:
+            return 0.0
         w = np.asarray(w, dtype=float)
         # not a BLAS product, whose threads wait at full speed
         return 0.5 * self.l2 * float(np.square(w).sum())
@@ -90,7 +93,7 @@ cdef class ElasticNet(Penalty):
 
     def value(self, w):
         w = np.asarray(w, dtype=float)
-        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float(np.square(w).sum())
+        return self.l1 * float(np.abs(w).sum()) + L2(self.l2).value(w)
 
     def prox(self, v, step=1.0):
         return soft(v, step * self.l1) / (1.0 + step * self.l2)

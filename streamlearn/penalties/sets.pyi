@@ -1,5 +1,4 @@
-from numpy.typing import ArrayLike
-
+from streamlearn.frames import Array
 from streamlearn.penalties.penalty import Penalty
 
 SLACK: float
@@ -19,4 +18,4 @@ class LInfinity(Penalty):
 
 class Simplex(Penalty): ...
 
-def l1_level(v: ArrayLike, radius: float) -> float: ...
+def projected(v: Array, total: float) -> Array: ...

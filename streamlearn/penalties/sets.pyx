@@ -5,7 +5,6 @@ from libc.math cimport INFINITY, fabs
 
 from streamlearn.penalties.penalty cimport DualVector, ORDER, Penalty, Shape, Watch
 
-from streamlearn.penalties.norms import soft
 from streamlearn.spec import number
 
 import numpy as np
@@ -58,7 +57,9 @@ cdef class L1Ball(Penalty):
         return 0.0 if float(np.abs(w).sum()) <= self.size * (1.0 + SLACK) else INFINITY
 
     def prox(self, v, step=1.0):
-        return soft(v, l1_level(v, self.size))
+        v = np.asarray(v, dtype=float)
+        m = np.abs(v)
+        return v.copy() if m.sum() <= self.size else np.sign(v) * projected(m, self.size)
 
     cdef Watch watches(self, double rho):
         return ORDER
@@ -100,10 +101,14 @@ cdef class LInfinity(Penalty):
         return self.strength * float(np.abs(w).max(initial=0.0))
 
     def prox(self, v, step=1.0):
-        if step * self.strength == 0.0:
-            return np.array(v, dtype=float)
-        limit = l1_level(v, step * self.strength)
-        return np.clip(np.asarray(v, dtype=float), -limit, limit)
+        v = np.asarray(v, dtype=float)
+        m, total = np.abs(v), step * self.strength
+        if total == 0.0:
+            return v.copy()
+        if m.sum() <= total:
+            return np.zeros_like(v)
+        limit = m.max() - projected(m, total).max()
+        return np.clip(v, -limit, limit)
 
     cdef Watch watches(self, double rho):
         return ORDER
@@ -146,10 +151,7 @@ cdef class Simplex(Penalty):
         return 0.0 if inside else INFINITY
 
     def prox(self, v, step=1.0):
-        v = np.asarray(v, dtype=float)
-        u = np.sort(v)[::-1]
-        levels = (np.cumsum(u) - 1.0) / np.arange(1, len(u) + 1)
-        return np.maximum(v - levels[np.nonzero(u > levels)[0][-1]], 0.0)
+        return projected(np.asarray(v, dtype=float), 1.0)
 
     cdef Watch watches(self, double rho):
         return ORDER
@@ -171,10 +173,14 @@ cdef class Simplex(Penalty):
             shape.threshold = -1.0 / s.n if s.n > 0 else 0.0
 
 
-def l1_level(v, radius):
-    """The threshold that projects v on the l1 ball; 0 inside it."""
-    u = np.sort(np.abs(np.asarray(v, dtype=float)))[::-1]
-    if u.sum() <= radius:
-        return 0.0
-    levels = (np.cumsum(u) - radius) / np.arange(1, len(u) + 1)
-    return float(levels[np.nonzero(u > levels)[0][-1]])
+def projected(v, total):
+    """v cut at the level above which it sums to `total`.
+
+    As distances from the greatest: beside numbers as great as it, `total` would be lost.
+    """
+    if not len(v):
+        return v.copy()
+    below = v - v.max()
+    u = np.sort(below)[::-1]
+    levels = (np.cumsum(u) - total) / np.arange(1, len(u) + 1)
+    return np.maximum(below - levels[np.nonzero(u > levels)[0][-1]], 0.0)

@@ -1,10 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from streamlearn.features import Reader
 from streamlearn.stream.decoder import Decoder
 from streamlearn.stream.fields import Fields, Learns
 
 SAMPLE: int
+DELIMITERS: str
 MISSING: frozenset[str]
 
 class CSVDecoder(Decoder):
@@ -24,6 +25,8 @@ class CSVDecoder(Decoder):
     @property
     def types(self) -> dict[str, str]: ...
     def begin_table(self, names: Sequence[str], header: bytes | None) -> None: ...
+    def asked_for(self) -> tuple[str, ...]: ...
+    def know(self, types: Mapping[str, str]) -> None: ...
     def guess(self, records: Sequence[bytes | None]) -> None: ...
     def table(self) -> dict[str, object]: ...
 

@@ -2,28 +2,33 @@
 
 A column is of numbers or of text. Which, is guessed from the first lines: text, if a value is no
 number. Empty values and what stands for missing ones (`NA`, `null`, ...) are left out.
+
+The header of a file that follows may name the columns in another order.
 """
+
+import codecs
 
 import csv
 import math
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import BadEvent, TableMismatch
 
 from streamlearn.engine.events cimport Events
 from streamlearn.stream.decoder cimport Decoder
 
 from streamlearn.features.pieces import shown
 
-SAMPLE = 1000  # lines from which types are guessed
+SAMPLE = 1000  # lines after the header, from which types are guessed
+DELIMITERS = ";\t|,"
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 
 
 cdef class CSVDecoder(Decoder):
     """Lines of values with a delimiter between them, quoted as spreadsheets do.
 
-    `columns` names the columns of data without a header; `text` those that are text, so that
-    nothing is guessed. A line equal to the header (of the next file) is skipped. Values keep their
-    type: a bool or number as the label is one (`true`, `1`), other labels are text.
+    `columns` names the columns of data without a header; `text` all those that are text, so that
+    nothing is guessed. The header of the next file is no event. Values keep their type: a bool or
+    number as the label is one (`true`, `1`), other labels are text.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
@@ -58,54 +63,79 @@ cdef class CSVDecoder(Decoder):
         names = tuple(names)
         twice = [name for name in names if names.count(name) > 1]
         if twice:
-            raise BadEvent(f"two columns are called {twice[0]!r}: give `columns` of your own")
-        missing = [
-            name for name in (*self.fields.roles, *(self.fields.exclude),
-                              *(getattr(self.fields, "include") or ())) if name not in names]
+            raise TableMismatch(
+                f"two columns are called {twice[0]!r}: give `columns` of your own")
+        missing = [name for name in self.asked_for() if name not in names]
         if missing:
-            raise BadEvent(
-                f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}", missing[0])
+            said = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
+            other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
+            if other:
+                said += f": are its columns split by {other[0]!r}? then say so, `delimiter`"
+            raise TableMismatch(said)
         self.columns = names
         self.header = header
         if self.text is not None:
             self.types = {
                 name: "text" if name in self.text else "numbers" for name in names}
 
+    def know(self, types):
+        """These columns are of numbers or of text, as those were that a model learnt."""
+        if self.text is None:
+            self.types.update(types)
+
+    def asked_for(self):
+        """The columns that must be there."""
+        fields = self.fields
+        # a table of what is to be predicted need not have what is set aside with its label
+        aside = () if fields.label is None else fields.exclude
+        return (*fields.roles, *aside, *(getattr(fields, "include") or ()), *(self.text or ()))
+
     def decode(self, values, Events events, order=None):
         """Append the events of these records, in this order; null is a tombstone."""
-        if not self.types:
+        if not self.columns or not self.types.keys() >= set(self.columns):
             self.guess(values if order is None else [values[k] for k in order])
         Decoder.decode(self, values, events, order)
 
     def guess(self, records):
-        """Find the header, and the types of the columns, from the first records."""
+        """Find the header, and the types of columns not known yet, from the first records."""
+        order = self.columns
         rows = []
         for record in records[:SAMPLE + 1]:
             try:
                 row = cells(record, self.delimiter) if record else None
             except BadEvent:
                 continue
-            if row is None or not any(row) or record.rstrip(b"\r\n") == self.header:
+            if row is None or not any(row):
                 continue
             if not self.columns:
-                self.begin_table([name.strip() for name in row], record.rstrip(b"\r\n"))
-            elif len(row) == len(self.columns):
-                rows.append(row)
-        if not rows or self.types:
+                self.begin_table([name.strip() for name in row], line_of(record))
+                order = self.columns
+            elif self.is_header(row):
+                order = [name.strip() for name in row]
+            elif len(row) == len(order):
+                rows.append(dict(zip(order, row, strict=True)))
+        if not rows:
             return
-        for name, values in zip(self.columns, zip(*rows, strict=True), strict=True):
-            said = [value for value in values if value.strip().lower() not in MISSING]
+        for name in self.columns:
+            if name in self.types:
+                continue
+            said = [row[name] for row in rows if row[name].strip().lower() not in MISSING]
             text = not said or any([number(value) is None for value in said])
             self.types[name] = "text" if text else "numbers"
 
     cdef int record(self, bytes value, Events events) except -1:
-        cdef bytes line = value.rstrip(b"\r\n")
+        cdef bytes line = line_of(value)
         if not line.strip() or line == self.header:
             events.blank += 1
             return 0
         if not self.columns:
             raise BadEvent("no header: the first line names the columns")
         row = cells(line, self.delimiter)
+        if self.is_header(row):
+            self.columns = tuple([name.strip() for name in row])
+            self.header = line
+            events.blank += 1
+            return 0
         if len(row) != len(self.columns):
             raise BadEvent(f"{len(row)} values for {len(self.columns)} columns")
         event = {}
@@ -129,6 +159,12 @@ cdef class CSVDecoder(Decoder):
                 event[name] = cell
         return self.take_event(event, events)
 
+    cdef bint is_header(self, list row) except -1:
+        """Whether these are the names of the columns, in whatever order."""
+        if self.header is None or row[0].strip() not in self.columns:
+            return False
+        return sorted([name.strip() for name in row]) == sorted(self.columns)
+
     def table(self):
         """Header and types, ready for JSON."""
         header = None if self.header is None else self.header.decode("latin-1")
@@ -147,6 +183,13 @@ cdef class CSVDecoder(Decoder):
         self.header = None if table["header"] is None else table["header"].encode("latin-1")
 
 
+cdef bytes line_of(bytes record):
+    """A record without its end, and without the mark that some programs begin a file with."""
+    if record.startswith(codecs.BOM_UTF8):
+        record = record[len(codecs.BOM_UTF8):]
+    return record.rstrip(b"\r\n")
+
+
 def cells(record, delimiter):
     """The values of a line.
 
@@ -154,7 +197,7 @@ def cells(record, delimiter):
     ['1', 'a, b', '']
     """
     try:
-        text = record.decode()
+        text = line_of(record).decode()
     except UnicodeDecodeError as error:
         raise BadEvent(f"no valid UTF-8: {error}") from None
     if '"' not in text:

@@ -34,11 +34,12 @@ def decoder_of(
     grow_always: bool = False,
     delimiter: str = ",",
     columns: Sequence[str] = (),
+    text: Sequence[str] | None = None,
 ) -> Decoder:
     """Return the decoder of a format: one of `FORMATS`, or `module:name` of one's own.
 
-    What that names is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`
-    and `columns` are for CSV.
+    What that names is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
+    `columns` and `text` are for CSV.
 
     >>> from streamlearn import Names
     >>> type(decoder_of("vw", Names())).__name__, type(decoder_of("json:loads", Names())).__name__
@@ -46,7 +47,13 @@ def decoder_of(
     """
     if kind == "csv":
         return CSVDecoder(
-            reader, fields, learners, grow_always, delimiter=delimiter, columns=columns
+            reader,
+            fields,
+            learners,
+            grow_always,
+            delimiter=delimiter,
+            columns=columns,
+            text=text,
         )
     if kind in FORMATS:
         return FORMATS[kind](reader, fields, learners, grow_always)

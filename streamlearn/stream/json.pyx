@@ -93,7 +93,10 @@ cdef class JSONDecoder(Decoder):
         try:
             event = msgspec.json.decode(value)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise BadEvent(f"no JSON: {error}") from None
+            more = ""
+            if value.lstrip()[:1] == b"[":
+                more = "; an array over several lines is not read: give an object a line"
+            raise BadEvent(f"no JSON: {error}{more}") from None
         return self.take_event(event, events)
 
     # The quick way: True, or False if in doubt

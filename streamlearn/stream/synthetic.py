@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceError
+from streamlearn.errors import SourceChanged
 from streamlearn.stream.clicks import Clicks, late_clicks
 from streamlearn.stream.source import Partition, Records
 
@@ -87,13 +87,13 @@ class Synthetic:
         """Go on from event `positions[PARTITION]`, or from the first."""
         if identity is not None and dict(identity) != self.identity():
             was = identity.get("synthetic", "another source")
-            raise SourceError(
+            raise SourceChanged(
                 f"the checkpoint's events came from {was}, this source is {self.stream!r}: take "
                 "the seed and drift of then, or begin afresh without the checkpoint"
             )
         at = positions.get(PARTITION, 0)
         if at < 0 or (self.events is not None and at > self.events):
-            raise SourceError(f"event {at} is not among the {self.events} of this source")
+            raise SourceChanged(f"event {at} is not among the {self.events} of this source")
         self._at = self._first = at
         self._since = time.monotonic()
 

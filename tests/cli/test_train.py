@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ import zstandard
 import streamlearn as sl
 from streamlearn import modelfile
 from streamlearn.cli import main
+from streamlearn.daemon import config, parts
+from streamlearn.daemon.log import Log
 from streamlearn.stream import Clicks, Files, file
 
 if TYPE_CHECKING:
@@ -270,6 +273,107 @@ def test_a_csv_whose_values_have_line_breaks_says_so(
     path.write_text('x,label\n1,0\n"2\n3",1\n')
     assert main(["train", str(path), "--label", "label"]) == 2
     assert f"{path}:3: a quoted value does not end in its line" in capsys.readouterr().err
+
+
+def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learnt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learnt, saved = tmp_path / "a.csv", str(tmp_path / "m")
+    # the last line tells that zip is text
+    rows = [(f"{i % 3 * 111}", i % 3 == 0, 1 + i % 2) for i in range(300)] + [("K9", True, 1)]
+    learnt.write_text("zip,y,w\n" + "".join(f"{a},{int(b)},{w}\n" for a, b, w in rows))
+    assert main(["train", str(learnt), "--label", "y", "--weight", "w", "--save", saved]) == 0
+    capsys.readouterr()
+    model = sl.LinearClassifier.load(saved)
+    assert sorted(model.weights) == ["zip=0", "zip=111", "zip=222", "zip=K9"]
+    unseen = tmp_path / "b.csv"
+    unseen.write_text("zip\n0\n111\n")
+    assert main(["predict", saved, str(unseen)]) == 0
+    assert capsys.readouterr().out == "1\n0\n"
+    model.save(saved)  # by the library, which knows nothing of a label's name
+    unseen.write_text("zip\nK9\n111\n")
+    assert main(["predict", saved, str(unseen)]) == 0
+    assert capsys.readouterr().out == "1\n0\n"
+
+
+def test_a_daemons_checkpoint_knows_which_columns_are_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learnt, unseen, kept = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "kept"
+    rows = "".join(f"{i % 3 * 111},{int(i % 3 == 0)}\n" for i in range(300))
+    learnt.write_text(f"zip,y\n{rows}K9,1\n")
+    given = {
+        "source.kind": "file",
+        "source.paths": [str(learnt)],
+        "format.kind": "csv",
+        "format.label": "y",
+        "checkpoint.path": str(kept),
+        "run.until": "end",
+    }
+    assert parts.loop(config.parse("", overrides=given), Log(level="error")).run() == 0
+    unseen.write_text("zip\n0\n111\n")
+    capsys.readouterr()
+    assert main(["predict", str(kept), str(unseen)]) == 0
+    assert capsys.readouterr().out == "1\n0\n"
+
+
+def test_a_csv_that_goes_on_has_columns_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, saved = tmp_path / "a.csv", tmp_path / "b.csv", str(tmp_path / "m")
+    first.write_text("zip,y\n" + "".join(f"{i % 3},{i % 2}\n" for i in range(30)) + "K9,1\n")
+    second.write_text("new,y,zip\n" + "".join(f"{i},{i % 2},{i % 3}\n" for i in range(30)))
+    assert main(["train", str(first), "--label", "y", "--save", saved]) == 0
+    capsys.readouterr()
+    facts = trained(capsys, str(second), "--resume", saved, "--save", saved)
+    assert facts["columns"] == {"zip": "text", "y": "numbers", "new": "numbers"}
+    lines = tmp_path / "c.jsonl"
+    lines.write_text('{"zip": "1", "y": 1}\n')
+    assert trained(capsys, str(lines), "--resume", saved, "--save", saved)["learnt"] == 1
+    assert trained(capsys, str(first), "--resume", saved)["learnt"] == 31
+    assert sorted(sl.LinearClassifier.load(saved).weights) == [
+        *("new", "zip=0", "zip=1", "zip=2", "zip=K9"),
+    ]
+
+
+def test_columns_of_text_that_the_first_lines_do_not_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("zip\ty\n" + "".join(f"{i % 3}\t{i % 2}\n" for i in range(1500)) + "K9\t1\n")
+    arguments = ["train", str(path), "--label", "y", "--delimiter", r"\t"]
+    assert main(arguments) == 2
+    assert "among those of text" in capsys.readouterr().err
+    facts = trained(capsys, *arguments[1:], "--text", "zip")
+    assert facts["columns"] == {"zip": "text", "y": "numbers"}
+    assert facts["events"] == 1501
+
+
+def test_what_a_csv_is_taken_for_does_not_depend_on_when_its_lines_come() -> None:
+    options = ["--format", "csv", "--label", "y", "--json"]
+    command = [sys.executable, "-m", "streamlearn", "train", "-", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        for block in (b"a,y\n1,1\n", b"x,0\n2,1\n"):
+            run.stdin.write(block)
+            run.stdin.flush()
+            time.sleep(0.6)
+        run.stdin.close()
+        assert json.loads(run.stdout.read())["columns"] == {"a": "text", "y": "numbers"}
+
+
+def test_numbers_that_are_learnt_as_classes_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,price\n" + "".join(f"{i % 7},{i % 60 + 0.5}\n" for i in range(300)))
+    for option, asked in ((["--regression"], False), ([], True)):
+        assert main(["train", str(path), "--label", "price", "--json", *option]) == 0
+        assert ("did you mean --regression?" in capsys.readouterr().err) == asked
+    path.write_text("x,word\n" + "".join(f"{i % 7},w{i % 60}\n" for i in range(300)))
+    assert main(["train", str(path), "--label", "word"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_interrupted_it_saves_what_it_has(tmp_path: Path) -> None:

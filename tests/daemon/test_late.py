@@ -232,7 +232,7 @@ def test_what_waits_is_not_dropped_without_a_word(
     assert parts.loop(now, Log(level="error")).run() == Exit.USAGE
     assert f"{left} events or labels wait" in capfd.readouterr().err
     # asked to begin afresh it is not kept from it, but by the stream, which is another one here
-    assert parts.loop(now, Log(level="error"), reset=("all",)).run() == Exit.SOURCE
+    assert parts.loop(now, Log(level="error"), reset=("all",)).run() == Exit.STREAM
 
 
 @pytest.mark.parametrize(

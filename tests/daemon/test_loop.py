@@ -297,6 +297,31 @@ def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
     assert made(tmp_path, MadeUp(1, 10), skip_to=back).run() == Exit.USAGE
 
 
+def test_what_the_source_does_not_have_is_not_skipped_in_silence() -> None:
+    given = {"source.kind": "synthetic", "source.events": 20, "run.until": "end"}
+    settings = config.parse("", overrides=given)
+    log = Said()
+    skip_to = {Partition("synthetics"): 5}
+    assert parts.loop(settings, log, skip_to=skip_to).run() == Exit.USAGE
+    assert "there: synthetic:0" in log.lines("stopped")[0]["reason"]
+    skip_to = {Partition("synthetic"): 5}
+    loop = parts.loop(settings, log, skip_to=skip_to)
+    assert loop.run() == Exit.OK
+    assert loop.pipeline.counts.events == 15
+
+
+def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) -> None:
+    given = {
+        "source.kind": "synthetic",
+        "source.events": 20,
+        "run.until": "end",
+        "checkpoint.path": str(tmp_path),
+    }
+    assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
+    given["source.seed"] = 5
+    assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.STREAM
+
+
 # -- checkpoints that fail, and who owns them -----------------------------------------------------
 
 
@@ -701,3 +726,21 @@ def test_late_learner_must_know_what_to_do_with_the_labels(
     log = Said()
     assert made(tmp_path, Three(1, 200), names="default,simplex", log=log).run() == Exit.USAGE
     assert "cannot join" in log.lines("stopped")[0]["reason"]
+
+
+def test_a_table_without_the_labels_column_is_the_configurations_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n")
+    given = f"""
+        [source]
+        kind = "file"
+        paths = ["{path}"]
+        [format]
+        kind = "csv"
+        label = "y"
+        [run]
+        until = "end"
+    """
+    log = Said()
+    assert parts.loop(config.parse(given), log).run() == Exit.USAGE
+    assert "no column 'y' in the header" in str(log.lines("stopped"))

@@ -129,3 +129,19 @@ def test_a_short_prior_goes_on_with_its_least() -> None:
     long = sl.penalties.KL(0.3, (4.0, 5.0, *[4.0] * (N - 2)))
     s = vectors(3)[2]
     close(short.minimiser(s, a=1.0, b=1.0), long.minimiser(s, a=1.0, b=1.0))
+
+
+@every
+def test_sizes_at_the_end_of_floats(penalty: Any) -> None:
+    """A value is a number, infinite at most, and a projection stays one beside great numbers."""
+    with np.errstate(over="ignore"):
+        for w in ([1e200, -1.0], [-1e-320, 0.0], [0.0, 0.0]):
+            value = penalty.value(np.array(w))
+            assert isinstance(value, float)
+            assert not np.isnan(value)
+        for great in (1e17, 1e200):
+            prox = penalty.prox(np.array([1.0, great, -great, 0.0]), 1.0)
+            assert np.isfinite(prox).all()
+            size = np.abs(prox).sum()
+            if penalty.on_simplex or isinstance(penalty, sl.penalties.L1Ball):
+                assert size == pytest.approx(penalty.norm_limit)

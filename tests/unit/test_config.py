@@ -360,6 +360,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         config.load(tmp_path / "latin.toml")
 
 
+def test_a_file_may_begin_with_a_mark_of_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(SYNTHETIC, encoding="utf-8-sig")
+    assert config.load(path) == config.parse(SYNTHETIC)
+
+
 def test_a_start_is_a_saved_model(tmp_path: Path) -> None:
     model = sl.LinearClassifier(penalty=sl.penalties.Zero())
     model.learn_one({"a": 1.0}, True)

@@ -636,3 +636,64 @@ def test_one_learner_on_two_threads_is_refused() -> None:
     assert refused > 0
     assert unsaved > 0
     assert model.predict_one({0: 1.0}) in {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("column", "features"),
+    [
+        (pd.Series(["x", None], dtype="string"), ["a=x"]),
+        (pd.Series(["x", None], dtype="category"), ["a=x"]),
+        (pd.Series([2, None], dtype="Int64"), ["a"]),
+        (pd.Series([True, None], dtype="boolean"), ["a"]),
+        (pd.Series([1.5, np.nan]).convert_dtypes(), ["a"]),
+    ],
+)
+def test_what_a_columns_type_calls_missing_is_missing(column: Any, features: list[str]) -> None:
+    frame = pd.DataFrame({"a": column})
+    many, one = sl.LinearClassifier(), sl.LinearClassifier()
+    many.learn_many(frame, pd.Series([True, False]))
+    one.learn_one({"a": column.iloc[0]}, True)
+    one.learn_one({}, False)
+    assert sorted(many.weights) == features
+    assert many.weights == one.weights
+    assert many.predict_proba_many(frame)[True].tolist() == [
+        one.predict_proba_one(x)[True] for x in ({"a": column.iloc[0]}, {})
+    ]
+
+
+def test_what_is_no_label_no_frame_and_no_matrix() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    labels = pd.Series([True, None], dtype="boolean")
+    for model in (sl.LinearClassifier(), sl.LinearRegressor()):
+        with pytest.raises(sl.BadEvent, match="NA"):
+            model.learn_one({"a": 1.0}, pd.NA)
+        with pytest.raises(sl.BadEvent, match="label"):
+            model.learn_many(frame, labels)
+        with pytest.raises(sl.BadEvent, match="label"):
+            model.learn_rows(frame.to_numpy(), labels)
+        with pytest.raises(ValueError, match="learn_rows"):
+            model.learn_many(frame.to_numpy(), labels)  # type: ignore[arg-type]
+        for weight in (None, "2"):
+            with pytest.raises(ValueError, match="a number >= 0"):
+                model.learn_one({"a": 1.0}, True, weight)  # type: ignore[arg-type]
+        with pytest.raises(sl.BadEvent, match="masked"):
+            model.learn_rows(np.ma.masked_less(np.ones((2, 2)) * [0.0, 1.0], 0.5), [0, 1])
+        assert model.steps == 0
+    with pytest.raises(sl.BadEvent, match="row 1: nan"):
+        sl.LinearRegressor().learn_rows(frame.to_numpy(), [1.0, np.nan])
+
+
+@pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), "2", None])
+def test_class_weights_are_numbers(factor: Any) -> None:
+    with pytest.raises(ValueError, match="class_weight of 'a'"):
+        sl.LinearClassifier(class_weight={"a": factor})
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, "a", True])
+def test_how_many_columns_is_a_whole_number(n: Any) -> None:
+    model = sl.LinearClassifier()
+    model.learn_rows(np.ones((2, 3)), [0, 1])
+    with pytest.raises(ValueError, match="how many columns"):
+        model.coef(n)
+    assert len(model.coef(0)) == 0
+    assert len(model.coef(5)) == 5

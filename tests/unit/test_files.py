@@ -188,12 +188,48 @@ def test_standard_input_is_read_once() -> None:
         opened(StandardInput(), {records.partition: 8}, source.identity())
 
 
+def test_lines_to_guess_from_are_waited_for() -> None:
+    ours, theirs = os.pipe()
+    source = opened(StandardInput(batch=2, first=3, descriptor=ours))
+    for block in (b"a\nb\n", b"c"):
+        os.write(theirs, block)
+        assert source.poll(0.1) == []
+        assert not source.ended()
+    os.write(theirs, b"\nd\ne\nf\n")
+    assert [records.values for records in source.poll(0.1)] == [[b"a", b"b", b"c"]]
+    assert [records.values for records in source.poll(0.1)] == [[b"d", b"e"]]
+    os.close(theirs)
+    assert [value for _, _, value in drained(source)] == [b"f"]
+    os.close(ours)
+    ours, theirs = os.pipe()
+    source = opened(StandardInput(first=30, descriptor=ours))
+    os.write(theirs, b"a\nb")
+    os.close(theirs)
+    assert [value for _, _, value in drained(source)] == [b"a", b"b"]
+    assert source.ended()
+    os.close(ours)
+
+
 def test_zstandard(tmp_path: Path) -> None:
     module = pytest.importorskip("zstandard")
     path = tmp_path / "x.zst"
     path.write_bytes(module.compress(b"one\ntwo\n"))
     assert [value for _, _, value in drained(opened(Files([path])))] == [b"one", b"two"]
     assert drained(opened(Files([path]), {Partition(str(path)): 4}))[0][1:] == (4, b"two")
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_packed_file_that_was_cut_is_not_one_that_ended(kind: str, tmp_path: Path) -> None:
+    whole = b"".join(b"%d\n" % i for i in range(20_000))
+    compress = gzip.compress if kind == "gz" else pytest.importorskip("zstandard").compress
+    data = compress(whole)
+    path = tmp_path / f"x.{kind}"
+    for end in (1, 5, 10, len(data) // 2, len(data) - 1):
+        path.write_bytes(data + data[:end])
+        with pytest.raises(SourceError, match="cannot be read on"):
+            drained(opened(Files([path])))
+    path.write_bytes(data + data)
+    assert len(drained(opened(Files([path])))) == 40_000
 
 
 def test_a_named_pipe_is_read_whole(tmp_path: Path) -> None:

@@ -352,3 +352,12 @@ def test_decimals_to_the_last_bit(text: str) -> None:
     got = parse(text.encode())
     if got is not None:
         assert got == (float(text) if set(text) & set(".eE") else float(int(text)))
+
+
+def test_an_array_over_several_lines_says_so() -> None:
+    events = Events()
+    decoder = JSONDecoder(sl.Names(), Fields(label="y"))
+    decoder.decode([b'[{"a": 1, "y": 1},', b'{"a": 1, "y": 0}]'], events)
+    (_, _, first), (_, _, last) = events.bad
+    assert "give an object a line" in first
+    assert "give an object a line" not in last

@@ -95,7 +95,7 @@ def load(
     those of the file. Relative paths in the file are seen from the working directory.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:

@@ -212,11 +212,14 @@ def formats(format: Format) -> Found:  # noqa: A002 - the table's name
         hint = nearest(format.kind, FORMATS)
         yield Problem("format.kind", f"expected {choices} or module:callable; {hint}")
     if format.kind != "csv":
-        for name, default in (("delimiter", ","), ("columns", ())):
+        for name, default in (("delimiter", ","), ("columns", ()), ("text", None)):
             if getattr(format, name) != default:
                 yield Problem(f"format.{name}", 'needs kind = "csv"')
     if len(set(format.columns)) < len(format.columns):
         yield Problem("format.columns", "a name appears twice")
+    unknown = [name for name in format.text or () if format.columns and name not in format.columns]
+    if unknown:
+        yield Problem("format.text", f"{unknown[0]!r} is not among `columns`")
     if format.labels and any(value not in format.labels for value in positives(format)):
         yield Problem("format.positive", "is not among `labels`")
     for i, names in enumerate(format.interactions):

@@ -155,6 +155,13 @@ class Format(Table, frozen=True):
     columns: Annotated[
         tuple[str, ...], about("names of the columns, where no header line has them (csv)")
     ] = ()
+    text: Annotated[
+        tuple[str, ...] | None,
+        about(
+            "all columns of text, the others are of numbers; guessed from the first 1000 records "
+            "if not said, for which standard input is waited for (csv)"
+        ),
+    ] = None
 
 
 class Labels(Table, frozen=True):
