@@ -71,6 +71,7 @@ cdef class CoinBetting(Guarded):
         Field("reward", merge="sum"),
     )
     cdef readonly double alpha, beta
+    cdef double unguarded  # the score of the event that was met, before it was clipped
 
     def __init__(self, alpha=1.0, beta=1.0):
         self.alpha = number("CoinBetting", "alpha", alpha, above=0.0)
@@ -118,7 +119,10 @@ cdef class CoinBetting(Guarded):
         p = first(score)
         lost = first(lost_pair) + second(lost_pair)
         add(second(score), &p, &lost)
-        return self.clip(p + lost)
+        p += lost
+        if learnt:
+            self.unguarded = p
+        return self.clip(p)
 
     cdef void learn_met(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
@@ -133,7 +137,9 @@ cdef class CoinBetting(Guarded):
         cdef Py_ssize_t i, j, n = row.n, stride = self.stride
         self.t += 1.0
         self.watch_label(loss, y)
-        if g == 0.0:
+        # where the guard holds the score back, a step further out wins nothing: bets on it would
+        # make the weights grow without end
+        if g == 0.0 or g * (self.unguarded - p) < 0.0:
             return
         for i in range(0, n, 2):
             j = mate(i, n)

@@ -190,7 +190,10 @@ class CoinBetting(_Tuned):
 
     def learn(self, x: Vector, y: float, weight: float) -> None:
         p = self.see(x)
-        gx = weight * float(self.loss.slope(p, y)) * x
+        g = weight * float(self.loss.slope(p, y))
+        if g * (float(x @ self.seen_weights) - p) < 0.0:
+            g = 0.0  # further out than the guard lets the score go there is nothing to win
+        gx = g * x
         self.m = np.maximum(self.m, np.maximum(np.abs(x), np.abs(gx)))
         self.G = self.G + np.abs(gx)
         self.theta = self.theta - gx

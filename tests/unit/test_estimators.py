@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from river import datasets, evaluate, linear_model, metrics, preprocessing
 
 import streamlearn as sl
 from streamlearn import modelfile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 L, P, R = sl.losses, sl.penalties, sl.rules
 
@@ -697,3 +700,24 @@ def test_how_many_columns_is_a_whole_number(n: Any) -> None:
         model.coef(n)
     assert len(model.coef(0)) == 0
     assert len(model.coef(5)) == 5
+
+
+@pytest.mark.parametrize(
+    "label",
+    [lambda t: 2.0 * t + 1.0, lambda t: -3.0 * t, lambda t: t * t],
+    ids=["rising", "falling", "faster"],
+)
+def test_labels_that_keep_rising_or_falling_are_followed(label: Callable[[float], float]) -> None:
+    model = sl.LinearRegressor()
+    for t in range(1500):
+        model.learn_one({"t": t}, label(t))
+    assert np.isfinite(list(model.weights.values())).all()
+    assert model.predict_one({"t": 1500}) == pytest.approx(label(1500), rel=0.01)
+
+
+def test_a_few_outlandish_values_do_not_hide_the_others() -> None:
+    rng = np.random.default_rng(0)
+    X = np.exp(2.0 * rng.standard_normal((4000, 5))) * rng.choice([-1.0, 1.0], (4000, 5))
+    y = X @ np.array([1.0, -2.0, 1.0, -1.0, 2.0]) > 0.0
+    right = (sl.LinearClassifier().progressive_rows(X, y) > 0.0) == y
+    assert right[1000:].mean() > 0.97
