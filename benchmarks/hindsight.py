@@ -164,14 +164,14 @@ def hinge(data: Path, rounds: int) -> Lines:
 
 
 def l1_logistic(data: Path, rounds: int) -> Lines:
-    """Logistic and l1: OWL-QN beside liblinear and SAGA."""
+    """Logistic and l1: Newton's method beside liblinear and SAGA."""
     yield HEAD
     l1 = sl.penalties.L1
     for source, penalties in ((RCV1, [l1(1e-4), l1(1e-5)]), (COVTYPE, [l1(1e-4)])):
         for task in tasks(data, source, sl.losses.Logistic(), penalties):
             names = ("liblinear", "saga")
             peers: dict[str, Fit] = {name: partial(logistic, name, task) for name in names}
-            yield from compare(task, "owlqn", peers, rounds)
+            yield from compare(task, "newton", peers, rounds)
 
 
 def shards(data: Path, rounds: int) -> Lines:
@@ -214,7 +214,7 @@ def seconds(task: Task, method: str) -> str:
 def methods(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
     """What `auto` is chosen by: seconds of each method that takes a problem, once."""
     l1, l2, both = sl.penalties.L1(1e-4), sl.penalties.L2, sl.penalties.ElasticNet(1e-4, 1e-4)
-    names = ("auto", "sdca", "lbfgs", "owlqn")
+    names = ("auto", "sdca", "lbfgs", "newton", "owlqn")
     yield ["data", "loss", "penalty", *(f"{name}, s" for name in names)]
     for source in (RCV1, COVTYPE, SPAMBASE):
         for loss in (sl.losses.Logistic(), sl.losses.SquaredHinge()):

@@ -69,6 +69,11 @@ def smooth(loss: AnyLoss) -> bool:
     return loss.smooth or isinstance(loss, Exponential | Poisson)
 
 
+def curved_scalar(loss: AnyLoss) -> bool:
+    """Smooth losses of one output."""
+    return scalar(loss) and smooth(loss)
+
+
 def quadratic(penalty: Penalty) -> bool:
     """l2/2 |w|^2 alone, with l2 > 0."""
     return weighing(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
@@ -78,6 +83,11 @@ def weighing(penalty: Penalty) -> bool:
     """l1 |w|_1 + l2/2 |w|^2 with one of them > 0: L1, L2 and ElasticNet."""
     unbounded = penalty.simple and penalty.norm_limit == float("inf")
     return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
+
+
+def sparse(penalty: Penalty) -> bool:
+    """L1 and ElasticNet with l1 > 0."""
+    return weighing(penalty) and penalty.l1 > 0.0
 
 
 def curved(penalty: Penalty) -> bool:
@@ -104,6 +114,15 @@ _TABLE = (
         penalties="L2 and ElasticNet with l2 > 0",
     ),
     Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
+    Method(
+        "newton",
+        "newton",
+        "newton",
+        curved_scalar,
+        sparse,
+        losses="smooth losses of one output",
+        penalties="L1 or ElasticNet with l1 > 0",
+    ),
     Method(
         "owlqn",
         "owlqn",

@@ -23,11 +23,12 @@ SIGNS = np.where(ALIKE[:, 0] + ALIKE[:, 3] + 0.3 * RNG.normal(size=60) > 0, 1, -
     [
         (ALIKE, L.Logistic(), P.L2(0.1), "sdca"),
         (ALIKE, L.Hinge(), P.L2(0.1), "sdca"),
-        (ALIKE, L.Logistic(), P.L1(0.1), "owlqn"),
+        (ALIKE, L.Logistic(), P.L1(0.1), "newton"),
         (ALIKE, L.Hinge(), P.L1(0.1), "bundle-ls"),
         (ALIKE, L.Softmax(), P.L2(0.1), "lbfgs"),
+        (ALIKE, L.Softmax(), P.L1(0.1), "owlqn"),
         (UNLIKE, L.Logistic(), P.L2(1e-6), "sdca, lbfgs"),
-        (UNLIKE, L.Logistic(), P.ElasticNet(1e-3, 1e-6), "sdca, owlqn"),
+        (UNLIKE, L.Logistic(), P.ElasticNet(1e-3, 1e-6), "sdca, newton"),
     ],
 )
 @pytest.mark.parametrize("fit_intercept", [False, True])
