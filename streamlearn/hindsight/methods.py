@@ -85,11 +85,6 @@ def weighing(penalty: Penalty) -> bool:
     return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
 
 
-def sparse(penalty: Penalty) -> bool:
-    """L1 and ElasticNet with l1 > 0."""
-    return weighing(penalty) and penalty.l1 > 0.0
-
-
 def curved(penalty: Penalty) -> bool:
     """L2 and ElasticNet with l2 > 0."""
     return weighing(penalty) and penalty.l2 > 0.0
@@ -113,16 +108,16 @@ _TABLE = (
         losses="losses of one output",
         penalties="L2 and ElasticNet with l2 > 0",
     ),
-    Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
     Method(
         "newton",
         "newton",
         "newton",
         curved_scalar,
-        sparse,
+        weighing,
         losses="smooth losses of one output",
-        penalties="L1 or ElasticNet with l1 > 0",
+        penalties="L1, L2 or ElasticNet of a strength > 0",
     ),
+    Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
     Method(
         "owlqn",
         "owlqn",

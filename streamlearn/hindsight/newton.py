@@ -1,4 +1,4 @@
-"""Newton's method for smooth losses under l1, by coordinate descent on few features at a time.
+"""Newton's method for smooth losses, by coordinate descent on few features at a time.
 
 As in liblinear (Yuan, Ho and Lin, JMLR 2012): the loss is replaced by its quadratic model at w,
 which is minimised together with the penalty one coordinate after the other; a line search says how
