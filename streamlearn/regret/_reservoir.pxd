@@ -4,28 +4,29 @@ from streamlearn.engine.watcher cimport Watcher
 from streamlearn.row cimport Row
 
 
+cdef struct Place:  # of a row in the sample
+    long long start
+    int length
+    int room  # how long a row fits in there
+    double weight
+
+
 @cython.final
 cdef class Reservoir:
     cdef readonly Py_ssize_t capacity, width
     cdef readonly long long seen, next
     cdef readonly bint failed
-    cdef Py_ssize_t target  # the place of the row that comes in next
     cdef double threshold
     cdef unsigned long long random
     cdef object slot_array, value_array
     cdef int* slots
     cdef double* values
     cdef Py_ssize_t used, room, live
-    cdef long long* starts
-    cdef int* lengths
-    cdef int* rooms  # how long a row fits in there
-    cdef double* weights
+    cdef Place* table
     cdef double* labels
     cdef Py_ssize_t places
     cdef double uniform(self) noexcept nogil
     cdef void skip(self) noexcept nogil
-    cdef Py_ssize_t draw(self) noexcept nogil
-    cdef void fetch(self) noexcept nogil
     cdef int claim(self) except -1
     cdef int reserve(self, Py_ssize_t n) except -1
     cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil

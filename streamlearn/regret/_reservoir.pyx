@@ -22,17 +22,6 @@ from streamlearn.row cimport Row
 import numpy as np
 
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define streamlearn_fetch_ahead(place) __builtin_prefetch(place, 1)
-    #else
-    #define streamlearn_fetch_ahead(place) ((void)0)
-    #endif
-    """
-    void fetch_ahead "streamlearn_fetch_ahead"(const void* place) noexcept nogil
-
-
 cdef void* at(array):
     return <void*><size_t>array.ctypes.data
 
@@ -56,20 +45,14 @@ cdef class Reservoir:
         self.claim()
 
     def __dealloc__(self):
-        free(self.starts)
-        free(self.lengths)
-        free(self.rooms)
-        free(self.weights)
+        free(self.table)
         free(self.labels)
 
     cdef int claim(self) except -1:
         """The table of places, of which memory is taken page by page as they are filled."""
-        self.starts = <long long*>calloc(self.capacity, sizeof(long long))
-        self.lengths = <int*>calloc(self.capacity, sizeof(int))
-        self.rooms = <int*>calloc(self.capacity, sizeof(int))
-        self.weights = <double*>calloc(self.capacity, sizeof(double))
+        self.table = <Place*>calloc(self.capacity, sizeof(Place))
         self.labels = <double*>calloc(self.capacity * self.width, sizeof(double))
-        if NULL in (self.starts, self.lengths, self.rooms, self.weights, self.labels):
+        if self.table == NULL or self.labels == NULL:
             raise MemoryError(f"no memory for a sample of {self.capacity} events")
         return 0
 
@@ -84,29 +67,16 @@ cdef class Reservoir:
         return (<double>(z >> 11) + 0.5) * (1.0 / 9007199254740992.0)
 
     cdef void skip(self) noexcept nogil:
-        """Draw which event comes in next, and where."""
+        """Draw which event comes in next."""
         cdef double jump
         self.threshold *= exp(log(self.uniform()) / self.capacity)
         jump = floor(log(self.uniform()) / log1p(-self.threshold))
         self.next += 1 + (<long long>jump if jump < 4e18 - self.next else <long long>4e18)
-        self.target = self.draw()
-        self.fetch()
-
-    cdef Py_ssize_t draw(self) noexcept nogil:
-        """One of the places."""
-        return <Py_ssize_t>(self.uniform() * self.capacity)
-
-    cdef inline void fetch(self) noexcept nogil:
-        """Have the tables at hand when the next row comes in, which else would wait for them."""
-        fetch_ahead(self.starts + self.target)
-        fetch_ahead(self.rooms + self.target)
-        fetch_ahead(self.lengths + self.target)
-        fetch_ahead(self.weights + self.target)
-        fetch_ahead(self.labels + self.target * self.width)
 
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Room for n more entries, in new arrays: a snapshot may look at those of now."""
         cdef Py_ssize_t k, used = 0, room = max(2 * (self.live + n), 1024)
+        cdef Place* place
         if 256 <= self.places < self.capacity:
             # for all that will come, once rows tell their length: pages are taken as they fill
             room = max(room, <Py_ssize_t>(1.25 * self.live / self.places * self.capacity))
@@ -115,13 +85,12 @@ cdef class Reservoir:
         cdef int* new_slots = <int*>at(slots)
         cdef double* new_values = <double*>at(values)
         for k in range(self.places):
-            memcpy(new_slots + used, self.slots + self.starts[k], self.lengths[k] * sizeof(int))
-            memcpy(
-                new_values + used, self.values + self.starts[k], self.lengths[k] * sizeof(double)
-            )
-            self.starts[k] = used
-            self.rooms[k] = self.lengths[k]
-            used += self.lengths[k]
+            place = self.table + k
+            memcpy(new_slots + used, self.slots + place.start, place.length * sizeof(int))
+            memcpy(new_values + used, self.values + place.start, place.length * sizeof(double))
+            place.start = used
+            place.room = place.length
+            used += place.length
         self.slot_array, self.value_array = slots, values
         self.slots, self.values = new_slots, new_values
         self.used, self.room = used, room
@@ -143,7 +112,7 @@ cdef class Reservoir:
     cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil:
         """Take the row, and say when it is the next one's turn."""
         if self.seen >= self.capacity:
-            self.place(self.target, row, y, weight)
+            self.place(<Py_ssize_t>(self.uniform() * self.capacity), row, y, weight)
             self.skip()
             return
         self.place(self.places, row, y, weight)
@@ -152,9 +121,9 @@ cdef class Reservoir:
             self.skip()
 
     cdef void place(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
+        cdef Place* place = self.table + k
         cdef bint fresh = k == self.places
-        cdef long long start
-        if fresh or row.n > self.rooms[k] or self.lent():
+        if fresh or row.n > place.room or self.lent():
             if self.used + row.n > self.room:
                 with gil:
                     try:
@@ -162,17 +131,16 @@ cdef class Reservoir:
                     except MemoryError:
                         self.failed = True
                         return
-            self.starts[k] = self.used
-            self.rooms[k] = <int>row.n
+            place.start = self.used
+            place.room = <int>row.n
             self.used += row.n
-        start = self.starts[k]
-        self.live += row.n - (0 if fresh else self.lengths[k])
+        self.live += row.n - (0 if fresh else place.length)
         if fresh:
             self.places += 1
-        memcpy(self.slots + start, row.slot, row.n * sizeof(int))
-        memcpy(self.values + start, row.value, row.n * sizeof(double))
-        self.lengths[k] = <int>row.n
-        self.weights[k] = weight
+        memcpy(self.slots + place.start, row.slot, row.n * sizeof(int))
+        memcpy(self.values + place.start, row.value, row.n * sizeof(double))
+        place.length = <int>row.n
+        place.weight = weight
         memcpy(self.labels + k * self.width, y, self.width * sizeof(double))
 
     cdef inline bint lent(self) noexcept nogil:
@@ -191,12 +159,16 @@ cdef class Reservoir:
 
     def snapshot(self):
         """The rows as they are now, to be read in any thread."""
-        cdef Py_ssize_t n = self.places
+        cdef Py_ssize_t k, n = self.places
         starts, lengths = np.empty(n, np.int64), np.empty(n, np.int32)
         weights, labels = np.empty(n), np.empty((n, self.width))
-        memcpy(at(starts), self.starts, n * sizeof(long long))
-        memcpy(at(lengths), self.lengths, n * sizeof(int))
-        memcpy(at(weights), self.weights, n * sizeof(double))
+        cdef long long* start = <long long*>at(starts)
+        cdef int* length = <int*>at(lengths)
+        cdef double* weight = <double*>at(weights)
+        for k in range(n):
+            start[k] = self.table[k].start
+            length[k] = self.table[k].length
+            weight[k] = self.table[k].weight
         memcpy(at(labels), self.labels, n * self.width * sizeof(double))
         return {
             "slots": self.slot_array,
@@ -222,7 +194,6 @@ cdef class Reservoir:
             "width": self.width,
             "seen": self.seen,
             "next": self.next,
-            "target": self.target,
             "threshold": self.threshold,
             "random": self.random,
             "slots": slots,
@@ -242,10 +213,6 @@ cdef class Reservoir:
             )
         self.seen, self.next = state["seen"], state["next"]
         self.threshold, self.random = state["threshold"], state["random"]
-        if "target" in state:
-            self.target = state["target"]
-        elif self.seen >= self.capacity:  # of before, when it was not drawn yet
-            self.target = self.draw()
         self.places = 0
         self.reserve(len(state["slots"]))
         self.used = self.live = len(state["slots"])
@@ -259,10 +226,11 @@ cdef class Reservoir:
         labels = np.ascontiguousarray(state["labels"], float)
         if starts[n] != self.used or len(weights) != n or labels.size != n * self.width:
             raise ValueError("the saved sample is damaged: its arrays do not fit one another")
-        memcpy(self.starts, at(starts), n * sizeof(long long))
-        memcpy(self.lengths, at(lengths), n * sizeof(int))
-        memcpy(self.rooms, at(lengths), n * sizeof(int))
-        memcpy(self.weights, at(weights), n * sizeof(double))
+        cdef const long long* start = <const long long*>at(starts)
+        cdef const int* length = <const int*>at(lengths)
+        cdef const double* weight = <const double*>at(weights)
+        for k in range(n):
+            self.table[k] = Place(start[k], length[k], length[k], weight[k])
         memcpy(self.labels, at(labels), n * self.width * sizeof(double))
 
 
