@@ -11,8 +11,8 @@ The least a tracker can do is to add up the loss of every event. A logistic loss
 dual averaging; the tracker notes events with the slopes that were learnt with, and adds up 64 at a
 time with one logarithm, so that all of it but the sample costs 3 to 4 ns a row. An event that comes
 into the sample costs 200 to 300 ns, mostly waiting for memory: of rows late in the stream as much
-again (6 to 10% slower in all), and most of the 13 to 30% of its first half. Of events that come as dicts it
-is 5 to 6% late in the stream; of the default 2 to 3%, of rows and dicts.
+again (6 to 10% slower in all), and most of the 13 to 30% of its first half. Of events that come as
+dicts it is 5 to 6% late in the stream; of the default 2 to 3%, of rows and dicts.
 
 python -m benchmarks.regret [--data DIR] [--rounds N]
 """
