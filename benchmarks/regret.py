@@ -6,12 +6,13 @@ learns. What the tracker costs falls with the length of the stream: at first eve
 into its sample, later few are. The solver works in a thread behind, of which the share of a core
 is told; the thread that learns waits for it, if at all, while it has the interpreter's lock.
 
-The limit is the loss itself. The least a tracker can do is to add up the loss of every event, and
-the value of a logistic loss, an exp and a log1p, is 15% of the time that a row of 14 features takes
-Pegasos or dual averaging (`loss` in the table: the values of so many scores in a bare loop). The
-tracker takes them from the slopes that were learnt with, and costs a row about as much with all
-else that it does: 13% late in the stream there, 4% with the default. Of events that come as dicts
-it is 4 to 7%, a third of it for Python to find `learn_one` in an object that has it from another.
+The least a tracker can do is to add up the loss of every event. A logistic loss, an exp and a log1p
+(`loss` in the table: its values in a bare loop), would be 15% of a row of 14 features of Pegasos or
+dual averaging; the tracker notes events with the slopes that were learnt with, and adds up 64 at a
+time with one logarithm, so that all of it but the sample costs 3 to 4 ns a row. An event that comes
+into the sample costs 200 to 300 ns, mostly waiting for memory: of rows late in the stream as much
+again (6 to 10% slower in all), and most of the 13 to 30% of its first half. Of events that come as
+dicts it is 5 to 6% late in the stream; of the default 2 to 3%, of rows and dicts.
 
 python -m benchmarks.regret [--data DIR] [--rounds N]
 """

@@ -112,6 +112,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         # labels in the order of the outputs, and what the learner is told of each
         self._labels: list[Any] = []
         self._codes: dict[Any, float] = {}
+        # with factors the code of a label is not all that there is to it
+        self._model.codes = {} if self._factors else self._codes
 
     @property
     def _multiclass(self) -> bool:
@@ -158,7 +160,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             self._widen(learner)
         elif isinstance(label, bool) and not self._labels:
             self._labels = [False, True]
-            self._codes = {False: -1.0, True: 1.0}
+            self._codes.update({False: -1.0, True: 1.0})
         elif len(self._labels) == 0:
             self._meet_first(label)
         elif len(self._labels) == 1:
@@ -207,12 +209,17 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         several.add(self._fresh_single())
         self._model.learner = several
         self._labels.append(label)
-        self._codes = {known: float(k) for k, known in enumerate(self._labels)}
+        self._codes.update({known: float(k) for k, known in enumerate(self._labels)})
 
     # -- learning ---------------------------------------------------------------------------------
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
         """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
+        if not self._model.learn_one(x, y, w):
+            self._learn_another(x, y, w)
+
+    def _learn_another(self, x: Event, y: Any, w: float) -> None:
+        """Learn one event whatever its label and weight."""
         if w != 1.0 or self._factors:
             w = self._weighed(y, w)
             if w == 0.0:
@@ -223,7 +230,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             code = self._first_code(x, y)
         except TypeError:
             raise BadEvent(f"a label must be hashable, got {y!r}") from None
-        self._model.learn_one(x, code, w)
+        self._model.learn_coded(x, code, w)
 
     def _first_code(self, x: Event, y: Any) -> float:
         """The code of a label that is new, as far as one can see."""
@@ -555,7 +562,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def restore_learnt(self, state: dict[str, Any]) -> None:
         """Take over what `learnt` gave; the features are those of now, to be restored before."""
         self._labels = list(state["labels"])
-        self._codes = dict(zip(self._labels, state["codes"], strict=True))
+        self._codes.clear()
+        self._codes.update(zip(self._labels, state["codes"], strict=True))
         if "singles" in state["learner"]:
             singles = [self._fresh_single() for _ in state["learner"]["singles"]]
             self._model.learner = OneVersusRest(singles)

@@ -177,7 +177,7 @@ class Linear(base.Estimator):
                 "the reader and this model know different names for the same slots: share the "
                 "features of one model, and learn the others afresh"
             )
-        self._model = Model(reader, self._model.learner, self._penalty.on_simplex)
+        self._model.reader = reader
 
     def _learn_events(
         self,

@@ -100,12 +100,17 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
         """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
+        if not self._model.learn_one(x, y, w):
+            self._learn_another(x, y, w)
+
+    def _learn_another(self, x: Event, y: Any, w: float) -> None:
+        """Learn one event whatever its label and weight."""
         if w != 1.0:
             w = self._checked_weight(w)
         if w == 0.0:
             return
         if self._single():
-            self._model.learn_one(x, self._number(y), w)
+            self._model.learn_coded(x, self._number(y), w)
             return
         names, vector = self._vector(y)
         self._model.check(x)

@@ -1,3 +1,4 @@
+from libc.math cimport NAN
 from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
@@ -41,11 +42,12 @@ cdef inline void learn_watched(
     Learner learner, Row* row, const double* y, double weight, double* scores
 ) noexcept nogil:
     """Learn one row, and tell the watcher if there is one."""
-    cdef double penalty
+    cdef double penalty = NAN
     if learner.watcher is None:
         learner.learn(row, y, weight, scores)
         return
-    penalty = learner.penalty_now()
+    if learner.watcher.priced:
+        penalty = learner.penalty_now()
     learner.learn(row, y, weight, learner.watcher.scores)
     if scores != NULL:
         memcpy(scores, learner.watcher.scores, learner.outputs * sizeof(double))

@@ -3,9 +3,12 @@ from streamlearn.features.reader cimport Reader
 
 
 cdef class Model:
-    cdef readonly Reader reader
+    cdef public Reader reader
     cdef public Learner learner
+    # what the learner takes for each label that is known; None: labels are numbers
+    cdef public dict codes
     # the normaliser of a simplex runs over all slots known, an event's own included
     cdef bint grows_when_scored
     cdef int idle(self) except -1
     cdef int read(self, event) except -1
+    cpdef learn_coded(self, event, double y, double weight)

@@ -1,5 +1,7 @@
 """Events in, scores out: a reader of features and a learner, in one call per event."""
 
+from cpython.float cimport PyFloat_CheckExact
+
 from streamlearn.engine.events cimport Events
 from streamlearn.engine.learner cimport Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
@@ -28,7 +30,32 @@ cdef class Model:
         """RuntimeError while another thread is learning: what is learnt is not whole then."""
         self.idle()
 
-    def learn_one(self, event, double y, double weight):
+    def learn_one(self, event, label, weight):
+        """Learn an event of weight 1.0 whose label is known; False if it is another, not learnt.
+
+        It is all that there is to most events, so it is one call.
+        """
+        cdef double y
+        if not (PyFloat_CheckExact(weight) and <double>weight == 1.0):
+            return False
+        if self.codes is not None:
+            try:
+                code = self.codes.get(label)
+            except TypeError:
+                return False
+            if code is None:
+                return False
+            y = code
+        elif PyFloat_CheckExact(label) and isinstance(self.learner, Single):
+            y = label
+            if not (<Single>self.learner).loss.admits(y):
+                return False
+        else:
+            return False
+        self.learn_coded(event, y, 1.0)
+        return True
+
+    cpdef learn_coded(self, event, double y, double weight):
         """Learn one event; y is what the learner takes for a label."""
         self.idle()
         self.reader.read(event, True)

@@ -9,7 +9,8 @@ from streamlearn.rules.table cimport room
 cdef class Watcher:
     """Told of every event that is learnt, with the scores before it was.
 
-    A learner has at most one; it is called within the run over rows, without the GIL.
+    A learner has at most one; it is called within the run over rows, without the GIL. Events are
+    noted, and only now and then is there more to do, so that watching costs little.
     """
 
     def __dealloc__(self):
@@ -21,15 +22,8 @@ cdef class Watcher:
         self.score_room = outputs
         return 0
 
-    cdef void see(
-        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty,
-        double slope
-    ) noexcept nogil:
-        """An event of weight > 0 was learnt; `scores` are those before.
-
-        penalty: Psi(w) before, where the rule keeps it up to date, else NaN.
-        slope: the loss's slope at the score, where the learner asked for it, else NaN.
-        """
+    cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
+        """At least `stop` events are noted, this one last: no more than FEW can be."""
 
     def mirror(self):
         """The two classes changed places."""

@@ -6,8 +6,8 @@ the weight of feature j for output c is w[j k + c], as in the engine.
 
 from libc.stdlib cimport free, malloc
 
-from streamlearn.losses.loss cimport Loss, VectorLoss
-from streamlearn.losses.total cimport Total, take, value_of
+from streamlearn.losses.loss cimport FEW, Loss, VectorLoss
+from streamlearn.losses.total cimport Total, add_up, note, value_of
 
 import numpy as np
 
@@ -244,22 +244,25 @@ cdef double _scalar(
     cdef const double* weight = <const double*>at(w)
     cdef double* out = <double*>at(gradient)
     cdef double offset = weight[X.columns] if intercept else 0.0
-    cdef Total value = Total(0.0, 0.0, 0.0, 0.0, 0)
-    cdef double total = 0.0, p, slope, lead, growth
+    cdef Total value
+    cdef double total = 0.0, p, slope
     cdef Py_ssize_t i
+    value.sum = value.rest = 0.0
+    value.last.n = 0
     with nogil:
         for i in range(start, stop):
             p = X.dot(i, weight) + offset
             slope = loss.slope_at(p, label[i])
-            growth = loss.growth_at(p, label[i], slope, &lead)
-            take(&value, share[i], lead, growth)
+            note(&value, p, label[i], share[i], slope)
+            if value.last.n == FEW:
+                add_up(&value, loss.sum_of(&value.last))
             slope *= share[i]
             if slope != 0.0:
                 X.add(i, slope, out)
                 total += slope
     if intercept:
         out[X.columns] += total
-    return value_of(&value)
+    return value_of(&value, loss)
 
 
 cdef double _vector(

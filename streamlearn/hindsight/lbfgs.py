@@ -1,4 +1,9 @@
-"""L-BFGS for smooth losses and a quadratic penalty (004, section 4.2), by scipy."""
+"""L-BFGS for smooth losses and a quadratic penalty (004, section 4.2), by scipy.
+
+scipy's wakes the threads of BLAS, which wait for each other at full speed: of a core beside the
+one that solves up to as much again. It cannot be told to leave them alone, so `auto` comes here for
+losses of several outputs only, and the regret of a daemon's learners of two classes never does.
+"""
 
 from __future__ import annotations
 

@@ -69,6 +69,11 @@ def smooth(loss: AnyLoss) -> bool:
     return loss.smooth or isinstance(loss, Exponential | Poisson)
 
 
+def curved_scalar(loss: AnyLoss) -> bool:
+    """Smooth losses of one output."""
+    return scalar(loss) and smooth(loss)
+
+
 def quadratic(penalty: Penalty) -> bool:
     """l2/2 |w|^2 alone, with l2 > 0."""
     return weighing(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
@@ -102,6 +107,15 @@ _TABLE = (
         curved,
         losses="losses of one output",
         penalties="L2 and ElasticNet with l2 > 0",
+    ),
+    Method(
+        "newton",
+        "newton",
+        "newton",
+        curved_scalar,
+        weighing,
+        losses="smooth losses of one output",
+        penalties="L1, L2 or ElasticNet of a strength > 0",
     ),
     Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
     Method(

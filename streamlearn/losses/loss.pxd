@@ -9,6 +9,21 @@ cdef enum:
     # Beyond e^700 an exponential loss goes on along its tangent: convex still, and finite.
     LAST_EXPONENT = 700
 
+cdef extern from *:
+    """
+    #define STREAMLEARN_FEW 64
+    """
+    enum:
+        FEW "STREAMLEARN_FEW"  # how many losses are added up at once
+
+
+cdef struct Few:  # events that were learnt
+    int n
+    double score[FEW]
+    double label[FEW]
+    double weight[FEW]
+    double slope[FEW]  # of the loss at the score; NaN: not known
+
 
 cdef extern from "<float.h>" nogil:
     const double DBL_MAX
@@ -27,7 +42,7 @@ cdef class Loss(AnyLoss):
     cdef double value_at(self, double p, double y) noexcept nogil
     cdef double slope_at(self, double p, double y) noexcept nogil
     cdef double curvature_at(self, double p, double y) noexcept nogil
-    cdef double growth_at(self, double p, double y, double slope, double* lead) noexcept nogil
+    cdef double sum_of(self, const Few* few) noexcept nogil
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil
     cdef double conjugate_at(self, double a, double y) noexcept nogil

@@ -64,13 +64,13 @@ cdef class Loss(AnyLoss):
         """The second derivative in p where there is one, else 0."""
         return 0.0
 
-    cdef double growth_at(self, double p, double y, double slope, double* lead) noexcept nogil:
-        """The value as lead + log(1 + growth), 0 <= growth <= 1, which sums want (`total.pxd`).
-
-        `slope` is the one at p if it is known, else NaN.
-        """
-        lead[0] = self.value_at(p, y)
-        return 0.0
+    cdef double sum_of(self, const Few* few) noexcept nogil:
+        """The weighted sum of the losses of a few events."""
+        cdef double total = 0.0
+        cdef int i
+        for i in range(few.n):
+            total += few.weight[i] * self.value_at(few.score[i], few.label[i])
+        return total
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         """The h with h = slope(p - h b): Newton's method, kept in a bracket.
@@ -144,11 +144,17 @@ cdef class Loss(AnyLoss):
         """The derivative in `p`; at a kink, the one the papers choose."""
         return each(self, SLOPE, p, y)
 
-    def parts(self, double p, double y, double slope=NAN):
-        """(lead, growth) with the value lead + log(1 + growth); `slope` at p saves work."""
-        cdef double lead
-        growth = self.growth_at(p, y, slope, &lead)
-        return lead, growth
+    def total(self, events):
+        """The sum of weight * loss of up to 64 events (score, label, weight, slope or NaN)."""
+        cdef Few few
+        few.n = 0
+        for score, label, weight, slope in events[:FEW]:
+            few.score[few.n] = score
+            few.label[few.n] = label
+            few.weight[few.n] = weight
+            few.slope[few.n] = slope
+            few.n += 1
+        return self.sum_of(&few)
 
     def curvature(self, p, y):
         """The second derivative in `p`, 0 where there is none."""

@@ -8,6 +8,7 @@ from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, sqrt
 
 from streamlearn.losses.loss cimport (
     LAST_EXPONENT,
+    Few,
     Loss,
     entropy,
     exponential,
@@ -118,6 +119,73 @@ cdef class SquaredHinge(MarginLoss):
         return 0.5 * (min(1.0, max(-1.0, p / self.threshold)) + 1.0)
 
 
+cdef extern from *:
+    """
+    #include <float.h>
+    #include <stdint.h>
+    #include <string.h>
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define STREAMLEARN_VECTORS __attribute__((optimize("O3")))
+    #else
+    #define STREAMLEARN_VECTORS
+    #endif
+
+    #define STREAMLEARN_LEAST(a, b) ((a) < (b) ? (a) : (b))
+    #define STREAMLEARN_MOST(a, b) ((a) > (b) ? (a) : (b))
+
+    /* What two doubles differ by, as bits. */
+    static inline uint64_t streamlearn_apart(double a, double b) {
+        uint64_t one, other;
+        memcpy(&one, &a, 8);
+        memcpy(&other, &b, 8);
+        return one ^ other;
+    }
+
+    /* The weighted sum of logistic losses; NaN if a slope is. No branch hangs on the data, which
+       could not be foreseen, so that compilers take two or more rounds of a loop at a time. */
+    STREAMLEARN_VECTORS
+    static double streamlearn_logistic(
+        const double *score, const double *label, const double *weight, const double *slope,
+        int n
+    ) {
+        double lead[STREAMLEARN_FEW], growth[STREAMLEARN_FEW];
+        uint64_t apart = 0;
+        for (int i = 0; i < n; i++) {
+            double s = fabs(slope[i]), rest = 1.0 - s;
+            growth[i] = STREAMLEARN_LEAST(s, rest) / STREAMLEARN_MOST(s, rest);
+        }
+        for (int i = 0; i < n; i++) {
+            double below = -label[i] * score[i];
+            below = STREAMLEARN_MOST(below, 0.0);
+            lead[i] = weight[i] * STREAMLEARN_LEAST(below, DBL_MAX);
+        }
+        for (int i = 0; i < n; i++)
+            apart |= streamlearn_apart(weight[i], weight[0]);
+        for (int i = n; i < STREAMLEARN_FEW; i++)
+            lead[i] = growth[i] = 0.0;
+        if (apart)
+            for (int i = 0; i < n; i++) {
+                lead[i] += weight[i] * log1p(growth[i]);
+                growth[i] = 0.0;
+            }
+        /* sums, and products of 1 + growth less 1, in pairs */
+        for (int half = STREAMLEARN_FEW / 2; half > 0; half /= 2)
+            for (int i = 0; i < half; i++) {
+                lead[i] += lead[half + i];
+                growth[i] += growth[half + i] * (1.0 + growth[i]);
+            }
+        return n ? lead[0] + weight[0] * log1p(growth[0]) : 0.0;
+    }
+    """
+    double summed "streamlearn_logistic"(
+        const double* score, const double* label, const double* weight, const double* slope, int n
+    ) noexcept nogil
+
+
+cdef inline double logistic_sum(const Few* few) noexcept nogil:
+    return summed(few.score, few.label, few.weight, few.slope, few.n)
+
+
 cdef double LINEAR = -37.0  # below this margin log(1 + e^-m) = -m, in doubles
 cdef double EXPONENTIAL = 37.0  # above it log(1 + e^-m) = e^-m
 
@@ -148,12 +216,20 @@ cdef class Logistic(MarginLoss):
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return -y / (1.0 + exp(y * p))
 
-    cdef double growth_at(self, double p, double y, double slope, double* lead) noexcept nogil:
-        """e^-|m|, which a slope of the size s = 1 / (1 + e^m) knows."""
-        cdef double margin = y * p
-        cdef double s = fabs(slope if slope == slope else Logistic.slope_at(self, p, y))
-        lead[0] = finite(-margin) if margin < 0.0 else 0.0
-        return s / (1.0 - s) if margin > 0.0 else (1.0 - s) / s
+    cdef double sum_of(self, const Few* few) noexcept nogil:
+        """Of each margin m max(0, -m) + log(1 + e^-|m|), one logarithm for all.
+
+        The slope knows e^-|m|: its size is s = 1 / (1 + e^m).
+        """
+        cdef double total = logistic_sum(few)
+        cdef Few known
+        cdef int i
+        if total == total:
+            return total
+        known = few[0]  # with the slopes that were missing
+        for i in range(known.n):
+            known.slope[i] = Logistic.slope_at(self, known.score[i], known.label[i])
+        return logistic_sum(&known)
 
     cdef double curvature_at(self, double p, double y) noexcept nogil:
         cdef double e = exp(-fabs(p))

@@ -1,23 +1,17 @@
-"""Sums of losses, exact to rounding however many there are, with one logarithm for 32 of them.
+"""Sums of losses, exact to rounding however many there are.
 
-A loss says its value as lead + log(1 + growth) (`Loss.growth_at`). Of events of one weight in a row
-the factors 1 + growth are multiplied, and the logarithm of their product is taken now and then.
-What was added in which order is all that the sums depend on.
+Events are noted and their losses added up a few at a time (`Loss.sum_of`), which is less work than
+one by one: a logistic loss takes one logarithm for all of them. What was added in which order is
+all that the sums depend on.
 """
 
-from libc.math cimport log1p
-
-
-cdef enum:
-    FEW = 32  # a growth is at most 1, so that a product is at most 2^32
+from streamlearn.losses.loss cimport FEW, Few, Loss
 
 
 cdef struct Total:
     double sum
     double rest  # what rounding left out of the sum
-    double growth  # the last few's: their product of 1 + growth, less 1
-    double weight  # of each of them
-    int few
+    Few last  # events that are in neither yet
 
 
 cdef inline void plus(double* sum, double* rest, double x) noexcept nogil:
@@ -28,22 +22,38 @@ cdef inline void plus(double* sum, double* rest, double x) noexcept nogil:
     sum[0] = after
 
 
-cdef inline void take(Total* total, double weight, double lead, double growth) noexcept nogil:
-    """total += weight (lead + log(1 + growth))."""
-    if weight != total.weight or total.few == FEW:
-        plus(&total.sum, &total.rest, last_few(total))
-        total.growth = 0.0
-        total.weight = weight
-        total.few = 0
-    if lead != 0.0:
-        plus(&total.sum, &total.rest, weight * lead)
-    total.growth += growth * (1.0 + total.growth)
-    total.few += 1
+cdef inline void note(
+    Total* total, double score, double label, double weight, double slope
+) noexcept nogil:
+    """One more event; once there are FEW of them, they must be added up."""
+    cdef int n = total.last.n
+    total.last.score[n] = score
+    total.last.label[n] = label
+    total.last.weight[n] = weight
+    total.last.slope[n] = slope
+    total.last.n = n + 1
 
 
-cdef inline double last_few(Total* total) noexcept nogil:
-    return total.weight * log1p(total.growth) if total.growth > 0.0 else 0.0
+cdef inline void add_up(Total* total, double value) noexcept nogil:
+    """The losses of the events noted are `value` in all."""
+    plus(&total.sum, &total.rest, value)
+    total.last.n = 0
 
 
-cdef inline double value_of(Total* total) noexcept nogil:
-    return total.sum + (total.rest + last_few(total))
+cdef inline double value_of(Total* total, Loss loss) noexcept nogil:
+    """The sum, with what was noted."""
+    return total.sum + (total.rest + loss.sum_of(&total.last))
+
+
+cdef inline double sum_of_few(const double* x, int n) noexcept nogil:
+    """Four sums, so that no addition waits for the one before."""
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef int i, whole = n & ~3
+    for i in range(0, whole, 4):
+        a += x[i]
+        b += x[i + 1]
+        c += x[i + 2]
+        d += x[i + 3]
+    for i in range(whole, n):
+        a += x[i]
+    return (a + b) + (c + d)

@@ -1,8 +1,14 @@
 cimport cython
 
 from streamlearn.engine.watcher cimport Watcher
-from streamlearn.losses.total cimport Total
 from streamlearn.row cimport Row
+
+
+cdef struct Place:  # of a row in the sample
+    long long start
+    int length
+    int room  # how long a row fits in there
+    double weight
 
 
 @cython.final
@@ -16,9 +22,7 @@ cdef class Reservoir:
     cdef int* slots
     cdef double* values
     cdef Py_ssize_t used, room, live
-    cdef long long* starts
-    cdef int* lengths
-    cdef double* weights
+    cdef Place* table
     cdef double* labels
     cdef Py_ssize_t places
     cdef double uniform(self) noexcept nogil
@@ -26,25 +30,34 @@ cdef class Reservoir:
     cdef int claim(self) except -1
     cdef int reserve(self, Py_ssize_t n) except -1
     cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil
-    cdef void offer(self, Row* row, const double* y, double weight) noexcept nogil
+    cdef long long wait(self) noexcept nogil
+    cdef void offer(
+        self, Row* row, const double* y, double weight, long long passed
+    ) noexcept nogil
+    cdef bint lent(self) noexcept nogil
     cdef void place(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil
 
 
 @cython.final
 cdef class Account(Watcher):
-    cdef readonly Reservoir reservoir
+    cdef Reservoir sample
     cdef readonly object loss
     cdef bint scalar
     cdef readonly Py_ssize_t outputs
-    cdef readonly double events, weight
-    cdef Total losses
+    # without the events that are noted only
+    cdef double past, weight_past, penalty_past
     cdef double penalty_sum, penalty_rest
-    # Psi(w_t) as it was known last, and for how many events the sum of it stands
-    cdef readonly double penalty, penalty_events, next_look
+    # how many of those noted the sample knows of
+    cdef int offered
+    # Psi(w_t) as it was known last
+    cdef readonly double penalty, next_look
     cdef readonly bint exact
     cdef public object look
-    # called when so many events were seen; it gives the next such number
     cdef public object wake
-    cdef public double due
+    cdef double due
+    cdef void add_value(self, double value) noexcept nogil
+    cdef int next_stop(self) noexcept nogil
+    cdef double last_weights(self) noexcept nogil
+    cdef double last_penalties(self) noexcept nogil
     cdef int peek(self) except -1
     cdef int rouse(self) except -1

@@ -1,19 +1,22 @@
 """What a tracker keeps of a stream: sums over all events, and a uniform sample of them.
 
 The sample is Li's Algorithm L (ACM TOMS 1994): once it is full, random skips say which event comes
-in next, so an event that does not costs a comparison. Rows are written once, at the end of arrays
-that only grow; what was replaced is dropped when half of them is waste. So a snapshot is a
-reference and a copy of the table of places, and a solver in another thread may read it.
+in next, so an event that does not costs a comparison. A snapshot is a reference to the arrays of
+rows and a copy of the table of places, and a solver in another thread may read it. As long as one
+is held, rows are written at the end of the arrays only; else in the place of the row that goes, if
+there is room. What was left behind is dropped when half of the arrays is waste.
 """
 
 cimport cython
-from libc.math cimport INFINITY, NAN, exp, floor, isfinite, log, log1p
+from libc.math cimport INFINITY, NAN, ceil, exp, floor, isfinite, log, log1p
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from cpython.object cimport PyObject
+
 from streamlearn.engine.watcher cimport Watcher
-from streamlearn.losses.loss cimport Loss, VectorLoss
-from streamlearn.losses.total cimport plus, take, value_of
+from streamlearn.losses.loss cimport FEW, Few, Loss, VectorLoss
+from streamlearn.losses.total cimport add_up, note, plus, sum_of_few, value_of
 from streamlearn.row cimport Row
 
 import numpy as np
@@ -42,18 +45,14 @@ cdef class Reservoir:
         self.claim()
 
     def __dealloc__(self):
-        free(self.starts)
-        free(self.lengths)
-        free(self.weights)
+        free(self.table)
         free(self.labels)
 
     cdef int claim(self) except -1:
         """The table of places, of which memory is taken page by page as they are filled."""
-        self.starts = <long long*>calloc(self.capacity, sizeof(long long))
-        self.lengths = <int*>calloc(self.capacity, sizeof(int))
-        self.weights = <double*>calloc(self.capacity, sizeof(double))
+        self.table = <Place*>calloc(self.capacity, sizeof(Place))
         self.labels = <double*>calloc(self.capacity * self.width, sizeof(double))
-        if NULL in (self.starts, self.lengths, self.weights, self.labels):
+        if self.table == NULL or self.labels == NULL:
             raise MemoryError(f"no memory for a sample of {self.capacity} events")
         return 0
 
@@ -77,6 +76,7 @@ cdef class Reservoir:
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Room for n more entries, in new arrays: a snapshot may look at those of now."""
         cdef Py_ssize_t k, used = 0, room = max(2 * (self.live + n), 1024)
+        cdef Place* place
         if 256 <= self.places < self.capacity:
             # for all that will come, once rows tell their length: pages are taken as they fill
             room = max(room, <Py_ssize_t>(1.25 * self.live / self.places * self.capacity))
@@ -85,20 +85,27 @@ cdef class Reservoir:
         cdef int* new_slots = <int*>at(slots)
         cdef double* new_values = <double*>at(values)
         for k in range(self.places):
-            memcpy(new_slots + used, self.slots + self.starts[k], self.lengths[k] * sizeof(int))
-            memcpy(
-                new_values + used, self.values + self.starts[k], self.lengths[k] * sizeof(double)
-            )
-            self.starts[k] = used
-            used += self.lengths[k]
+            place = self.table + k
+            memcpy(new_slots + used, self.slots + place.start, place.length * sizeof(int))
+            memcpy(new_values + used, self.values + place.start, place.length * sizeof(double))
+            place.start = used
+            place.room = place.length
+            used += place.length
         self.slot_array, self.value_array = slots, values
         self.slots, self.values = new_slots, new_values
         self.used, self.room = used, room
         return 0
 
-    cdef inline void offer(self, Row* row, const double* y, double weight) noexcept nogil:
-        """Take the row if it is its turn."""
-        if self.seen < self.capacity or self.seen == self.next:
+    cdef long long wait(self) noexcept nogil:
+        """How many rows from now on the next one is that comes in: 1 for the very next."""
+        return 1 if self.seen < self.capacity else self.next - self.seen + 1
+
+    cdef void offer(
+        self, Row* row, const double* y, double weight, long long passed
+    ) noexcept nogil:
+        """Take the row if it is its turn, as it was not that of the rows that passed before."""
+        self.seen += passed
+        if self.wait() == 1:
             self.admit(row, y, weight)
         self.seen += 1
 
@@ -114,24 +121,31 @@ cdef class Reservoir:
             self.skip()
 
     cdef void place(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
+        cdef Place* place = self.table + k
         cdef bint fresh = k == self.places
-        if self.used + row.n > self.room:
-            with gil:
-                try:
-                    self.reserve(row.n)
-                except MemoryError:
-                    self.failed = True
-                    return
-        self.live += row.n - (0 if fresh else self.lengths[k])
+        if fresh or row.n > place.room or self.lent():
+            if self.used + row.n > self.room:
+                with gil:
+                    try:
+                        self.reserve(row.n)
+                    except MemoryError:
+                        self.failed = True
+                        return
+            place.start = self.used
+            place.room = <int>row.n
+            self.used += row.n
+        self.live += row.n - (0 if fresh else place.length)
         if fresh:
             self.places += 1
-        memcpy(self.slots + self.used, row.slot, row.n * sizeof(int))
-        memcpy(self.values + self.used, row.value, row.n * sizeof(double))
-        self.starts[k] = self.used
-        self.lengths[k] = <int>row.n
-        self.weights[k] = weight
+        memcpy(self.slots + place.start, row.slot, row.n * sizeof(int))
+        memcpy(self.values + place.start, row.value, row.n * sizeof(double))
+        place.length = <int>row.n
+        place.weight = weight
         memcpy(self.labels + k * self.width, y, self.width * sizeof(double))
-        self.used += row.n
+
+    cdef inline bint lent(self) noexcept nogil:
+        """Whether a snapshot looks at the arrays."""
+        return (<PyObject*>self.slot_array).ob_refcnt > 1
 
     @property
     def full(self):
@@ -145,12 +159,16 @@ cdef class Reservoir:
 
     def snapshot(self):
         """The rows as they are now, to be read in any thread."""
-        cdef Py_ssize_t n = self.places
+        cdef Py_ssize_t k, n = self.places
         starts, lengths = np.empty(n, np.int64), np.empty(n, np.int32)
         weights, labels = np.empty(n), np.empty((n, self.width))
-        memcpy(at(starts), self.starts, n * sizeof(long long))
-        memcpy(at(lengths), self.lengths, n * sizeof(int))
-        memcpy(at(weights), self.weights, n * sizeof(double))
+        cdef long long* start = <long long*>at(starts)
+        cdef int* length = <int*>at(lengths)
+        cdef double* weight = <double*>at(weights)
+        for k in range(n):
+            start[k] = self.table[k].start
+            length[k] = self.table[k].length
+            weight[k] = self.table[k].weight
         memcpy(at(labels), self.labels, n * self.width * sizeof(double))
         return {
             "slots": self.slot_array,
@@ -208,9 +226,11 @@ cdef class Reservoir:
         labels = np.ascontiguousarray(state["labels"], float)
         if starts[n] != self.used or len(weights) != n or labels.size != n * self.width:
             raise ValueError("the saved sample is damaged: its arrays do not fit one another")
-        memcpy(self.starts, at(starts), n * sizeof(long long))
-        memcpy(self.lengths, at(lengths), n * sizeof(int))
-        memcpy(self.weights, at(weights), n * sizeof(double))
+        cdef const long long* start = <const long long*>at(starts)
+        cdef const int* length = <const int*>at(lengths)
+        cdef const double* weight = <const double*>at(weights)
+        for k in range(n):
+            self.table[k] = Place(start[k], length[k], length[k], weight[k])
         memcpy(self.labels, at(labels), n * self.width * sizeof(double))
 
 
@@ -245,35 +265,58 @@ cdef class Account(Watcher):
 
     def __init__(self, loss, capacity, seed=0, width=1):
         self.exact = True
+        self.priced = True
         self.due = INFINITY
         self.loss = loss
         self.scalar = isinstance(loss, Loss)
         self.outputs = 1
-        self.reservoir = Reservoir(capacity, seed, width)
+        self.sample = Reservoir(capacity, seed, width)
 
-    cdef void see(
-        self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty,
-        double slope
-    ) noexcept nogil:
-        cdef double lead, growth = 0.0
-        if self.scalar:
-            growth = (<Loss>self.loss).growth_at(self.scores[0], y[0], slope, &lead)
-        else:
-            lead = (<VectorLoss>self.loss).value_of(self.scores, outputs, y)
-        take(&self.losses, weight, lead, growth)
+    cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
+        cdef int few = self.losses.last.n
+        cdef double weight = self.losses.last.weight[few - 1]
         self.outputs = outputs
-        self.events += 1.0
-        self.weight += weight
-        self.reservoir.offer(row, y, weight)
-        if penalty == penalty:  # no NaN: known
-            plus(&self.penalty_sum, &self.penalty_rest, penalty)
-            self.penalty_events += 1.0
-        elif self.events >= self.next_look:
+        self.priced = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
+        self.sample.offer(row, y, weight, few - 1 - self.offered)
+        self.offered = few
+        if not self.priced and self.past + few >= self.next_look:
             with gil:
                 self.peek()
-        if self.events >= self.due:
+        if self.past + few >= self.due:
             with gil:
                 self.rouse()
+        if not self.scalar:
+            self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
+        elif few == FEW:
+            self.add_value((<Loss>self.loss).sum_of(&self.losses.last))
+        self.stop = self.next_stop()
+
+    cdef void add_value(self, double value) noexcept nogil:
+        """The losses of the events noted are `value` in all."""
+        plus(&self.penalty_sum, &self.penalty_rest, self.last_penalties())
+        self.penalty_past += self.losses.last.n if self.priced else 0
+        self.weight_past += self.last_weights()
+        self.past += self.losses.last.n
+        self.offered = 0
+        add_up(&self.losses, value)
+
+    cdef int next_stop(self) noexcept nogil:
+        """How many noted events there will be when there is something to do."""
+        cdef double now = self.past + self.losses.last.n
+        cdef double wait = min(<double>self.sample.wait(), self.due - now)
+        if not self.priced:
+            wait = min(wait, self.next_look - now)
+        if not self.scalar or not wait > 1.0:
+            return self.losses.last.n + 1
+        return <int>min(ceil(wait) + self.losses.last.n, <double>FEW)
+
+    cdef double last_weights(self) noexcept nogil:
+        """The weight of the events noted."""
+        return sum_of_few(self.losses.last.weight, self.losses.last.n)
+
+    cdef double last_penalties(self) noexcept nogil:
+        """The sum of Psi(w) before each of the events noted, if it was known."""
+        return sum_of_few(self.penalties, self.losses.last.n) if self.priced else 0.0
 
     cdef int rouse(self) except -1:
         """Say that it is time, and ask when it is next."""
@@ -301,8 +344,13 @@ cdef class Account(Watcher):
                 # Psi before each of them: of the line's ends the first counts, not the last
                 events * self.penalty + (penalty - self.penalty) * 0.5 * (events - 1.0),
             )
-            self.penalty_events = self.events
+            self.penalty_past += events
         self.penalty = penalty
+
+    def wake_at(self, double events):
+        """Call `wake` when so many events were seen; it gives the next such number."""
+        self.due = events
+        self.stop = 0
 
     def observe(self, starts, slots, values, labels, weights, scores):
         """Rows of a batch, in CSR arrays, with the scores before each was learnt.
@@ -312,7 +360,7 @@ cdef class Account(Watcher):
         starts = np.ascontiguousarray(starts, np.int64)
         slots = np.ascontiguousarray(slots, np.int32)
         values = np.ascontiguousarray(values, float)
-        cdef Py_ssize_t i, c, n = len(starts) - 1, width = self.reservoir.width, k
+        cdef Py_ssize_t i, c, n = len(starts) - 1, width = self.sample.width, k
         labels = np.ascontiguousarray(labels, float).reshape(n, width)
         scores = np.ascontiguousarray(scores, float).reshape(n, -1)
         shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, float)
@@ -348,29 +396,58 @@ cdef class Account(Watcher):
 
     def mirror(self):
         """The two classes changed places: so do the labels in the sample."""
-        self.reservoir.mirror()
+        self.sample.mirror()
+
+    @property
+    def events(self):
+        """How many there were."""
+        return self.past + self.losses.last.n
+
+    @property
+    def weight(self):
+        """Their weight."""
+        return self.weight_past + self.last_weights()
+
+    @property
+    def reservoir(self):
+        """The sample of the events."""
+        self.sample.seen += self.losses.last.n - self.offered
+        self.offered = self.losses.last.n
+        return self.sample
 
     @property
     def progressive_loss(self):
         """The weighted sum of the losses before learning."""
-        return value_of(&self.losses)
+        if not self.scalar:
+            return self.losses.sum + self.losses.rest
+        return value_of(&self.losses, self.loss)
+
+    @property
+    def penalty_events(self):
+        """For how many events the sum of Psi(w_t) stands."""
+        return self.penalty_past + (self.losses.last.n if self.priced else 0)
 
     @property
     def penalty_total(self):
         """The sum of Psi(w_t) over the events, those after the last look at its value then."""
         behind = self.events - self.penalty_events
-        return self.penalty_sum + self.penalty_rest + behind * self.penalty
+        return self.penalty_sum + self.penalty_rest + self.last_penalties() + behind * self.penalty
 
     def state(self):
         """All of it as plain data and arrays."""
+        cdef Few* last = &self.losses.last
+        cdef int i
         return {
-            "events": self.events,
-            "weight": self.weight,
+            "events": self.past,
+            "weight": self.weight_past,
             "outputs": self.outputs,
             "loss": [self.losses.sum, self.losses.rest],
-            "last": [self.losses.growth, self.losses.weight, self.losses.few],
+            "noted": [
+                [last.score[i], last.label[i], last.weight[i], last.slope[i], self.penalties[i]]
+                for i in range(last.n)
+            ],
             "penalty": [
-                self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_events,
+                self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_past,
                 self.next_look, float(self.exact),
             ],
             "reservoir": self.reservoir.state(),
@@ -378,13 +455,20 @@ cdef class Account(Watcher):
 
     def restore(self, state):
         """Go on from `state`, to the bit."""
-        self.reservoir.restore(state["reservoir"])
-        self.events, self.weight = state["events"], state["weight"]
+        self.sample.restore(state["reservoir"])
+        self.past, self.weight_past = state["events"], state["weight"]
         self.outputs = state["outputs"]
         self.losses.sum, self.losses.rest = state["loss"]
-        # states of before had all in the sum
-        self.losses.growth, self.losses.weight, self.losses.few = state.get("last", (0.0, 0.0, 0))
+        self.losses.last.n = 0
+        if "last" in state:  # of before, when factors of the last few events were kept
+            growth, weight, _ = state["last"]
+            plus(&self.losses.sum, &self.losses.rest, weight * log1p(growth))
+        for score, label, weight, slope, penalty in state.get("noted", ()):
+            self.penalties[self.losses.last.n] = penalty
+            note(&self.losses, score, label, weight, slope)
+        self.offered = self.losses.last.n
+        self.stop = 0
         (
-            self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_events,
+            self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_past,
             self.next_look, self.exact,
         ) = state["penalty"]

@@ -122,5 +122,5 @@ def _trackers(
                 f"another {first.loss!r} + {first.penalty!r} (intercept: {first.intercept}): one "
                 "comparator serves learners of one problem; make one curve for each"
             )
-        trackers[name].ledger.account.due = np.inf
+        trackers[name].ledger.account.wake_at(np.inf)
     return trackers

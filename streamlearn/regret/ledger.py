@@ -85,7 +85,7 @@ class Ledger:
         self._thread: threading.Thread | None = None
         self._closed = False
         self.account.wake = self._solve_if_idle
-        self.account.due = FIRST
+        self.account.wake_at(FIRST)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -138,6 +138,7 @@ class Ledger:
     def _solve_behind(self, rows: dict[str, Any], events: float, task: Task) -> None:
         if refusal(task) is None:
             sample = self._fit(sample_of(rows, events, task))
+            rows.clear()  # which was a copy: the reservoir may write where the rows are
             self._take(sample, task, self.seconds, self.cpu_share)
 
     def _take(self, sample: Sample, task: Task, seconds: float, share: float) -> None:
@@ -242,7 +243,7 @@ class Ledger:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from `state`; the comparator is solved again when it is due."""
         self.account.restore(state["account"])
-        self.account.due = max(self.account.events, FIRST)
+        self.account.wake_at(max(self.account.events, FIRST))
         self._found = None
 
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
     from streamlearn.frames import Array
-    from streamlearn.linear import Linear
+    from streamlearn.linear import Event, Linear
     from streamlearn.regret.report import Report
 
-OFTEN = ("learn_one", "learn_many", "learn_rows", "progressive_rows", "predict_one")
+OFTEN = ("learn_many", "learn_rows", "progressive_rows", "predict_one")
 SEVERAL = (
     "one versus the rest is a problem for each class; for one regret of all classes use a loss of "
     "several outputs, Softmax or MulticlassHinge"
@@ -98,9 +98,15 @@ class Tracker:
             self.ledger.restore(kept)
         if not isinstance(learner, OneVersusRest):
             learner.watcher = self.ledger.account
+        self._model = estimator._model  # noqa: SLF001
         for name in OFTEN:
             setattr(self, name, getattr(estimator, name))
         forward(estimator)
+
+    def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
+        """Learn one event, as the estimator does; not by way of it, which would cost a call."""
+        if not self._model.learn_one(x, y, w):
+            self.estimator.learn_one(x, y, w)
 
     def _look(self) -> tuple[float, int]:
         worth = self.estimator.penalty_value if self._priced else 0.0

@@ -7,10 +7,10 @@ It stays one linear model, w = sum pi_k w_k. Every member learns from its own sc
 """
 
 from libc.math cimport INFINITY, exp, fabs, fmin, log, sqrt
-from libc.stdlib cimport free
+from libc.stdlib cimport calloc, free
 
-from streamlearn.losses.loss cimport Loss
-from streamlearn.losses.total cimport Total, take, value_of
+from streamlearn.losses.loss cimport FEW, Loss
+from streamlearn.losses.total cimport Total, add_up, note, value_of
 from streamlearn.row cimport Row, prefetch
 from streamlearn.rules.guarded cimport Sized
 from streamlearn.rules.rule cimport Rule
@@ -73,7 +73,7 @@ cdef class Mixture(Rule):
     cdef double boldness  # log K
     cdef double[MOST] pi
     cdef double[MOST] regrets
-    cdef Total[MOST] totals
+    cdef Total* totals
     # of the event that was met
     cdef double[MOST] scores
     cdef double[MOST] slopes
@@ -93,6 +93,7 @@ cdef class Mixture(Rule):
 
     def __dealloc__(self):
         free(self.history)
+        free(self.totals)
 
     def __sizeof__(self):
         sizes = sum([sizes.__sizeof__() for sizes in (self.sizes or {}).values()])
@@ -107,6 +108,9 @@ cdef class Mixture(Rule):
             )
         self.count = len(self.members)
         self.boldness = log(<double>self.count)
+        self.totals = <Total*>calloc(self.count, sizeof(Total))
+        if self.totals == NULL:
+            raise MemoryError
         sized = [member for member in self.members if isinstance(member, Sized)]
         self.sizes = {name: KINDS[name]() for name in sorted({member.size for member in sized})}
         for k, sizes in enumerate(self.sizes.values()):
@@ -196,7 +200,7 @@ cdef class Mixture(Rule):
     cdef void learn_met(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
-        cdef double d, lead, growth, spread = 0.0, g = weight * slope, rate, least, total = 0.0
+        cdef double d, spread = 0.0, g = weight * slope, rate, least, total = 0.0
         cdef int k
         # all slopes before all moves, so that their exponentials are under way together
         for k in range(self.count):
@@ -206,8 +210,9 @@ cdef class Mixture(Rule):
             if (<Rule>self.each[k]).tired:
                 (<Rule>self.each[k]).rest()
         for k in range(self.count):
-            growth = loss.growth_at(self.scores[k], y, self.slopes[k], &lead)
-            take(&self.totals[k], weight, lead, growth)
+            note(&self.totals[k], self.scores[k], y, weight, self.slopes[k])
+            if self.totals[k].last.n == FEW:
+                add_up(&self.totals[k], loss.sum_of(&self.totals[k].last))
         least = INFINITY
         for k in range(self.count):
             d = self.scores[k] - p
@@ -288,7 +293,7 @@ cdef class Mixture(Rule):
     @property
     def losses(self):
         """The sum of each member's losses, before learning."""
-        return [value_of(&self.totals[k]) for k in range(self.count)]
+        return [value_of(&self.totals[k], self.loss) for k in range(self.count)]
 
     def bound(self, u):
         return None, "no bound is proved for Mixture"
@@ -301,7 +306,7 @@ cdef class Mixture(Rule):
             "n": self.n,
             "pi": copied(self.pi, self.count),
             "regrets": copied(self.regrets, self.count),
-            "totals": [self.totals[k] for k in range(self.count)],
+            "totals": [self.total_state(k) for k in range(self.count)],
             "cells": self.table.part(0, self.seats, self.n),
             "members": [
                 member.scalars_now() if member.strides else member.state()
@@ -313,6 +318,19 @@ cdef class Mixture(Rule):
             state["history"] = copied(self.history, size)
         return state
 
+    def total_state(self, int k):
+        """The losses of member k, and the events whose losses are not added up yet."""
+        cdef Total* total = self.totals + k
+        cdef int i
+        return [
+            total.sum,
+            total.rest,
+            [
+                [total.last.score[i], total.last.label[i], total.last.weight[i], total.last.slope[i]]
+                for i in range(total.last.n)
+            ],
+        ]
+
     def restore(self, state):
         self.grow(state["n"])
         self.t = state["t"]
@@ -320,7 +338,10 @@ cdef class Mixture(Rule):
         paste(self.pi, state["pi"])
         paste(self.regrets, state["regrets"])
         for k, total in enumerate(state["totals"]):
-            self.totals[k] = total
+            self.totals[k].sum, self.totals[k].rest, noted = total
+            self.totals[k].last.n = 0
+            for score, label, weight, slope in noted:
+                note(&self.totals[k], score, label, weight, slope)
         self.table.paste(0, state["cells"])
         for member, saved in zip(self.members, state["members"], strict=True):
             if member.strides:

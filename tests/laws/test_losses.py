@@ -88,13 +88,23 @@ def test_examples_differ() -> None:
 
 
 @scalar
-def test_two_parts_make_the_value(loss: Any) -> None:
-    for p, y in itertools.product([*SCORES[::7].tolist(), *EXTREMES], labels(loss)):
-        for slope in (math.nan, loss.slope(p, y)):
-            lead, growth = loss.parts(p, y, slope)
-            assert 0.0 <= growth <= 1.0
-            value = lead + math.log1p(growth)
-            assert value == pytest.approx(loss.value(p, y), rel=1e-14, abs=1e-300)
+def test_a_few_values_add_up(loss: Any) -> None:
+    """With slopes that are known or not, and with weights that are alike or not."""
+    for y in labels(loss):
+        scores = SCORES[::7].tolist()
+        for p in (*scores, *EXTREMES):
+            value = loss.value(p, y)
+            for slope in (math.nan, loss.slope(p, y)):
+                assert loss.total([(p, y, 1.0, slope)]) == pytest.approx(
+                    value, rel=1e-14, abs=1e-300
+                )
+        for n in (64, 17, 1, 0):
+            few = scores[:n]
+            for weights in (np.full(len(few), 0.5), np.linspace(0.5, 2.0, len(few))):
+                slopes = np.where(np.arange(len(few)) % 2, math.nan, loss.slope(np.array(few), y))
+                events = list(zip(few, [y] * len(few), weights.tolist(), slopes, strict=True))
+                expected = math.fsum((weights * loss.value(np.array(few), y)).tolist())
+                assert loss.total(events) == pytest.approx(expected, rel=1e-13, abs=1e-300)
 
 
 @scalar

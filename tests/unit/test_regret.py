@@ -333,15 +333,20 @@ def test_the_sum_of_losses_is_exact(loss: Any, reach: float) -> None:
 
 
 def test_a_state_of_before_goes_on() -> None:
-    """It had no product of the last few events."""
-    account = Account(L.Logistic(), 10)
-    account.observe([0, 0], [], [], [1], None, [0.3])
-    state = account.state()
-    state["loss"] = [account.progressive_loss, 0.0]
-    del state["last"]
-    again = Account(L.Logistic(), 10)
-    again.restore(state)
-    assert again.progressive_loss == account.progressive_loss
+    """It had the product of the last few factors, or all in the sum."""
+    account, again = Account(L.Logistic(), 10), Account(L.Logistic(), 10)
+    account.observe(np.zeros(31, int), [], [], np.ones(30), None, np.linspace(0.1, 3.0, 30))
+    now = account.state()
+    whole = {**now, "events": account.events, "weight": account.weight, "noted": []}
+    growth = math.expm1(account.progressive_loss)
+    for before in (
+        {**whole, "loss": [account.progressive_loss, 0.0]},
+        {**whole, "last": [growth, 1.0, 30]},
+    ):
+        again.restore(before)
+        assert again.events == 30.0
+        assert again.weight == 30.0
+        assert again.progressive_loss == pytest.approx(account.progressive_loss, rel=1e-15)
 
 
 # -- the sample -----------------------------------------------------------------------------------

@@ -1,0 +1,163 @@
+"""Newton's method for smooth losses, by coordinate descent on few features at a time.
+
+As in liblinear (Yuan, Ho and Lin, JMLR 2012): the loss is replaced by its quadratic model at w,
+which is minimised together with the penalty one coordinate after the other; a line search says how
+far to go there. The coordinates are those of weights that are not 0 and of the features that ask
+most to come in (as in Celer: Massias, Gramfort and Salmon, ICML 2018). Near the optimum each step
+squares what is left, and with it what the dual bound is short of: a method of gradients comes as
+near with its objective long before the slopes of its w say so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from streamlearn.hindsight._newton import Columns
+from streamlearn.hindsight.bounds import balanced, dual_value
+from streamlearn.hindsight.extrapolation import POINTS, extrapolated
+from streamlearn.hindsight.inner import inner
+from streamlearn.hindsight.owlqn import steepest
+from streamlearn.hindsight.solution import Progress, Solution
+from streamlearn.losses import Loss
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.solution import Callback
+
+SUFFICIENT = 1e-4  # Armijo's share of the promised descent
+HALVINGS = 60
+FLOOR = 1e-6  # of the mean curvature: what a row is given that has hardly any
+EPOCHS = 60  # over the coordinates, at most, before the model is made anew
+SHARE = 0.05  # of the largest slope of an epoch: when no more is left the model is minimised
+FEW = 200  # features that may come in at a time, or as many as there are
+
+
+def newton(
+    problem: Problem,
+    *,
+    gap: float,
+    max_iter: int | None = None,
+    start: Any = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """Minimise model after model; the bound is the dual value at the slopes of each w."""
+    progress = Progress(problem, "newton", gap=gap, callback=callback)
+    with progress:
+        w = problem.start(start)
+        _descend(problem, w, progress, 1_000 if max_iter is None else max_iter)
+    return progress.solution()
+
+
+def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int) -> None:
+    loss, y, shares = problem.loss, problem.y, problem.weights
+    if not isinstance(loss, Loss):
+        raise ValueError(f"newton takes losses of one output, not {loss!r}")
+    l1, l2 = np.zeros(problem.size), np.zeros(problem.size)
+    problem.penalised(l1)[:] = problem.penalty.l1
+    problem.penalised(l2)[:] = problem.penalty.l2
+    columns = Columns(by_columns(problem))
+    for iteration in range(max_iter + 1):
+        scores = problem.row_risk.scores(w)
+        slopes = np.asarray(loss.slope(scores, y))
+        total = _objective(problem, w, scores)
+        bound = dual_value(problem, balanced(problem, slopes) if problem.intercepts else slopes)
+        if progress.record(iteration, w, total, bound) or iteration == max_iter:
+            return
+        g = problem.row_risk.back(shares * slopes) + l2 * w
+        chosen = _chosen(w, g, l1)
+        h = shares * np.asarray(loss.curvature(scores, y))
+        h += shares * (FLOOR * float(h.sum()) or 1.0)
+        d = _minimised(problem, columns, chosen, Model(g, h, l1, l2, w))
+        found = _search(problem, w, d, scores, total, inner(g, d), l1)
+        if found is None:
+            return  # no descent that rounding would let us see
+        w = found
+
+
+class Model(NamedTuple):
+    """The quadratic model of the loss at w, and the penalty (`_newton`)."""
+
+    g: Vector
+    h: Vector
+    l1: Vector
+    l2: Vector
+    w: Vector
+
+    def value(self, d: Vector, moved: Vector) -> float:
+        """How much higher it is at w + d; `moved` are h_i <x_i, d>."""
+        used = self.h > 0.0
+        curved = inner(moved[used] / self.h[used], moved[used]) + inner(self.l2 * d, d)
+        after = np.abs(self.w + d) - np.abs(self.w)
+        return inner(self.g, d) + 0.5 * curved + inner(self.l1, after)
+
+
+def _minimised(problem: Problem, columns: Columns, chosen: Any, model: Model) -> Vector:
+    """A step d to where the model is least, as far as the coordinates chosen go."""
+    d, moved = np.zeros(problem.size), np.zeros(problem.rows)
+    bends = columns.bends(chosen, model.h, model.l2)
+    first, points = 0.0, [d[chosen]]
+    for _ in range(EPOCHS):
+        left = columns.descend(chosen, bends, *model, d, moved)
+        first = max(first, left)
+        if left <= SHARE * first:
+            break
+        points.append(d[chosen])
+        if len(points) == POINTS:
+            leap = np.zeros(problem.size)
+            leap[chosen] = extrapolated(points)
+            there = model.h * problem.row_risk.scores(leap)
+            if model.value(leap, there) < model.value(d, moved):
+                d, moved = leap, there
+            points = [d[chosen]]
+    return d
+
+
+def by_columns(problem: Problem) -> Any:
+    """The rows with a column of ones for an intercept, as CSC."""
+    parts = [scipy.sparse.csc_array(problem.X)]
+    if problem.intercepts:
+        parts.append(scipy.sparse.csc_array(np.ones((problem.rows, 1))))
+    return scipy.sparse.hstack(parts, format="csc") if len(parts) > 1 else parts[0]
+
+
+def _objective(problem: Problem, w: Vector, scores: Vector) -> float:
+    losses = np.asarray(problem.loss.value(scores, problem.y))
+    return inner(problem.weights, losses) + problem.penalty.value(problem.penalised(w))
+
+
+def _chosen(w: Vector, g: Vector, l1: Vector) -> Any:
+    """The coordinates that may move: those that are not 0, and the steepest of the others."""
+    ask = np.abs(steepest(w, g, l1))
+    held = w != 0.0
+    ask[held] = 0.0
+    room = max(FEW, int(held.sum()))
+    if np.count_nonzero(ask) > room:
+        ask[ask < np.partition(ask, -room)[-room]] = 0.0
+    return np.flatnonzero(held | (ask > 0.0))
+
+
+def _search(
+    problem: Problem,
+    w: Vector,
+    d: Vector,
+    scores: Vector,
+    total: float,
+    slope: float,
+    l1: Vector,
+) -> Vector | None:
+    """A point on the way to w + d with enough descent; or None."""
+    rise = problem.row_risk.scores(d)
+    step = 1.0
+    for _ in range(HALVINGS):
+        after = w + step * d
+        promised = step * slope + inner(l1, np.abs(after) - np.abs(w))
+        if promised >= 0.0:
+            return None
+        if _objective(problem, after, scores + step * rise) <= total + SUFFICIENT * promised:
+            return after
+        step *= 0.5
+    return None
