@@ -321,15 +321,11 @@ cdef class Mixture(Rule):
     def total_state(self, int k):
         """The losses of member k, and the events whose losses are not added up yet."""
         cdef Total* total = self.totals + k
-        cdef int i
-        return [
-            total.sum,
-            total.rest,
-            [
-                [total.last.score[i], total.last.label[i], total.last.weight[i], total.last.slope[i]]
-                for i in range(total.last.n)
-            ],
+        last = total.last
+        noted = [
+            [last.score[i], last.label[i], last.weight[i], last.slope[i]] for i in range(last.n)
         ]
+        return [total.sum, total.rest, noted]
 
     def restore(self, state):
         self.grow(state["n"])

@@ -29,6 +29,7 @@ SIGNS = np.where(ALIKE[:, 0] + ALIKE[:, 3] + 0.3 * RNG.normal(size=60) > 0, 1, -
         (ALIKE, L.Softmax(), P.L1(0.1), "owlqn"),
         (UNLIKE, L.Logistic(), P.L2(1e-6), "sdca, newton"),
         (UNLIKE, L.Logistic(), P.ElasticNet(1e-3, 1e-6), "sdca, newton"),
+        (UNLIKE, L.Hinge(), P.L2(0.1), "sdca, bundle-ls"),
     ],
 )
 @pytest.mark.parametrize("fit_intercept", [False, True])
