@@ -75,7 +75,7 @@ def auto(
     if tried.gap <= gap or tried.interrupted:
         return tried
     problem = copy(problem)
-    problem.lowest = max(problem.lowest, tried.lower_bound)  # what is proved stays proved
+    problem.proved = max(problem.proved, tried.lower_bound)
     left = None if max_iter is None else max_iter - trial
     found = then(problem, gap=gap, max_iter=left, start=tried, callback=following(tried, callback))
     return joined(tried, found)

@@ -29,7 +29,7 @@ class Objective:
     """Any convex risk and a penalty: all that methods need that ask for no rows.
 
     The last `intercepts` numbers of w are not penalised; `lowest` is a number that the risk never
-    falls below.
+    falls below, `proved` one that the objective never does.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Objective:
         self.risk = risk
         self.penalty = penalty
         self.lowest = lowest
+        self.proved = lowest  # Psi is >= 0
         self.size = risk.size
         self.intercepts = intercepts
 

@@ -71,7 +71,7 @@ class Progress:
         self.callback = callback
         self.w: Vector | None = None
         self.objective = math.inf
-        self.lower_bound = problem.lowest  # Psi is >= 0
+        self.lower_bound = problem.proved
         self.history: list[Step] = []
         self.interrupted = False
         self._began = time.perf_counter()

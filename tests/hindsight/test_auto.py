@@ -50,6 +50,15 @@ def test_what_suits(X: Any, loss: Any, penalty: Any, method: str, fit_intercept:
         assert one.seconds <= next_one.seconds
 
 
+def test_what_the_first_has_proved_is_of_the_objective_not_of_the_risk() -> None:
+    X, penalty = ALIKE * [1.0, 1.0, 10.0, 1.0, 1.0], P.L2(0.01)
+    found = solve(X, SIGNS, L.Hinge(), penalty, gap=1e-7)
+    alone = solve(X, SIGNS, L.Hinge(), penalty, gap=1e-7, method="bundle-ls")
+    assert found.method == "sdca, bundle-ls"
+    assert found.objective == pytest.approx(alone.objective, abs=2e-7)
+    assert found.lower_bound <= alone.objective
+
+
 def test_a_limit_within_the_trial_is_kept() -> None:
     found = solve(UNLIKE, SIGNS, L.Logistic(), P.L2(1e-6), gap=1e-9, max_iter=TRIAL // 2)
     assert found.method == "sdca"
