@@ -6,6 +6,7 @@ import json
 import os
 import random
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ class MadeUp:
         assert identity in ({"stream": "made up"}, None)
         self.positions |= positions
 
-    def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - there is no need to wait
+    def poll(self, seconds: float) -> list[Records]:
+        time.sleep(min(0.004, seconds))  # as a broker's, so that checkpoints get written meanwhile
         left = [where for where, at in self.positions.items() if at < self.length]
         if not left:
             return []
