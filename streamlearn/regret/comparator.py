@@ -207,6 +207,10 @@ def bracket(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
         later = slice(int(found.events), None)
         rest = lowest(task, sample.y[later], sample.weights[later])
         total = max(total, found.lower_bound + rest)
+    else:
+        # a statistic anyway: what was proved of the part it was found on, event for event. At its
+        # weights, which are not the best of the sample of now, the slopes prove little
+        total = max(total, found.lower_bound * sample.events / found.events)
     return sample.scale * value, min(total, sample.scale * value)
 
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import streamlearn as sl
-from streamlearn.regret import Ledger, Tracker, curve
+from streamlearn.regret import Ledger, Report, Tracker, curve
 from streamlearn.regret._reservoir import Account, Reservoir, gathered
 from streamlearn.regret.comparator import Sample, Task, bracket, measured, solved
 from tests.laws.members import RULES, allowed
@@ -460,3 +460,25 @@ def test_a_solution_may_know_features_that_the_sample_has_lost() -> None:
     again = solved(narrow, task, found, gap=1e-6, seconds=10.0)
     assert again.solution.gap <= 1e-6
     np.testing.assert_allclose(again.solution.w[4:], 0.0, atol=1e-3)
+
+
+def test_a_bracket_stays_narrow_between_two_solutions() -> None:
+    rng = np.random.default_rng(3)
+    X = scipy.sparse.random_array((6000, 300), density=0.05, rng=rng, format="csr")
+    y = X @ rng.standard_normal(300) > 0.0
+    learner = sl.DualAveragingClassifier(l1=1e-3)
+    with Tracker(learner, memory=1000, seed=1) as tracker:
+        tracker.learn_rows(X[:5500], y[:5500])
+        before = tracker.report(seconds=10.0)
+        tracker.learn_rows(X[5500:], y[5500:])
+        later = tracker.report(seconds=0.0)
+    assert not later.certified
+    assert later.solved_at == 5500
+    assert 0.0 <= width(later) < 1.1 * width(before)
+
+
+def width(report: Report) -> float:
+    """Of the bracket of the regret of an event."""
+    assert report.regret_low is not None
+    assert report.regret_high is not None
+    return (report.regret_high - report.regret_low) / report.events
