@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
+from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
 from streamlearn.stream.packed import is_packed, opened, unpacked
 from streamlearn.stream.source import Partition, Records
@@ -148,12 +148,12 @@ class Files:
             kept = (identity or {}).get(key(where))
             at = self._positions.get(where, 0)
             if kept is not None and Fingerprint.refuted(path, kept):
-                raise SourceError(
+                raise SourceChanged(
                     f"{path} is another file than the one that was read up to byte {at}: put that "
                     "one back, or begin afresh without the checkpoint"
                 )
             if not is_packed(path) and size < at:
-                raise SourceError(
+                raise SourceChanged(
                     f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
                     "back, or begin afresh without the checkpoint"
                 )
@@ -312,5 +312,5 @@ def skip(file: BinaryIO, path: str, position: int) -> None:
     while left > 0:
         block = file.read(min(BLOCK, left))
         if not block:
-            raise SourceError(f"{path} holds fewer than the {position} bytes that were read")
+            raise SourceChanged(f"{path} holds fewer than the {position} bytes that were read")
         left -= len(block)

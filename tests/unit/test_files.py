@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
+from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream import Files, Partition, StandardInput
 from streamlearn.stream import file as file_module
 from streamlearn.stream.file import unreadable
@@ -123,14 +123,18 @@ def test_another_file_of_the_name_is_refused(tmp_path: Path) -> None:
     more = drained(opened(Files([path]), positions, identity))
     assert [value for _, _, value in more] == [b"three", b"four"]
     path.write_bytes(b"one\n")
-    with pytest.raises(SourceError, match="x"):
+    with pytest.raises(SourceChanged, match="x"):
         opened(Files([path]), positions, identity)
     path.write_bytes(b"eins\nzwei\ndrei\nvier\n")
-    with pytest.raises(SourceError, match="another file"):
+    with pytest.raises(SourceChanged, match="another file"):
         opened(Files([path]), positions, identity)
     path.write_bytes(b"one\n")
-    with pytest.raises(SourceError, match="was cut"):
+    with pytest.raises(SourceChanged, match="was cut"):
         opened(Files([path]), positions, None)
+    packed = path.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(b"one\n"))
+    with pytest.raises(SourceChanged, match="holds fewer"):
+        drained(opened(Files([packed]), {Partition(str(packed)): positions[records.partition]}))
 
 
 def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> None:
