@@ -10,7 +10,7 @@ from streamlearn.cli.broker import broker_arguments, connection, reachable
 from streamlearn.cli.parsing import seed, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon.patience import Patient
-from streamlearn.stream import Clicks, Files, StandardInput, Synthetic
+from streamlearn.stream import Clicks, Files, Partition, StandardInput, Synthetic
 
 if TYPE_CHECKING:
     import argparse
@@ -88,14 +88,16 @@ def asked(options: Options) -> Source:
 def publish(source: Source, sink: Sink, *, header: bool) -> int:
     """Write all records; how many."""
     count = 0
+    begun = set[Partition]()
     with Bar("publishing") as bar:
         try:
             while not source.ended():
                 for records in source.poll(0.25):
-                    for offset, value in zip(records.offsets, records.values, strict=True):
-                        if not (header and offset == 0):
-                            sink.send(value)
-                            count += 1
+                    first = header and records.partition not in begun
+                    begun.add(records.partition)
+                    for value in records.values[1:] if first else records.values:
+                        sink.send(value)
+                        count += 1
                 bar.update(source)
         except KeyboardInterrupt:
             sink.flush(FLUSH_SECONDS)

@@ -6,8 +6,6 @@ number. Empty values and what stands for missing ones (`NA`, `null`, ...) are le
 The header of a file that follows may name the columns in another order.
 """
 
-import codecs
-
 import csv
 import math
 
@@ -184,9 +182,7 @@ cdef class CSVDecoder(Decoder):
 
 
 cdef bytes line_of(bytes record):
-    """A record without its end, and without the mark that some programs begin a file with."""
-    if record.startswith(codecs.BOM_UTF8):
-        record = record[len(codecs.BOM_UTF8):]
+    """A record without its end."""
     return record.rstrip(b"\r\n")
 
 

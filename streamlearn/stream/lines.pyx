@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 from streamlearn.errors import SourceError
 
 cdef enum:
     LONGEST = 1 << 26  # bytes of one line
+    MARK = 3  # bytes of the mark that some programs begin a file with, to say that it is UTF-8
 
 
 cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
@@ -111,6 +112,8 @@ Sequence.register(Cut)
 cdef class Lines:
     r"""Lines of a stream that is read block by block; positions count its bytes.
 
+    A mark of UTF-8 at its beginning is left out.
+
     >>> import io
     >>> lines = Lines("clicks.txt", 100)
     >>> lines.fill(io.BytesIO(b"one\n\ntw").readinto, 64), lines.take(10)
@@ -163,9 +166,12 @@ cdef class Lines:
             count = read(room) or 0
         if count:
             new.filled = rest + count
-            with nogil:
-                new.cut(rest)
             self.block, self.at, self.taken = new, 0, 0
+            if self.position == 0 and new.filled >= MARK and memcmp(
+                    new.at, b"\xef\xbb\xbf", MARK) == 0:
+                self.position = self.at = new.whole = MARK
+            with nogil:
+                new.cut(max(rest, self.at))
         return count
 
     def finish(self):

@@ -58,8 +58,9 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
 def test_lines_become_records(
     topic: Topic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.csv").write_bytes(b"x,y\n1,%s\n\n2,%s" % (name.encode(), b"\xff"))
+    for name, before in (("a", b"\xef\xbb\xbf"), ("b", b"\n")):
+        text = b"%sx,y\n1,%s\n\n2,%s" % (before, name.encode(), b"\xff")
+        (tmp_path / f"{name}.csv").write_bytes(text)
     command = ["publish", str(tmp_path / "*.csv"), "--topic", "prices"]
     assert main([*command, "--header"]) == 0
     assert topic.there == [b"1,a", b"2,\xff", b"1,b", b"2,\xff"]

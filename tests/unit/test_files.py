@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import threading
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
-from streamlearn.stream import Files, Partition, StandardInput
+from streamlearn.features import Names
+from streamlearn.stream import Files, Partition, StandardInput, decoder_of
 from streamlearn.stream import file as file_module
+from streamlearn.stream.ahead import decoded
 from streamlearn.stream.file import unreadable
 
 if TYPE_CHECKING:
@@ -53,6 +56,60 @@ def closed() -> Iterator[None]:
     yield
     while OPENED:
         OPENED.pop().close()
+
+
+MARK = codecs.BOM_UTF8
+
+
+def piped(text: bytes) -> StandardInput:
+    """Standard input that brings this."""
+    ours, theirs = os.pipe()
+    os.write(theirs, text)
+    os.close(theirs)
+    return StandardInput(descriptor=ours)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("json", b'{"a":0.5,"label":1}\n'),
+        ("svmlight", b"1 3:0.5\n"),
+        ("vw", b"1 | a:0.5\n"),
+        ("csv", b"a,label\n0.5,1\n"),
+    ],
+)
+def test_a_mark_at_the_beginning_is_left_out(
+    kind: str, text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, packed = tmp_path / "x", tmp_path / "x.gz"
+    plain.write_bytes(MARK + text)
+    packed.write_bytes(gzip.compress(MARK + text))
+    for block in (1, 2, 1 << 19):
+        monkeypatch.setattr(file_module, "BLOCK", block)
+        for source in (Files([plain]), Files([packed]), piped(MARK + text)):
+            decoder = decoder_of(kind, Names())
+            events = [
+                (events.row_of(i)[0][1], events.label_of(i), events.bad)
+                for found in decoded(source, decoder, 0.0)
+                if found is not None
+                for events in found[1:]
+                for i in range(len(events))
+            ]
+            assert events == [(0.5, 1, [])]
+            source.close()
+
+
+def test_a_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    where = Partition(str(path))
+    path.write_bytes(MARK + b"\n" + MARK + b"a\n\xef\xbbb")
+    found = drained(opened(Files([path], batch=1)))
+    assert found == [(where, 4, MARK + b"a"), (where, 9, b"\xef\xbbb")]
+    assert drained(opened(Files([path]), {where: 4})) == found
+    path.write_bytes(MARK)
+    assert drained(opened(Files([path]))) == []
+    path.write_bytes(b"\xef\xbb")
+    assert drained(opened(Files([path]))) == [(where, 0, b"\xef\xbb")]
 
 
 @EXAMPLES
