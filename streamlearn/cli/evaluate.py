@@ -125,7 +125,7 @@ def run(options: Options) -> int:
     shared = config.reader(settings.features, settings.format)
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
     decoder = parts.decoder(settings, shared, [one.model for one in entries])
-    source = parts.source(settings.source, first=parts.sampled(settings))
+    source = parts.source(settings.source, settings.format)
     with Bar("evaluating", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
         try:

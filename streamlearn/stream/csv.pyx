@@ -1,4 +1,4 @@
-"""CSV: a line a record, a column a field; the first line names the columns, unless that is said.
+"""CSV: a row a record, a column a field; the first row names the columns, unless that is said.
 
 A column is of numbers or of text. Which, is guessed from the first lines: text, if a value is no
 number. Empty values and what stands for missing ones (`NA`, `null`, ...) are left out.
@@ -197,14 +197,15 @@ def cells(record, delimiter):
     except UnicodeDecodeError as error:
         raise BadEvent(f"no valid UTF-8: {error}") from None
     if '"' not in text:
+        if "\n" in text:
+            raise BadEvent("a line break outside quotes: a record is one row")
         return text.split(delimiter)
     try:
         [row] = csv.reader([text], delimiter=delimiter, strict=True)
     except (csv.Error, ValueError) as error:
         if "unexpected end" in str(error):
             raise BadEvent(
-                "a quoted value does not end in its line: values with line breaks are not read;"
-                " replace the breaks, or convert the file to JSON lines") from None
+                "a quoted value does not end: close it, and double the quotes inside") from None
         raise BadEvent(f"no CSV: {error}") from None
     return row
 

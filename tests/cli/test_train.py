@@ -266,13 +266,17 @@ def test_what_the_columns_of_a_csv_were_taken_for_is_shown(
     assert "columns    x: numbers, city: text, label: numbers\n" in capsys.readouterr().out
 
 
-def test_a_csv_whose_values_have_line_breaks_says_so(
+def test_a_csv_whose_values_have_line_breaks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.csv"
-    path.write_text('x,label\n1,0\n"2\n3",1\n')
-    assert main(["train", str(path), "--label", "label"]) == 2
-    assert f"{path}:3: a quoted value does not end in its line" in capsys.readouterr().err
+    path.write_text('x,label\n1,0\n"2\n3",1\n4,0\n"5,1\n6,1\n')
+    command = ["train", str(path), "--label", "label"]
+    assert main(command) == 2
+    assert f"{path}:6: a quoted value does not end" in capsys.readouterr().err
+    facts = trained(capsys, str(path), "--label", "label", "--on-bad", "skip")
+    assert (facts["events"], facts["bad"]) == (4, 1)
+    assert facts["columns"]["x"] == "text"
 
 
 def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learnt(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
+import io
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -12,12 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
+from streamlearn.daemon import config, parts
+from streamlearn.errors import BadEvent, SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.features import Names
-from streamlearn.stream import Files, Partition, StandardInput, decoder_of
+from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
 from streamlearn.stream import file as file_module
 from streamlearn.stream.ahead import decoded
+from streamlearn.stream.csv import cells
 from streamlearn.stream.file import unreadable
+from streamlearn.stream.lines import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +72,154 @@ def piped(text: bytes) -> StandardInput:
     os.write(theirs, text)
     os.close(theirs)
     return StandardInput(descriptor=ours)
+
+
+def in_blocks(
+    text: bytes, size: int, most: int, *, first: int = 0, delimiter: str = ","
+) -> tuple[list[tuple[int, bytes]], list[int]]:
+    """The rows of a text that comes in blocks of this size, and what each take gave."""
+    lines, come = Lines("x", first=first, delimiter=delimiter), io.BytesIO(text)
+    found: list[tuple[int, bytes]] = []
+    counts: list[int] = []
+    while True:
+        while not lines.waiting and lines.fill(lambda room: come.readinto(room[:size]), size):
+            pass
+        if not lines.waiting:
+            lines.finish()
+            if not lines.waiting:
+                return found, counts
+        offsets, values, end = lines.take(most)
+        found += zip(offsets, values, strict=True)
+        counts += [len(offsets)] if offsets else []
+        assert all(at < end for at in offsets)
+
+
+cell = st.text('a1,;"\n\r é', max_size=6)
+sizes = st.sampled_from([1, 2, 3, 7, 1 << 16])
+
+
+@EXAMPLES
+@given(
+    st.lists(st.lists(cell, min_size=2, max_size=2), max_size=12),
+    st.sampled_from([",", ";", "é"]),
+    sizes,
+    st.integers(1, 4),
+)
+def test_rows_of_csv_with_line_breaks_in_quotes(
+    rows: list[list[str]], delimiter: str, size: int, most: int
+) -> None:
+    out = io.StringIO()
+    # Python before 3.13 quotes no \r of its own accord
+    quoted = any("\r" in value for row in rows for value in row)
+    writer = csv.writer(
+        out,
+        delimiter=delimiter,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+    )
+    writer.writerows(rows)
+    text = out.getvalue().encode()
+    for whole in (text, text[:-1]):
+        found, _ = in_blocks(whole, size, most, delimiter=delimiter)
+        assert [cells(value, delimiter) for _, value in found] == rows
+        for at, value in found:
+            assert whole[at : at + len(value)] == value
+            again, _ = in_blocks(whole[at:], size, most, delimiter=delimiter)
+            assert again[0] == (0, value)
+
+
+@EXAMPLES
+@given(
+    st.text('a,"\n\r ', max_size=40).map(str.encode), sizes, st.integers(1, 4), st.integers(0, 5)
+)
+def test_how_lines_come_changes_nothing(text: bytes, size: int, most: int, first: int) -> None:
+    whole, _ = in_blocks(text, 1 << 16, 1 << 16)
+    found, counts = in_blocks(text, size, most, first=first)
+    assert found == whole
+    assert not counts or counts[0] >= min(first, len(whole))
+    left = text
+    for _, value in found:
+        assert value in left
+        left = left[left.index(value) + len(value) :]
+
+
+def test_a_quote_that_stays_open_ends_with_its_line() -> None:
+    text = b'x,"5 inch\n' + 200_000 * b"1,2,3,4\n" + b'3,"a\nb"\n"a"b\n5"\n,"'
+    for size in (1 << 10, 1 << 16, 1 << 22):
+        found, _ = in_blocks(text, size, 1 << 20)
+        assert len(found) == 200_005
+        ends = [b'x,"5 inch', b'3,"a\nb"', b'"a"b', b'5"', b',"']
+        assert [value for _, value in found if value != b"1,2,3,4"] == ends
+    refused = []
+    for value in ends:
+        try:
+            cells(value, ",")
+        except BadEvent as error:
+            refused.append(str(error)[:26])
+    open_, wrong = "a quoted value does not en", "no CSV: ',' expected after"
+    assert refused == [open_, wrong, open_]
+    with pytest.raises(BadEvent, match="outside quotes"):
+        cells(b"1\n2,3", ",")
+
+
+@pytest.mark.parametrize("batch", [1, 10, 2000])
+@pytest.mark.parametrize("kind", ["plain", "gz", "follow", "pipe"])
+def test_types_are_guessed_of_the_same_lines(
+    kind: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b"a,b\n" + 900 * b"1,2\n" + b'1,"x\ny"\n' + 2000 * b"1,2\n"
+    name = "x.csv.gz" if kind == "gz" else "x.csv"
+    (tmp_path / name).write_bytes(gzip.compress(text) if kind == "gz" else text)
+    monkeypatch.setattr(file_module, "BLOCK", 100)
+    table = config.Format(kind="csv", label=None)
+    if kind == "pipe":
+        ours, theirs = os.pipe()
+        os.write(theirs, text)
+        os.close(theirs)
+        source: Any = parts.source(config.StdinSource(batch=batch), table)
+        source._descriptor = ours
+    else:
+        paths = (str(tmp_path / name),)
+        own = config.FileSource(paths=paths, batch=batch, follow=kind == "follow")
+        source = parts.source(own, table)
+    decoder: Any = decoder_of("csv", Names(), Fields(label=None), grow_always=True)
+    rows = 0
+    for found in decoded(source, decoder, 0.0):
+        if found is None:
+            break
+        rows += len(found[1])
+        assert found[1].bad == []
+    source.close()
+    assert decoder.types == {"a": "numbers", "b": "text"}
+    assert rows == 2901
+
+
+def test_lines_to_guess_from_are_waited_for_in_files(tmp_path: Path) -> None:
+    path, said = tmp_path / "x.log", list[str]()
+    path.write_bytes(b"one\n\ntwo\n")
+    where, second = Partition(str(path)), Partition(str(path), 1)
+    source = opened(Files([path], follow=True, batch=1, first=4, report=said.append))
+    assert source.poll(0.0) == []
+    assert source.poll(0.0) == []
+    [waits] = said
+    assert "x.log has 2 of the 4 lines" in waits
+    assert source.lag() == {where: 9}
+    with path.open("ab") as file:
+        file.write(b"three\nfo")
+    assert source.poll(0.0) == []
+    path.rename(tmp_path / "x.log.1")  # its lines are given, and the other file's are waited for
+    path.write_bytes(b"one\n")
+    [records] = source.poll(0.0)
+    assert (records.partition, records.values) == (where, [b"one", b"two", b"three"])
+    [records] = source.poll(0.0)
+    assert (records.partition, records.values) == (second, [b"one"])
+    # what is gone on with was guessed
+    source = opened(Files([tmp_path / "x.log.1"], batch=1, first=4))
+    [records] = source.poll(0.0)
+    assert len(records.values) == 4
+    source = opened(Files([path], follow=True, batch=1, first=4), {second: 0, where: 15})
+    [records] = source.poll(0.0)
+    assert records.values == [b"one"]
 
 
 @pytest.mark.parametrize(

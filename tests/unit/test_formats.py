@@ -285,9 +285,7 @@ def test_csv_types_labels_and_missing_values() -> None:
 
 def test_csv_of_files_that_differ_in_order() -> None:
     decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"))
-    events = decode(
-        decoder, b"y,a,b", b"1,2,u", b"a, y,b", b"3,0,u", b"b,a,y", b"u,4,1", b"a,1,1"
-    )
+    events = decode(decoder, b"y,a,b", b"1,2,u", b"a, y,b", b"3,0,u", b"b,a,y", b"u,4,1", b"a,1,1")
     assert events.bad == []
     assert events.blank == 3
     assert reader.names() == ["a", "b=u", "b=a"]
