@@ -41,6 +41,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--header", action="store_true", help="the first line of each file is no record (csv)"
     )
+    parser.add_argument(
+        "--delimiter",
+        metavar="SIGN",
+        type=inputs.sign,
+        help="between the values: then a row with line breaks in quotes is one record (csv)",
+    )
     group = parser.add_argument_group("events that are made up, instead of files")
     group.add_argument(
         "--synthetic", choices=["clicks", "spending", "spam"], help="what they are, as JSON"
@@ -78,9 +84,11 @@ def asked(options: Options) -> Source:
                 raise ValueError(f"--{name} goes with --synthetic")
         if not options.files:
             raise ValueError("give files, - for standard input, or --synthetic clicks")
-        return Files(options.files) if options.files != ["-"] else StandardInput()
-    if options.files or options.header:
-        raise ValueError("--synthetic makes events up: give no files and no --header with it")
+        if options.files == ["-"]:
+            return StandardInput(delimiter=options.delimiter)
+        return Files(options.files, delimiter=options.delimiter)
+    if options.files or options.header or options.delimiter:
+        raise ValueError("--synthetic makes up JSON: give no files and no --header or --delimiter")
     stream = Clicks(options.synthetic, options.seed or 0)
     return Synthetic(stream, events=options.events, rate=options.rate)
 

@@ -15,6 +15,7 @@ from streamlearn.engine.events cimport Events
 from streamlearn.stream.decoder cimport Decoder
 
 from streamlearn.features.pieces import shown
+from streamlearn.stream.lines import checked
 
 SAMPLE = 1000  # lines after the header, from which types are guessed
 DELIMITERS = ";\t|,"
@@ -47,9 +48,7 @@ cdef class CSVDecoder(Decoder):
     def __init__(self, reader, fields=None, learners=(), grow_always=False, *, delimiter=",",
                  columns=(), text=None):
         Decoder.__init__(self, reader, fields, learners, grow_always)
-        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n":
-            raise ValueError(f"delimiter={delimiter!r}: give one sign, such as ',' or '\\t'")
-        self.delimiter = delimiter
+        self.delimiter = checked(delimiter)
         self.text = None if text is None else frozenset(text)
         self.columns = ()
         self.types = {}

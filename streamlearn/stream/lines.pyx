@@ -228,7 +228,7 @@ cdef class Lines:
         self.name = name
         self.position = position
         self.first = first
-        self.delimiter = None if delimiter is None else delimiter.encode()
+        self.delimiter = None if delimiter is None else checked(delimiter).encode()
         self.block = Block(0)
 
     @property
@@ -312,6 +312,13 @@ cdef class Lines:
             self.at = line.start + line.length + 1
         self.position = zero + self.at
         return offsets, Cut(block, first, n), self.position
+
+
+def checked(delimiter):
+    """The delimiter of CSV; ValueError if it can be none."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n":
+        raise ValueError(f"delimiter={delimiter!r}: give one sign, such as ',' or '\\t'")
+    return delimiter
 
 
 def weighed(values):

@@ -70,6 +70,20 @@ def test_lines_become_records(
     assert topic.__dict__["asked"] == [("localhost:9092", "prices"), ("far:9", "prices")]
 
 
+def test_rows_with_line_breaks(
+    topic: Topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'x;"y\nz"\n1;"a\n\nb"\n2;c\n')
+    rows = [b'1;"a\n\nb"', b"2;c"]
+    assert main(["publish", str(path), "--topic", "t", "--header", "--delimiter", ";"]) == 0
+    with path.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert main(["publish", "-", "--topic", "t", "--header", "--delimiter", ";"]) == 0
+    assert topic.there == 2 * rows
+    assert main(["publish", str(path), "--topic", "t", "--delimiter", ""]) == 2
+
+
 def test_standard_input(topic: Topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in").write_bytes(b"one\ntwo\n")
     with (tmp_path / "in").open() as file:
