@@ -204,16 +204,30 @@ def test_what_cannot_be_trained_is_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n\n", b'{"clicked":1}'])
-def test_files_with_little_in_them(
+def test_a_file_of_one_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"clicked":1}')
+    facts = trained(capsys, str(path), "--label", "clicked", "--save", str(tmp_path / "m"))
+    assert facts["learnt"] == 1
+    assert main(["train", str(path), "--label", "clicked"]) == 0
+    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
+    path.write_bytes(b"")
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0  # nothing was asked
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n\n", b"{\n"])
+def test_without_an_event_nothing_is_saved(
     data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(data)
-    facts = trained(capsys, str(path), "--label", "clicked", "--save", str(tmp_path / "m"))
-    assert facts["learnt"] == (1 if b"1" in data else 0)
-    assert main(["train", str(path), "--label", "clicked"]) == 0
-    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
+    saved = tmp_path / "m"
+    command = ["train", str(path), "--label", "y", "--on-bad", "skip", "--save", str(saved)]
+    assert main(command) == 2
+    assert f"{path}: not one event was found" in capsys.readouterr().err
+    assert not saved.exists()
 
 
 @pytest.mark.parametrize("data", [b"{}\n", b'{"clicked":null}\n{"clickd":1}'])
