@@ -22,6 +22,7 @@ from streamlearn.daemon import config, parts
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
 from streamlearn.rules import Refused, Rule
+from streamlearn.stream.csv import SAMPLE
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +38,7 @@ EXAMPLES = """\
   streamlearn evaluate a9a.svm --learners "DualAveraging(gamma=5.0),AdaGrad" --penalty "L1(1e-4)"
   streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --html a9a.html
 """
-FIRST = 1000  # events before the first point of a curve
+FIRST = SAMPLE  # events before the first point of a curve: types are guessed from no fewer
 SHARE = 0.2  # of the time for the last hindsight, for each before it
 
 

@@ -221,7 +221,7 @@ def source(
     lines: dict[str, Any] = {"batch": settings.batch}
     if table is not None and table.kind == "csv":
         lines["delimiter"] = table.delimiter
-        lines["first"] = CSV_SAMPLE + 1 if table.text is None else 0
+        lines["first"] = CSV_SAMPLE if table.text is None else 0
     if isinstance(settings, config.FileSource):
         return Files(settings.paths, follow=settings.follow, report=report, **lines)
     return StandardInput(**lines)

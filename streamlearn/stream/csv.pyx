@@ -17,7 +17,7 @@ from streamlearn.stream.decoder cimport Decoder
 from streamlearn.features.pieces import shown
 from streamlearn.stream.lines import checked
 
-SAMPLE = 1000  # lines after the header, from which types are guessed
+SAMPLE = 1000  # rows, the header among them, from which types are guessed
 DELIMITERS = ";\t|,"
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 
@@ -97,7 +97,7 @@ cdef class CSVDecoder(Decoder):
         """Find the header, and the types of columns not known yet, from the first records."""
         order = self.columns
         rows = []
-        for record in records[:SAMPLE + 1]:
+        for record in records[:SAMPLE]:
             try:
                 row = cells(record, self.delimiter) if record else None
             except BadEvent:

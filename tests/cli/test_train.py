@@ -367,6 +367,19 @@ def test_columns_of_text_that_the_first_lines_do_not_show(
     assert facts["events"] == 1501
 
 
+@pytest.mark.parametrize(("rows", "kind"), [(998, "text"), (999, "numbers")])
+def test_evaluate_takes_columns_for_what_train_does(
+    rows: int, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("zip,y\n" + "".join(f"{i % 3},{i % 2}\n" for i in range(rows)) + "K9,1\n")
+    facts = trained(capsys, str(path), "--label", "y", "--on-bad", "skip")
+    assert facts["columns"]["zip"] == kind
+    command = ["evaluate", str(path), "--label", "y", "--on-bad", "skip", "--seconds", "1"]
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"] == facts["events"]
+
+
 def test_what_a_csv_is_taken_for_does_not_depend_on_when_its_lines_come() -> None:
     options = ["--format", "csv", "--label", "y", "--json"]
     command = [sys.executable, "-m", "streamlearn", "train", "-", *options]
