@@ -19,6 +19,7 @@ from streamlearn.stream.lines import checked
 
 SAMPLE = 1000  # rows, the header among them, from which types are guessed
 DELIMITERS = ";\t|,"
+BREAK = "a line break outside quotes: a record is one row"
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 
 
@@ -197,7 +198,7 @@ def cells(record, delimiter):
         raise BadEvent(f"no valid UTF-8: {error}") from None
     if '"' not in text:
         if "\n" in text:
-            raise BadEvent("a line break outside quotes: a record is one row")
+            raise BadEvent(BREAK)
         return text.split(delimiter)
     try:
         [row] = csv.reader([text], delimiter=delimiter, strict=True)
@@ -205,6 +206,8 @@ def cells(record, delimiter):
         if "unexpected end" in str(error):
             raise BadEvent(
                 "a quoted value does not end: close it, and double the quotes inside") from None
+        if "new-line" in str(error):
+            raise BadEvent(BREAK) from None
         raise BadEvent(f"no CSV: {error}") from None
     return row
 

@@ -41,8 +41,10 @@ cdef const char* row_end(
                     break
             if p < end and p[0] == b"\r":
                 p += 1
+                if p < end and p[0] != b"\n":
+                    return NULL
             if p < end and p[0] != b"\n" and not begins(p, end, delimiter, size):
-                if end - p < size:  # of a delimiter perhaps
+                if end - p < size and memcmp(p, delimiter, end - p) == 0:  # a part of it
                     return end
                 return NULL
         else:

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamlearn.daemon import config, parts
@@ -130,17 +130,26 @@ def test_rows_of_csv_with_line_breaks_in_quotes(
 
 @EXAMPLES
 @given(
-    st.text('a,"\n\r ', max_size=40).map(str.encode), sizes, st.integers(1, 4), st.integers(0, 5)
+    st.text('a,"\n\ré', max_size=40).map(str.encode),
+    st.sampled_from([",", "é"]),
+    sizes,
+    st.integers(1, 4),
+    st.integers(0, 5),
 )
-def test_how_lines_come_changes_nothing(text: bytes, size: int, most: int, first: int) -> None:
-    whole, _ = in_blocks(text, 1 << 16, 1 << 16)
-    found, counts = in_blocks(text, size, most, first=first)
+@example(b'"a\nb"c', "é", 1, 1, 0)
+def test_how_lines_come_changes_nothing(
+    text: bytes, delimiter: str, size: int, most: int, first: int
+) -> None:
+    whole, _ = in_blocks(text, 1 << 16, 1 << 16, delimiter=delimiter)
+    found, counts = in_blocks(text, size, most, first=first, delimiter=delimiter)
     assert found == whole
     assert not counts or counts[0] >= min(first, len(whole))
-    left = text
-    for _, value in found:
-        assert value in left
-        left = left[left.index(value) + len(value) :]
+    for i, (at, value) in enumerate(whole):
+        assert text[at : at + len(value)] == value
+        again, _ = in_blocks(text[at:], size, most, delimiter=delimiter)
+        assert [(at + later, other) for later, other in again] == whole[i:]
+        if b"\n" in value and b"\r" not in value:  # only what is a row
+            assert cells(value, delimiter)
 
 
 def test_a_quote_that_stays_open_ends_with_its_line() -> None:
@@ -158,8 +167,9 @@ def test_a_quote_that_stays_open_ends_with_its_line() -> None:
             refused.append(str(error)[:26])
     open_, wrong = "a quoted value does not en", "no CSV: ',' expected after"
     assert refused == [open_, wrong, open_]
-    with pytest.raises(BadEvent, match="outside quotes"):
-        cells(b"1\n2,3", ",")
+    for value in (b"1\n2,3", b'1\r2,"3"', b'1\n2,"3"'):
+        with pytest.raises(BadEvent, match="outside quotes"):
+            cells(value, ",")
 
 
 @pytest.mark.parametrize("batch", [1, 10, 2000])
