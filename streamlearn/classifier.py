@@ -466,7 +466,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """The probability of each label.
 
         Where the loss defines none (Hinge, for instance) the logistic function of the score
-        stands in, as in river: it orders labels as scores do, but is not calibrated.
+        stands in, as in river: it orders labels as scores do, but is not calibrated. Of several
+        classes, each of which is learnt versus the rest, it is the softmax of (K - 1) / K times the
+        K scores, for two classes that same function.
         """
         if not self._labels:
             return {False: 0.5, True: 0.5}
@@ -484,16 +486,17 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _shares(self, scores: Array) -> Array:
         """The probabilities of two or more labels from their scores."""
-        joint = isinstance(self._model.learner, Joint)
-        if joint and not self._loss.has_probability:
-            powers: Array = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-            powers /= powers.sum(axis=1, keepdims=True)
-            return powers
-        if joint:
-            return np.asarray(self._loss.probability(scores))
+        defined = self._loss.has_probability
+        if isinstance(self._model.learner, Joint):
+            return np.asarray(self._loss.probability(scores)) if defined else softmax(scores)
+        if not self._single() and (isinstance(self._loss, Logistic) or not defined):
+            # Each score is the log-odds of its class against the rest. They are made one
+            # distribution as is right for two classes, whose scores are s and -s, and to first
+            # order where all classes are about as likely.
+            return softmax(scores * (1.0 - 1.0 / scores.shape[1]))
         shares = (
             np.asarray(self._loss.probability(scores))
-            if self._loss.has_probability
+            if defined
             else 0.5 * (1.0 + np.tanh(0.5 * scores))
         )
         if self._single():
@@ -571,6 +574,13 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
+
+
+def softmax(scores: Array) -> Array:
+    """Probabilities in the proportion of the powers of e, a row for each event."""
+    powers: Array = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+    powers /= powers.sum(axis=1, keepdims=True)
+    return powers
 
 
 def missing(label: Any) -> bool:

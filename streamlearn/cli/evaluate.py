@@ -22,6 +22,7 @@ from streamlearn.daemon import config, parts
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
 from streamlearn.rules import Refused, Rule
+from streamlearn.stream.csv import SAMPLE
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +38,7 @@ EXAMPLES = """\
   streamlearn evaluate a9a.svm --learners "DualAveraging(gamma=5.0),AdaGrad" --penalty "L1(1e-4)"
   streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --html a9a.html
 """
-FIRST = 1000  # events before the first point of a curve
+FIRST = SAMPLE  # events before the first point of a curve: types are guessed from no fewer
 SHARE = 0.2  # of the time for the last hindsight, for each before it
 
 
@@ -125,7 +126,7 @@ def run(options: Options) -> int:
     shared = config.reader(settings.features, settings.format)
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
     decoder = parts.decoder(settings, shared, [one.model for one in entries])
-    source = parts.source(settings.source, first=parts.sampled(settings))
+    source = parts.source(settings.source, settings.format)
     with Bar("evaluating", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
         try:

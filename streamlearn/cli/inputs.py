@@ -243,9 +243,13 @@ def writable(path: str, option: str) -> None:
 
 
 def refuse_nothing(settings: config.Config, events: int, learnt: int) -> None:
-    """ValueError if there were events, and not one with a label."""
-    if learnt or not events:
+    """ValueError if there was no event, or not one with a label."""
+    if learnt:
         return
+    if not events:
+        source = settings.source
+        where = ", ".join(source.paths) if isinstance(source, config.FileSource) else "the input"
+        raise ValueError(f"{where}: not one event was found, so nothing was learnt")
     if settings.format.kind in {"json", "csv"}:
         raise ValueError(
             f"not one of {events:,} events has a label in the field {settings.format.label!r}: "

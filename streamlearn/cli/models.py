@@ -13,6 +13,7 @@ from streamlearn.cli.tables import show, show_json
 from streamlearn.daemon.ownership import Ownership
 from streamlearn.errors import ModelFileError
 from streamlearn.linear import Linear
+from streamlearn.modelfile import NewerFormat
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +56,7 @@ def run(options: Options) -> int:
 
 
 def listed(options: Options) -> int:
-    """Every checkpoint, the newest first; those of overtaken epochs do not count."""
+    """Every checkpoint, the newest first, and whether a daemon may go on from it."""
     directory = options.directory
     valid = checkpoints.valid(directory)
     rows = []
@@ -66,8 +67,7 @@ def listed(options: Options) -> int:
                 "checkpoint": short(place),
                 "written": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(" ", "seconds"),
                 "bytes": status.st_size,
-                **summary(directory, place),
-                "counts": place in valid,
+                **summary(directory, place, counts=place in valid),
             }
         )
     if options.json:
@@ -79,16 +79,18 @@ def listed(options: Options) -> int:
     return 0
 
 
-def summary(directory: Path, place: Place) -> dict[str, Any]:
-    """What is in a checkpoint, in a few words."""
+def summary(directory: Path, place: Place, *, counts: bool) -> dict[str, Any]:
+    """What is in a checkpoint, in a few words, and whether it counts: damaged ones do not."""
     try:
         data = checkpoints.read(directory, place)
         models = {name: revive(directory, data, name) for name in data["learners"]}
-        counts = [f"{name} {model.nonzero:,}" for name, model in models.items()]
-        steps = max((model.steps for model in models.values()), default=0)
-        return {"steps": steps, "non-zeros": ", ".join(counts)}
+    except NewerFormat as error:  # a daemon of this version does not pass it over: it ends
+        return {"steps": None, "non-zeros": str(error), "counts": counts}
     except (ModelFileError, OSError, LookupError, TypeError, ValueError) as error:
-        return {"steps": None, "non-zeros": f"damaged: {error}"}
+        return {"steps": None, "non-zeros": f"damaged: {error}", "counts": False}
+    sizes = [f"{name} {model.nonzero:,}" for name, model in models.items()]
+    steps = max((model.steps for model in models.values()), default=0)
+    return {"steps": steps, "non-zeros": ", ".join(sizes), "counts": counts}
 
 
 def compared(options: Options) -> int:

@@ -55,7 +55,7 @@ def run(options: Options) -> int:
     decoder = parts.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
     # what these lines look like counts for nothing: the model knows what it has learnt
     saved.recall(decoder, notes)
-    source = parts.source(settings.source, first=parts.sampled(settings))
+    source = parts.source(settings.source, settings.format)
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)

@@ -10,7 +10,7 @@ from streamlearn.cli.broker import broker_arguments, connection, reachable
 from streamlearn.cli.parsing import seed, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon.patience import Patient
-from streamlearn.stream import Clicks, Files, StandardInput, Synthetic
+from streamlearn.stream import Clicks, Files, Partition, StandardInput, Synthetic
 
 if TYPE_CHECKING:
     import argparse
@@ -40,6 +40,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", required=True, help="where to; it must be there")
     parser.add_argument(
         "--header", action="store_true", help="the first line of each file is no record (csv)"
+    )
+    parser.add_argument(
+        "--delimiter",
+        metavar="SIGN",
+        type=inputs.sign,
+        help="between the values: then a row with line breaks in quotes is one record (csv)",
     )
     group = parser.add_argument_group("events that are made up, instead of files")
     group.add_argument(
@@ -78,9 +84,11 @@ def asked(options: Options) -> Source:
                 raise ValueError(f"--{name} goes with --synthetic")
         if not options.files:
             raise ValueError("give files, - for standard input, or --synthetic clicks")
-        return Files(options.files) if options.files != ["-"] else StandardInput()
-    if options.files or options.header:
-        raise ValueError("--synthetic makes events up: give no files and no --header with it")
+        if options.files == ["-"]:
+            return StandardInput(delimiter=options.delimiter)
+        return Files(options.files, delimiter=options.delimiter)
+    if options.files or options.header or options.delimiter:
+        raise ValueError("--synthetic makes up JSON: give no files and no --header or --delimiter")
     stream = Clicks(options.synthetic, options.seed or 0)
     return Synthetic(stream, events=options.events, rate=options.rate)
 
@@ -88,14 +96,16 @@ def asked(options: Options) -> Source:
 def publish(source: Source, sink: Sink, *, header: bool) -> int:
     """Write all records; how many."""
     count = 0
+    begun = set[Partition]()
     with Bar("publishing") as bar:
         try:
             while not source.ended():
                 for records in source.poll(0.25):
-                    for offset, value in zip(records.offsets, records.values, strict=True):
-                        if not (header and offset == 0):
-                            sink.send(value)
-                            count += 1
+                    first = header and records.partition not in begun
+                    begun.add(records.partition)
+                    for value in records.values[1:] if first else records.values:
+                        sink.send(value)
+                        count += 1
                 bar.update(source)
         except KeyboardInterrupt:
             sink.flush(FLUSH_SECONDS)

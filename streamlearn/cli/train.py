@@ -92,7 +92,7 @@ def run(options: Options) -> int:
     with Bar("pass 1", quiet=options.json) as bar:
         try:
             for number in range(options.passes):
-                source = parts.source(settings.source, first=parts.sampled(settings))
+                source = parts.source(settings.source, settings.format)
                 teacher.begin(number, bar)
                 batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
                 try:

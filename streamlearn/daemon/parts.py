@@ -77,7 +77,7 @@ def loop(
     return Loop(
         source(
             with_labels(settings),
-            first=sampled(settings),
+            settings.format,
             reset_offsets=reset_offsets,
             report=log.warning,
         ),
@@ -189,23 +189,14 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
     )
 
 
-def sampled(settings: config.Config) -> int:
-    """How many records must come at first, for the decoder to guess what they are."""
-    table = settings.format
-    return CSV_SAMPLE + 1 if table.kind == "csv" and table.text is None else 0
-
-
 def source(
     settings: config.Source,
+    table: config.Format | None = None,
     *,
-    first: int = 0,
     reset_offsets: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> Source:
-    """Where records come from; what happens to followed files is reported.
-
-    `first`: so many records at least, from which something is guessed, are to come at first.
-    """
+    """Where records come from, of this format; what happens to followed files is reported."""
     if isinstance(settings, config.KafkaSource):
         return KafkaSource(
             connection(settings),
@@ -227,9 +218,13 @@ def source(
             return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
+    lines: dict[str, Any] = {"batch": settings.batch}
+    if table is not None and table.kind == "csv":
+        lines["delimiter"] = table.delimiter
+        lines["first"] = CSV_SAMPLE if table.text is None else 0
     if isinstance(settings, config.FileSource):
-        return Files(settings.paths, follow=settings.follow, batch=settings.batch, report=report)
-    return StandardInput(batch=settings.batch, first=first)
+        return Files(settings.paths, follow=settings.follow, report=report, **lines)
+    return StandardInput(**lines)
 
 
 def connection(settings: config.KafkaSource) -> Connection:

@@ -96,4 +96,4 @@ def likeness(learner: Learner) -> str:
     """Learners of which this is the same have the same best fixed model."""
     model = learner.model
     penalty = model._penalty if learner.tracker is None else learner.tracker.ledger.penalty  # noqa: SLF001
-    return repr((model._loss, penalty, model._intercept))  # noqa: SLF001 - one of us
+    return repr((model._loss, penalty.canonical(), model._intercept))  # noqa: SLF001 - one of us

@@ -269,11 +269,9 @@ def opened(
     try:
         source.open(at, identity)
         yield source
-    except SourceError as error:
-        if isinstance(error, SourceChanged) or (at and isinstance(source, Files)):
-            hint = "replay --again takes all that is there, from its beginning"
-            raise Stop(Exit.STREAM, f"{error} ({hint})") from None
-        raise
+    except SourceChanged as error:
+        hint = "replay --again takes all that is there, from its beginning"
+        raise Stop(Exit.STREAM, f"{error} ({hint})") from None
     finally:
         source.close()
 

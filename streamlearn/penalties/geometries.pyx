@@ -7,6 +7,8 @@ from streamlearn.penalties.penalty cimport (
     DualVector, EVERYTHING, POWER, Penalty, Shape, Watch,
 )
 
+from streamlearn.penalties.norms import L2, Zero
+from streamlearn.penalties.sets import L1Ball, Simplex
 from streamlearn.spec import number
 
 import numpy as np
@@ -54,6 +56,12 @@ cdef class KL(Penalty):
             self.least = self.logarithms.min()
         self.prior = prior
 
+    def canonical(self):
+        if self.strength == 0.0:
+            return Simplex()
+        uniform = self.prior is None or min(self.prior) == max(self.prior)
+        return KL(self.strength) if uniform else self
+
     @property
     def modulus(self):
         return self.strength
@@ -87,7 +95,6 @@ cdef class KL(Penalty):
         v = np.asarray(v, dtype=float)
         prior, c = self.distribution(len(v)), step * self.strength
         if c == 0.0:
-            from streamlearn.penalties.sets import Simplex
             return Simplex().prox(v)
         low, high = float(v.min()) - 2.0 - 60.0 * c, float(v.max()) + 2.0 + 60.0 * c
         for _ in range(200):
@@ -144,6 +151,11 @@ cdef class LpSquared(Penalty):
         self.strength = number("LpSquared", "strength", strength, low=0.0)
         self.p = number("LpSquared", "p", p, above=1.0, high=2.0)
         self.q = self.p / (self.p - 1.0)
+
+    def canonical(self):
+        if self.strength == 0.0:
+            return Zero()
+        return L2(self.strength) if self.p == 2.0 else self
 
     cdef void set_q(self, double q) noexcept nogil:
         self.q = q
@@ -250,6 +262,9 @@ cdef class Entropy(Penalty):
         self.strength = number("Entropy", "strength", strength, low=0.0)
         self.size = number("Entropy", "radius", radius, above=0.0)
         self.scale = number("Entropy", "scale", scale, above=0.0)
+
+    def canonical(self):
+        return self if self.strength > 0.0 else L1Ball(self.size)
 
     @property
     def radius(self):

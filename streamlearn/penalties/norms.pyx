@@ -43,6 +43,9 @@ cdef class L1(Penalty):
     def strength(self):
         return self.l1
 
+    def canonical(self):
+        return self if self.l1 > 0.0 else Zero()
+
     def value(self, w):
         return self.l1 * float(np.abs(w).sum())
 
@@ -65,6 +68,9 @@ cdef class L2(Penalty):
     @property
     def strength(self):
         return self.l2
+
+    def canonical(self):
+        return self if self.l2 > 0.0 else Zero()
 
     def value(self, w):
         # 0 whatever the weights: their square may be infinite, and 0 times that is no number
@@ -90,6 +96,11 @@ cdef class ElasticNet(Penalty):
     def __init__(self, l1, l2):
         self.l1 = number("ElasticNet", "l1", l1, low=0.0)
         self.l2 = number("ElasticNet", "l2", l2, low=0.0)
+
+    def canonical(self):
+        if self.l2 == 0.0:
+            return L1(self.l1).canonical()
+        return self if self.l1 > 0.0 else L2(self.l2)
 
     def value(self, w):
         w = np.asarray(w, dtype=float)
@@ -124,6 +135,9 @@ cdef class Berhu(Penalty):
     def __init__(self, strength, threshold):
         self.strength = number("Berhu", "strength", strength, low=0.0)
         self.threshold = number("Berhu", "threshold", threshold, above=0.0)
+
+    def canonical(self):
+        return self if self.strength > 0.0 else Zero()
 
     def value(self, w):
         m = np.abs(np.asarray(w, dtype=float))

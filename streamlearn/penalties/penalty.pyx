@@ -131,6 +131,15 @@ cdef class Penalty(Spec):
         """The largest 2-norm of a w that Psi allows, infinity if there is none."""
         return self.radius
 
+    def canonical(self):
+        """The simplest penalty that is the same function: two that are equal have one.
+
+        >>> from streamlearn.penalties import ElasticNet
+        >>> ElasticNet(0.1, 0.0).canonical(), ElasticNet(0.0, 0.0).canonical()
+        (L1(strength=0.1), Zero())
+        """
+        return self
+
     def value(self, w):
         """Psi(w); infinite outside its domain."""
         raise NotImplementedError

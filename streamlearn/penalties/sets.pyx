@@ -5,6 +5,7 @@ from libc.math cimport INFINITY, fabs
 
 from streamlearn.penalties.penalty cimport DualVector, ORDER, Penalty, Shape, Watch
 
+from streamlearn.penalties.norms import Zero
 from streamlearn.spec import number
 
 import numpy as np
@@ -95,6 +96,9 @@ cdef class LInfinity(Penalty):
 
     def __init__(self, strength):
         self.strength = number("LInfinity", "strength", strength, low=0.0)
+
+    def canonical(self):
+        return self if self.strength > 0.0 else Zero()
 
     def value(self, w):
         w = np.asarray(w, dtype=float)

@@ -15,7 +15,7 @@ from streamlearn.hindsight.auto import able, auto
 from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.losses import Loss, VectorLoss
-from streamlearn.penalties import L2, Penalty
+from streamlearn.penalties import L2, Penalty, Zero
 from streamlearn.regret._reservoir import gathered
 
 if TYPE_CHECKING:
@@ -41,11 +41,14 @@ class Task:
     intercept: str  # "none", "free" or "inside"
     outputs: int = 1
 
+    def __post_init__(self) -> None:
+        # however it is written, so that what is the same problem is equal
+        object.__setattr__(self, "penalty", self.penalty.canonical())
+
     @property
     def unpenalised(self) -> bool:
         """Whether Psi is 0 everywhere."""
-        penalty = self.penalty
-        return penalty.simple and penalty.l1 == penalty.l2 == 0.0 and math.isinf(penalty.radius)
+        return isinstance(self.penalty, Zero)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from streamlearn.stream.fields import Fields, Learns
 
 SAMPLE: int
 DELIMITERS: str
+BREAK: str
 MISSING: frozenset[str]
 
 class CSVDecoder(Decoder):

@@ -1,12 +1,10 @@
-"""CSV: a line a record, a column a field; the first line names the columns, unless that is said.
+"""CSV: a row a record, a column a field; the first row names the columns, unless that is said.
 
 A column is of numbers or of text. Which, is guessed from the first lines: text, if a value is no
 number. Empty values and what stands for missing ones (`NA`, `null`, ...) are left out.
 
 The header of a file that follows may name the columns in another order.
 """
-
-import codecs
 
 import csv
 import math
@@ -17,9 +15,11 @@ from streamlearn.engine.events cimport Events
 from streamlearn.stream.decoder cimport Decoder
 
 from streamlearn.features.pieces import shown
+from streamlearn.stream.lines import checked
 
-SAMPLE = 1000  # lines after the header, from which types are guessed
+SAMPLE = 1000  # rows, the header among them, from which types are guessed
 DELIMITERS = ";\t|,"
+BREAK = "a line break outside quotes: a record is one row"
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 
 
@@ -49,9 +49,7 @@ cdef class CSVDecoder(Decoder):
     def __init__(self, reader, fields=None, learners=(), grow_always=False, *, delimiter=",",
                  columns=(), text=None):
         Decoder.__init__(self, reader, fields, learners, grow_always)
-        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n":
-            raise ValueError(f"delimiter={delimiter!r}: give one sign, such as ',' or '\\t'")
-        self.delimiter = delimiter
+        self.delimiter = checked(delimiter)
         self.text = None if text is None else frozenset(text)
         self.columns = ()
         self.types = {}
@@ -100,7 +98,7 @@ cdef class CSVDecoder(Decoder):
         """Find the header, and the types of columns not known yet, from the first records."""
         order = self.columns
         rows = []
-        for record in records[:SAMPLE + 1]:
+        for record in records[:SAMPLE]:
             try:
                 row = cells(record, self.delimiter) if record else None
             except BadEvent:
@@ -184,9 +182,7 @@ cdef class CSVDecoder(Decoder):
 
 
 cdef bytes line_of(bytes record):
-    """A record without its end, and without the mark that some programs begin a file with."""
-    if record.startswith(codecs.BOM_UTF8):
-        record = record[len(codecs.BOM_UTF8):]
+    """A record without its end."""
     return record.rstrip(b"\r\n")
 
 
@@ -201,14 +197,17 @@ def cells(record, delimiter):
     except UnicodeDecodeError as error:
         raise BadEvent(f"no valid UTF-8: {error}") from None
     if '"' not in text:
+        if "\n" in text:
+            raise BadEvent(BREAK)
         return text.split(delimiter)
     try:
         [row] = csv.reader([text], delimiter=delimiter, strict=True)
     except (csv.Error, ValueError) as error:
         if "unexpected end" in str(error):
             raise BadEvent(
-                "a quoted value does not end in its line: values with line breaks are not read;"
-                " replace the breaks, or convert the file to JSON lines") from None
+                "a quoted value does not end: close it, and double the quotes inside") from None
+        if "new-line" in str(error):
+            raise BadEvent(BREAK) from None
         raise BadEvent(f"no CSV: {error}") from None
     return row
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from streamlearn.errors import SourceDenied, SourceError, SourceNotFound
+from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
 from streamlearn.stream.packed import is_packed, opened, unpacked
 from streamlearn.stream.source import Partition, Records
@@ -90,8 +90,15 @@ class Files:
         Wait at the end of the last file for more.
     batch
         Most lines that one poll gives.
+    first
+        So many lines come at once at first, or all of a file that has fewer: what is guessed of
+        them does not depend on `batch`, nor on when they were written. Of a file that is followed
+        they are waited for.
+    delimiter
+        Of CSV: values in quotes may have line breaks.
     report
-        Called with a sentence when a file that is followed was rotated or cut.
+        Called with a sentence when a file that is followed was rotated or cut, or its first lines
+        are waited for.
 
     Examples
     --------
@@ -113,10 +120,15 @@ class Files:
         *,
         follow: bool = False,
         batch: int = 2000,
+        first: int = 0,
+        delimiter: str | None = None,
         report: Callable[[str], None] | None = None,
     ) -> None:
         self.paths = [os.fspath(path) for path in paths]
         self.follow, self.batch = follow, batch
+        self._first = self._missing = first
+        self._delimiter = delimiter
+        self._told = False  # that lines are waited for
         self._report = report
         self._files: list[str] = []
         self._fingerprints: dict[str, str] = {}
@@ -135,6 +147,8 @@ class Files:
         self.close()
         self._files = expanded(self.paths)
         self._positions = dict(positions)
+        # what is gone on with was guessed already
+        self._missing = 0 if any(positions.values()) else self._first
         self._current = 0
         if self.follow and is_packed(self._files[-1]):
             raise SourceError(f"{self._files[-1]} is packed, so it cannot be followed")
@@ -148,12 +162,12 @@ class Files:
             kept = (identity or {}).get(key(where))
             at = self._positions.get(where, 0)
             if kept is not None and Fingerprint.refuted(path, kept):
-                raise SourceError(
+                raise SourceChanged(
                     f"{path} is another file than the one that was read up to byte {at}: put that "
                     "one back, or begin afresh without the checkpoint"
                 )
             if not is_packed(path) and size < at:
-                raise SourceError(
+                raise SourceChanged(
                     f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
                     "back, or begin afresh without the checkpoint"
                 )
@@ -173,7 +187,7 @@ class Files:
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
             raise unreadable(path, error) from error
-        self._lines = Lines(path, at)
+        self._lines = Lines(path, at, first=self._missing, delimiter=self._delimiter)
         return self._lines
 
     def poll(self, seconds: float) -> list[Records]:
@@ -187,6 +201,7 @@ class Files:
                 if self._is_followed():
                     if self._turned():
                         continue
+                    self._tell(lines)
                     if time.monotonic() >= until:
                         return []
                     time.sleep(min(PAUSE, max(until - time.monotonic(), 0.0)))
@@ -204,7 +219,18 @@ class Files:
         where = self._partition(self._files[self._current])
         offsets, values, end = lines.take(self.batch)
         self._positions[where] = end
+        self._missing = lines.first
         return Records(where, offsets, values, end)
+
+    def _tell(self, lines: Lines) -> None:
+        """Say once that lines are waited for."""
+        if lines.first and not self._told and self._report is not None:
+            self._told = True
+            self._report(
+                f"{lines.name} has {lines.held} of the {lines.first} lines from which the types of "
+                "its columns are guessed, and is waited for: name the columns of text to begin at "
+                "once"
+            )
 
     def _fill(self, lines: Lines) -> int:
         """Read a block; how many bytes."""
@@ -243,6 +269,9 @@ class Files:
             return False
         if rotated and mine.st_size > self._lines.read:
             return False  # what came meanwhile is read first
+        self._lines.release()
+        if self._lines.waiting:
+            return True  # what was held back is read first
         where = self._partition(path)
         if self._report is not None:
             what = "was rotated" if rotated else "was cut"
@@ -312,5 +341,5 @@ def skip(file: BinaryIO, path: str, position: int) -> None:
     while left > 0:
         block = file.read(min(BLOCK, left))
         if not block:
-            raise SourceError(f"{path} holds fewer than the {position} bytes that were read")
+            raise SourceChanged(f"{path} holds fewer than the {position} bytes that were read")
         left -= len(block)

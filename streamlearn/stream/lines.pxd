@@ -16,6 +16,8 @@ cdef class Block:
     cdef Py_ssize_t lines
     cdef Py_ssize_t room
     cdef int cut(self, Py_ssize_t at) except -1 nogil
+    cdef int cut_rows(self, bytes delimiter, bint ended) except -1
+    cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1
     cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil
 
 

@@ -3,20 +3,61 @@
 from collections.abc import Sequence
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
-from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 from streamlearn.errors import SourceError
 
 cdef enum:
     LONGEST = 1 << 26  # bytes of one line
+    ROW = 1 << 20  # bytes of one row with line breaks in it; a quote that stays open costs no more
+    MARK = 3  # bytes of the mark that some programs begin a file with, to say that it is UTF-8
 
 
 cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
     while p < end and (p[0] == b" " or p[0] == b"\t" or p[0] == b"\r"):
         p += 1
     return p == end
+
+
+cdef const char* row_end(
+        const char* p, const char* end, const char* delimiter, Py_ssize_t size, bint* inside
+) noexcept nogil:
+    """The break that ends a row of CSV, or `end`; NULL: its quotes are wrong.
+
+    As Python's csv reads it: a quote at a value's beginning opens, and two are one inside.
+    """
+    inside[0] = False
+    while True:  # a value
+        if p < end and p[0] == b'"':
+            while True:
+                p = <const char*>memchr(p + 1, b'"', end - p - 1)
+                if p == NULL:
+                    inside[0] = True
+                    return end
+                p += 1
+                if p == end or p[0] != b'"':
+                    break
+            if p < end and p[0] == b"\r":
+                p += 1
+                if p < end and p[0] != b"\n":
+                    return NULL
+            if p < end and p[0] != b"\n" and not begins(p, end, delimiter, size):
+                if end - p < size and memcmp(p, delimiter, end - p) == 0:  # a part of it
+                    return end
+                return NULL
+        else:
+            while p < end and p[0] != b"\n" and not begins(p, end, delimiter, size):
+                p += 1
+        if p == end or p[0] == b"\n":
+            return p
+        p += size
+
+
+cdef inline bint begins(
+        const char* p, const char* end, const char* what, Py_ssize_t size) noexcept nogil:
+    return p[0] == what[0] and end - p >= size and memcmp(p, what, size) == 0
 
 
 cdef class Block:
@@ -39,6 +80,56 @@ cdef class Block:
             at = q - self.at
             self.add(self.whole, at)
             at += 1
+
+    cdef int cut_rows(self, bytes delimiter, bint ended) except -1:
+        """The same of CSV, where a line break between quotes ends no row.
+
+        A quote that is not closed before so many bytes as ROW, or before the end, and one that is
+        closed in the middle of a value: then the row ends with its line, to be refused.
+        """
+        cdef const char* sign = PyBytes_AS_STRING(delimiter)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(delimiter)
+        cdef const char* p = self.at + self.whole
+        cdef const char* end = self.at + self.filled
+        cdef const char* quote = p - 1  # none before it
+        cdef const char* stop
+        cdef const char* row
+        cdef const char* limit
+        cdef bint inside
+        with nogil:
+            while True:
+                stop = <const char*>memchr(p, b"\n", end - p)
+                if stop == NULL:
+                    return 0
+                if quote < p:
+                    quote = <const char*>memchr(p, b'"', end - p)
+                    if quote == NULL:
+                        quote = end
+                if quote < stop:
+                    limit = p + ROW if end - p > ROW else end
+                    row = row_end(p, limit, sign, size, &inside)
+                    if row == end and not (inside and ended):
+                        return 0  # there may be more of it
+                    if row != NULL and row < limit:
+                        stop = row
+                self.add(self.whole, stop - self.at)
+                p = stop + 1
+
+    cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1:
+        """Begin with what another block has from `at` on; `first` is the first line there."""
+        cdef Py_ssize_t i, n = old.lines - first
+        self.filled = old.filled - at
+        self.whole = old.whole - at
+        memcpy(self.at, old.at + at, self.filled)
+        if n == 0:
+            return 0
+        self.line = <Line*>realloc(self.line, n * sizeof(Line))
+        if self.line == NULL:
+            raise MemoryError("the lines of a block")
+        self.lines = self.room = n
+        for i in range(n):
+            self.line[i] = Line(old.line[first + i].start - at, old.line[first + i].length)
+        return 0
 
     cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
         """A line, unless it is blank."""
@@ -111,6 +202,10 @@ Sequence.register(Cut)
 cdef class Lines:
     r"""Lines of a stream that is read block by block; positions count its bytes.
 
+    A mark of UTF-8 at its beginning is left out. So many lines as `first` are waited for at first,
+    and come at once. With a `delimiter` they are rows of CSV: a value in quotes may have line
+    breaks.
+
     >>> import io
     >>> lines = Lines("clicks.txt", 100)
     >>> lines.fill(io.BytesIO(b"one\n\ntw").readinto, 64), lines.take(10)
@@ -124,19 +219,29 @@ cdef class Lines:
 
     cdef readonly str name
     cdef readonly long long position  # of the line that is taken next
+    cdef readonly Py_ssize_t first  # lines that are waited for
+    cdef bytes delimiter
+    cdef bint released
     cdef Block block
     cdef Py_ssize_t at  # where in the block that line begins
     cdef Py_ssize_t taken  # lines of the block
 
-    def __init__(self, name, position=0):
+    def __init__(self, name, position=0, *, first=0, delimiter=None):
         self.name = name
         self.position = position
+        self.first = first
+        self.delimiter = None if delimiter is None else checked(delimiter).encode()
         self.block = Block(0)
+
+    @property
+    def held(self):
+        """How many lines there are."""
+        return self.block.lines - self.taken
 
     @property
     def waiting(self):
         """Whether there is a whole line to take, maybe a blank one."""
-        return self.at < self.block.whole
+        return self.at < self.block.whole and (self.released or self.held >= self.first)
 
     @property
     def read(self):
@@ -144,32 +249,51 @@ cdef class Lines:
         return self.position + self.block.filled - self.at
 
     def fill(self, read, Py_ssize_t size):
-        """Read the next bytes, about so many, once no line is waiting; how many those are.
+        """Read the next bytes, about so many; how many those are.
 
         `read` puts them into the buffer that it is given, as the `readinto` of files does.
         """
-        cdef Block old = self.block
-        cdef Py_ssize_t rest = old.filled - self.at
-        cdef Block new
-        if rest > LONGEST:
+        cdef Block block = self.block
+        cdef Py_ssize_t rest
+        if block.filled - block.whole > LONGEST:
             raise SourceError(
-                f"{self.name}: the line at byte {self.position} is longer than {LONGEST} bytes: "
-                "is this a text file?"
+                f"{self.name}: the line at byte {self.position + block.whole - self.at} is longer"
+                f" than {LONGEST} bytes: is this a text file?"
             )
-        # twice the rest, or a long line would be copied again for each of its blocks
-        new = Block(rest + max(rest, size))
-        memcpy(new.at, old.at + self.at, rest)
-        with memoryview(new.text) as buffer, buffer[BESIDE + rest:len(buffer) - BESIDE] as room:
+        # in a block of which lines were taken nothing moves: others may read them
+        if self.taken or block.filled + 2 * BESIDE == len(block.text):
+            rest = block.filled - self.at
+            # twice the rest, or a long line would be copied again for each of its blocks
+            block = Block(rest + max(rest, size))
+            block.begin(self.block, self.taken, self.at)
+            self.block, self.at, self.taken = block, 0, 0
+        rest = block.filled
+        with memoryview(block.text) as text, text[BESIDE + rest:len(text) - BESIDE] as room:
             count = read(room) or 0
         if count:
-            new.filled = rest + count
-            with nogil:
-                new.cut(rest)
-            self.block, self.at, self.taken = new, 0, 0
+            block.filled += count
+            if self.position == 0 and block.whole == 0 and block.filled >= MARK and memcmp(
+                    block.at, b"\xef\xbb\xbf", MARK) == 0:
+                self.position = self.at = block.whole = MARK
+            self.cut(max(rest, self.at), False)
         return count
+
+    cdef int cut(self, Py_ssize_t at, bint ended) except -1:
+        if self.delimiter is not None:
+            self.block.cut_rows(self.delimiter, ended)
+        else:
+            with nogil:
+                self.block.cut(at)
+        return 0
+
+    def release(self):
+        """No more lines are waited for, and no end of a row."""
+        self.released = True
+        self.cut(self.block.filled, True)
 
     def finish(self):
         """No bytes follow: what is left is a line."""
+        self.release()
         if self.block.whole < self.block.filled:
             self.block.add(self.block.whole, self.block.filled)
             self.block.whole = self.block.filled
@@ -179,15 +303,24 @@ cdef class Lines:
         cdef Block block = self.block
         cdef const Line* line
         cdef long long zero = self.position - self.at  # where the block begins
-        cdef Py_ssize_t i, first = self.taken, n = min(most, block.lines - self.taken)
+        cdef Py_ssize_t i, first = self.taken, n = min(
+            max(most, self.first), block.lines - self.taken)
         offsets = [zero + block.line[i].start for i in range(first, first + n)]
         self.taken += n
+        self.first = max(self.first - n, 0)
         self.at = block.whole
         if self.taken < block.lines:
             line = block.line + self.taken - 1
             self.at = line.start + line.length + 1
         self.position = zero + self.at
         return offsets, Cut(block, first, n), self.position
+
+
+def checked(delimiter):
+    """The delimiter of CSV; ValueError if it can be none."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n":
+        raise ValueError(f"delimiter={delimiter!r}: give one sign, such as ',' or '\\t'")
+    return delimiter
 
 
 def weighed(values):

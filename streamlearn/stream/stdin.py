@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import select
 import sys
@@ -24,15 +23,21 @@ class StandardInput:
 
     What was read is gone, so a checkpoint's position cannot be gone on from. The first poll that
     gives lines gives `first` of them at least, if there are so many: for what is guessed of them is
-    not to depend on when they came.
+    not to depend on when they came. With the `delimiter` of CSV, values in quotes may have line
+    breaks.
     """
 
-    def __init__(self, *, batch: int = 2000, first: int = 0, descriptor: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        batch: int = 2000,
+        first: int = 0,
+        delimiter: str | None = None,
+        descriptor: int | None = None,
+    ) -> None:
         self.batch = batch
-        self._first = self._missing = first  # lines that the first poll still waits for
-        self._held: list[bytes] = []
         self._descriptor = descriptor
-        self._lines = Lines("standard input")
+        self._lines = Lines("standard input", first=first, delimiter=delimiter)
         self._ended = False
 
     def identity(self) -> dict[str, str]:
@@ -52,11 +57,9 @@ class StandardInput:
         """The next lines, or none if none came in this time."""
         if not self._lines.waiting and not self._ended:
             self._read(seconds)
-        if self._held:
+        if not self._lines.waiting:
             return []
-        offsets, values, end = self._lines.take(max(self.batch, self._first))
-        if offsets:
-            self._first = 0
+        offsets, values, end = self._lines.take(self.batch)
         return [Records(PARTITION, offsets, values, end)] if offsets else []
 
     def _read(self, seconds: float) -> None:
@@ -64,23 +67,9 @@ class StandardInput:
         ready, _, _ = select.select([descriptor], [], [], seconds)
         if not ready:
             return
-        if self._missing > 0:
-            more = self._hold(os.read(descriptor, BLOCK))
-        else:
-            more = self._lines.fill(lambda room: os.readv(descriptor, [room]), BLOCK) > 0
-        if not more:
+        if not self._lines.fill(lambda room: os.readv(descriptor, [room]), BLOCK):
             self._ended = True
             self._lines.finish()
-
-    def _hold(self, block: bytes) -> bool:
-        """Keep a block back until there are as many lines as the first poll is to give."""
-        self._missing -= block.count(b"\n")
-        self._held.append(block)
-        if self._missing <= 0 or not block:
-            held = b"".join(self._held)
-            self._held = []
-            self._lines.fill(io.BytesIO(held).readinto, len(held))
-        return bool(block)
 
     def lag(self) -> dict[Partition, int | None]:
         """Not to be known of a pipe."""

@@ -161,11 +161,11 @@ cdef class VWDecoder(TextDecoder):
         if p[0] == b":":
             name = p + 1
             p = number_at(name, end, &d, &scale)
-            if p == NULL or not ends_word(p):
+            if p == NULL or not ends_word(p) or not isfinite(scale):
                 with gil:
                     raise BadEvent(
                         f"namespace {space[:length].decode('utf-8', 'replace')!r} has the scale"
-                        f" {shown_text(name, end)}: a scale is a number")
+                        f" {shown_text(name, end)}: a scale is a finite number")
         if odd:
             check_utf8(space, length)
         while True:
@@ -177,16 +177,18 @@ cdef class VWDecoder(TextDecoder):
             n = p - name
             if odd:
                 check_utf8(name, n)
-            x = scale
+            x = 1.0
             if p[0] == b":":
                 p = value_at(p + 1, end, &x)
                 if p == NULL or not ends_word(p):
                     with gil:
                         raise self.bad_value(name[:n], (name + n + 1)[:end - name - n - 1])
-                x *= scale
-            if not isfinite(x):
+            if not isfinite(x * scale):
                 with gil:
-                    raise self.bad_value(name[:n], b"infinite")
+                    if isfinite(x):
+                        raise self.too_large(name[:n], x, scale)
+                    raise self.bad_value(name[:n], (name + n + 1)[:end - name - n - 1])
+            x *= scale
             if count == room:
                 reader.widen()
                 room = reader.room
@@ -229,6 +231,13 @@ cdef class VWDecoder(TextDecoder):
         name, rest = name.decode("utf-8", "replace"), rest.split(None, 1)[:1]
         value = rest[0].decode("utf-8", "replace")[:40] if rest else ""
         return BadEvent(f"field {name!r} is {value!r}: a value is a finite number", name)
+
+    def too_large(self, name, value, scale):
+        """The refusal of a value that its namespace's scale makes infinite."""
+        name = name.decode("utf-8", "replace")
+        return BadEvent(
+            f"field {name!r} is {value:g}, times the scale {scale:g} of its namespace: that is too"
+            " large for a float", name)
 
 
 cdef inline int join_names(

@@ -106,12 +106,14 @@ def test_learners_that_are_none(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("data", [b"", b'{"clicked":true}\n'])
-def test_files_with_little_in_them(
-    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_file_of_one_event_and_of_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(data)
+    path.write_bytes(b'{"clicked":true}\n')
     png = str(tmp_path / "a.png")
     assert main(["evaluate", str(path), "--label", "clicked", "--png", png]) == 0
     assert "default" in capsys.readouterr().out
+    path.write_bytes(b"")
+    assert main(["evaluate", str(path), "--label", "clicked"]) == 2
+    assert "not one event was found" in capsys.readouterr().err

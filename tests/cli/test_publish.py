@@ -58,8 +58,9 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
 def test_lines_become_records(
     topic: Topic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.csv").write_bytes(b"x,y\n1,%s\n\n2,%s" % (name.encode(), b"\xff"))
+    for name, before in (("a", b"\xef\xbb\xbf"), ("b", b"\n")):
+        text = b"%sx,y\n1,%s\n\n2,%s" % (before, name.encode(), b"\xff")
+        (tmp_path / f"{name}.csv").write_bytes(text)
     command = ["publish", str(tmp_path / "*.csv"), "--topic", "prices"]
     assert main([*command, "--header"]) == 0
     assert topic.there == [b"1,a", b"2,\xff", b"1,b", b"2,\xff"]
@@ -67,6 +68,20 @@ def test_lines_become_records(
     assert main([*command, "--bootstrap", "far:9"]) == 0
     assert topic.there[4:6] == [b"x,y", b"1,a"]
     assert topic.__dict__["asked"] == [("localhost:9092", "prices"), ("far:9", "prices")]
+
+
+def test_rows_with_line_breaks(
+    topic: Topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'x;"y\nz"\n1;"a\n\nb"\n2;c\n')
+    rows = [b'1;"a\n\nb"', b"2;c"]
+    assert main(["publish", str(path), "--topic", "t", "--header", "--delimiter", ";"]) == 0
+    with path.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert main(["publish", "-", "--topic", "t", "--header", "--delimiter", ";"]) == 0
+    assert topic.there == 2 * rows
+    assert main(["publish", str(path), "--topic", "t", "--delimiter", ""]) == 2
 
 
 def test_standard_input(topic: Topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,16 +204,30 @@ def test_what_cannot_be_trained_is_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n\n", b'{"clicked":1}'])
-def test_files_with_little_in_them(
+def test_a_file_of_one_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"clicked":1}')
+    facts = trained(capsys, str(path), "--label", "clicked", "--save", str(tmp_path / "m"))
+    assert facts["learnt"] == 1
+    assert main(["train", str(path), "--label", "clicked"]) == 0
+    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
+    path.write_bytes(b"")
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0  # nothing was asked
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n\n", b"{\n"])
+def test_without_an_event_nothing_is_saved(
     data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(data)
-    facts = trained(capsys, str(path), "--label", "clicked", "--save", str(tmp_path / "m"))
-    assert facts["learnt"] == (1 if b"1" in data else 0)
-    assert main(["train", str(path), "--label", "clicked"]) == 0
-    assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
+    saved = tmp_path / "m"
+    command = ["train", str(path), "--label", "y", "--on-bad", "skip", "--save", str(saved)]
+    assert main(command) == 2
+    assert f"{path}: not one event was found" in capsys.readouterr().err
+    assert not saved.exists()
 
 
 @pytest.mark.parametrize("data", [b"{}\n", b'{"clicked":null}\n{"clickd":1}'])
@@ -266,13 +280,17 @@ def test_what_the_columns_of_a_csv_were_taken_for_is_shown(
     assert "columns    x: numbers, city: text, label: numbers\n" in capsys.readouterr().out
 
 
-def test_a_csv_whose_values_have_line_breaks_says_so(
+def test_a_csv_whose_values_have_line_breaks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.csv"
-    path.write_text('x,label\n1,0\n"2\n3",1\n')
-    assert main(["train", str(path), "--label", "label"]) == 2
-    assert f"{path}:3: a quoted value does not end in its line" in capsys.readouterr().err
+    path.write_text('x,label\n1,0\n"2\n3",1\n4,0\n"5,1\n6,1\n')
+    command = ["train", str(path), "--label", "label"]
+    assert main(command) == 2
+    assert f"{path}:6: a quoted value does not end" in capsys.readouterr().err
+    facts = trained(capsys, str(path), "--label", "label", "--on-bad", "skip")
+    assert (facts["events"], facts["bad"]) == (4, 1)
+    assert facts["columns"]["x"] == "text"
 
 
 def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learnt(
@@ -347,6 +365,19 @@ def test_columns_of_text_that_the_first_lines_do_not_show(
     facts = trained(capsys, *arguments[1:], "--text", "zip")
     assert facts["columns"] == {"zip": "text", "y": "numbers"}
     assert facts["events"] == 1501
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(998, "text"), (999, "numbers")])
+def test_evaluate_takes_columns_for_what_train_does(
+    rows: int, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("zip,y\n" + "".join(f"{i % 3},{i % 2}\n" for i in range(rows)) + "K9,1\n")
+    facts = trained(capsys, str(path), "--label", "y", "--on-bad", "skip")
+    assert facts["columns"]["zip"] == kind
+    command = ["evaluate", str(path), "--label", "y", "--on-bad", "skip", "--seconds", "1"]
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"] == facts["events"]
 
 
 def test_what_a_csv_is_taken_for_does_not_depend_on_when_its_lines_come() -> None:

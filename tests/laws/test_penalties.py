@@ -131,6 +131,39 @@ def test_a_short_prior_goes_on_with_its_least() -> None:
     close(short.minimiser(s, a=1.0, b=1.0), long.minimiser(s, a=1.0, b=1.0))
 
 
+ZERO = sl.penalties.Zero()
+SAME = [
+    (sl.penalties.L1(0.0), ZERO),
+    (sl.penalties.L2(0.0), ZERO),
+    (sl.penalties.ElasticNet(0.0, 0.0), ZERO),
+    (sl.penalties.ElasticNet(0.1, 0.0), sl.penalties.L1(0.1)),
+    (sl.penalties.ElasticNet(0.0, 0.1), sl.penalties.L2(0.1)),
+    (sl.penalties.Berhu(0.0, 0.1), ZERO),
+    (sl.penalties.LInfinity(0.0), ZERO),
+    (sl.penalties.LpSquared(0.0, 1.5), ZERO),
+    (sl.penalties.LpSquared(0.3, 2.0), sl.penalties.L2(0.3)),
+    (sl.penalties.KL(0.0, (1.0, 2.0)), sl.penalties.Simplex()),
+    (sl.penalties.KL(0.3, (2.0, 2.0)), sl.penalties.KL(0.3)),
+    (sl.penalties.Entropy(0.0, 0.5, 2.0), sl.penalties.L1Ball(0.5)),
+]
+
+
+@pytest.mark.parametrize("penalty", [*PENALTIES, *(one for one, _ in SAME)], ids=brief)
+def test_the_canonical_penalty_is_the_same_function(penalty: Any) -> None:
+    simplest = penalty.canonical()
+    assert simplest.canonical() == simplest
+    for v in vectors(6, 0.3):
+        for w in (v, penalty.prox(v, 0.3)):
+            assert simplest.value(w) == pytest.approx(penalty.value(w), rel=1e-12)
+        for step in (0.3, 2.0):
+            close(simplest.prox(v, step), penalty.prox(v, step))
+
+
+def test_penalties_that_are_the_same_function_have_one_canonical_form() -> None:
+    for one, simplest in SAME:
+        assert one.canonical() == simplest
+
+
 @every
 def test_sizes_at_the_end_of_floats(penalty: Any) -> None:
     """A value is a number, infinite at most, and a projection stays one beside great numbers."""

@@ -130,6 +130,38 @@ def test_classes_appear_over_time() -> None:
     assert set(model.score_one({})) == set(model.labels)
 
 
+@pytest.mark.parametrize("loss", [sl.losses.Logistic(), sl.losses.Hinge()])
+@pytest.mark.parametrize("classes", [3, 10])
+def test_probabilities_of_several_classes(loss: Any, classes: int) -> None:
+    draw = np.random.default_rng(0)
+    y = draw.integers(classes, size=5000)
+    X = draw.normal(size=(classes, 20))[y] * 0.7 + draw.normal(size=(5000, 20))
+    model = sl.LinearClassifier(loss=loss)
+    learnt = model.progressive_rows(X[:4000], y[:4000])
+    assert learnt.shape == (4000, classes)
+    scores = np.array([list(model.score_one(dict(enumerate(row))).values()) for row in X[4000:]])
+    shares = model.predict_proba_many(pd.DataFrame(X[4000:]))[model.labels].to_numpy()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(shares.argmax(axis=1), scores.argmax(axis=1))
+    place = np.array([model.labels.index(label) for label in y[4000:]])
+    alone = 0.5 * (1.0 + np.tanh(0.5 * scores))  # what the classes say, each for itself
+    alone /= alone.sum(axis=1, keepdims=True)
+    rows = np.arange(len(place))
+    assert -np.log(shares[rows, place]).mean() < -0.95 * np.log(alone[rows, place]).mean()
+
+
+def test_probabilities_of_several_classes_at_the_end_of_floats() -> None:
+    model = sl.LinearClassifier()
+    for label in "abc":
+        model.learn_one({}, label)
+    assert np.isfinite(model._shares(np.array([[800.0, 0.0, -800.0], [-1e300, -2e300, 0.0]]))).all()
+    # all of them unlikely, and one less so
+    assert model._shares(np.array([[-800.0, -802.0, -900.0]]))[0].tolist() == pytest.approx(
+        [1.0 / (1.0 + np.exp(-4.0 / 3.0)), 1.0 / (1.0 + np.exp(4.0 / 3.0)), 0.0]
+    )
+    np.testing.assert_allclose(model._shares(np.full((1, 3), -3.0)), 1.0 / 3.0)
+
+
 @pytest.mark.parametrize("label", [None, float("nan"), [1], {}, np.nan])
 def test_a_bad_label_changes_nothing(label: Any) -> None:
     model = sl.LinearClassifier()

@@ -434,6 +434,17 @@ def test_curves_of_several_learners(tmp_path: Any) -> None:
         curve([sl.LinearClassifier(), sl.PegasosClassifier(l2=0.1)], X, Y, [1])
 
 
+def test_a_penalty_may_be_written_in_two_ways() -> None:
+    penalties = {"one": P.L1(0.01), "other": P.ElasticNet(0.01, 0.0)}
+    learners = {
+        name: sl.LinearClassifier(R.DualAveraging(), penalty=penalty)
+        for name, penalty in penalties.items()
+    }
+    one, other = (reports[0] for reports in curve(learners, X, Y, [100]).reports.values())
+    assert one.comparator is not None
+    assert one.comparator == other.comparator
+
+
 def test_a_penalty_that_counts_once_is_no_part_of_the_regret() -> None:
     """FTRL-Proximal weighs it once against all losses, so its regret is of the losses alone."""
     X = np.random.default_rng(3).normal(size=(200, 4))

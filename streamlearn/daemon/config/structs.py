@@ -159,7 +159,7 @@ class Format(Table, frozen=True):
         tuple[str, ...] | None,
         about(
             "all columns of text, the others are of numbers; guessed from the first 1000 records "
-            "if not said, for which standard input is waited for (csv)"
+            "if not said, which are waited for (csv)"
         ),
     ] = None
 
