@@ -11,7 +11,8 @@ import scipy.sparse
 
 import streamlearn as sl
 from streamlearn.regret import Ledger, Tracker, curve
-from streamlearn.regret._reservoir import Account, Reservoir, gathered
+from streamlearn.regret._account import Account
+from streamlearn.regret._reservoir import Reservoir, gathered
 from streamlearn.regret.comparator import Sample, Task, bracket, measured, solved
 from tests.laws.members import RULES, allowed
 
@@ -193,7 +194,7 @@ def test_labels_that_change_their_sign() -> None:
     y = np.where(np.arange(M) < 5, 7, np.where(Y > 0, 7, 3))
     tracker = Tracker(LEARNERS["pegasos"](), seed=0)
     tracker.learn_rows(X, y)
-    sample = tracker.ledger.account.reservoir.snapshot()
+    sample = gathered(tracker.ledger.account.reservoir.snapshot())
     np.testing.assert_array_equal(sample["labels"][:, 0], np.where(y == 7, 1.0, -1.0))
     report = tracker.report()
     assert report.objective == pytest.approx(paid(LEARNERS["pegasos"](), X, y, np.ones(M)))
@@ -366,7 +367,7 @@ def test_the_sample_is_uniform() -> None:
     counts = np.zeros((2, rows))
     order = np.random.default_rng(7).permutation(capacity)
     for seed in range(times):
-        chosen = offered(capacity, seed, rows).snapshot()["labels"][:, 0].astype(int)
+        chosen = gathered(offered(capacity, seed, rows).snapshot())["labels"][:, 0].astype(int)
         assert len(set(chosen.tolist())) == capacity
         halves = np.random.default_rng(seed).permutation(order)
         for k in range(2):
@@ -381,9 +382,8 @@ def test_rows_stay_whole_whatever_is_replaced() -> None:
         reservoir = offered(capacity, 1, rows)
         assert reservoir.size == min(capacity, rows)
         assert reservoir.full == (rows > capacity)
-        sample = reservoir.snapshot()
-        slots, values = gathered(sample)
-        labels = sample["labels"][:, 0]
+        sample = gathered(reservoir.snapshot())
+        slots, values, labels = sample["slots"], sample["values"], sample["labels"][:, 0]
         np.testing.assert_array_equal(slots, np.column_stack([labels, labels + rows]).ravel())
         np.testing.assert_array_equal(values, np.column_stack([labels, -labels]).ravel())
         if rows <= capacity:
@@ -401,7 +401,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
     before = account.reservoir.snapshot()
     for label in range(20, 3000):
         observe(label)
-    np.testing.assert_array_equal(gathered(before)[1], np.repeat(np.arange(20.0), 2))
+    np.testing.assert_array_equal(gathered(before)["values"], np.repeat(np.arange(20.0), 2))
 
 
 # -- curves ---------------------------------------------------------------------------------------
