@@ -1,7 +1,7 @@
 """What a tracker keeps of a stream: sums over all events, and a uniform sample of them."""
 
 cimport cython
-from libc.math cimport INFINITY, NAN, ceil, isfinite, log1p
+from libc.math cimport INFINITY, NAN, isfinite, log1p
 
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport FEW, Few, Loss, VectorLoss
@@ -67,7 +67,7 @@ cdef class Account(Watcher):
             wait = min(wait, self.next_look - now)
         if not self.scalar or not wait > 1.0:
             return self.losses.last.n + 1
-        return <int>min(ceil(wait) + self.losses.last.n, <double>FEW)
+        return <int>min(wait + self.losses.last.n, <double>FEW)
 
     cdef double last_weights(self) noexcept nogil:
         """The weight of the events noted."""

@@ -12,7 +12,7 @@ cdef class Reservoir:
     cdef readonly Py_ssize_t capacity, width
     cdef readonly long long seen, next
     cdef readonly bint failed
-    cdef double threshold
+    cdef double threshold, stretch
     cdef unsigned long long random
     # the log, of which `used` entries of `room` are written
     cdef object slot_array, value_array
@@ -24,6 +24,7 @@ cdef class Reservoir:
     cdef Py_ssize_t places
     cdef double uniform(self) noexcept nogil
     cdef void skip(self) noexcept nogil
+    cdef void propose(self, double threshold) noexcept nogil
     cdef long long wait(self) noexcept nogil
     cdef void offer(
         self, Row* row, const double* y, double weight, long long passed

@@ -1,7 +1,8 @@
 """A uniform sample of the rows of a stream.
 
-It is Li's Algorithm L (ACM TOMS 1994): once it is full, random skips say which event comes in
-next, so an event that does not costs a comparison. A row that comes in is written to the end of a
+It is Vitter's Algorithm R (ACM TOMS 1985): of t rows the last one comes in with the probability
+capacity / t, to a random place. Random skips say which row is next, so one that does not come in
+costs a comparison. A row that comes in is written to the end of a
 log, and its place in the sample points there; of the row that had the place nothing is read, which
 would be waiting for memory. When the log is full, the rows that have lost their places are dropped,
 and the others move together. A snapshot is a reference to the log and a copy of the places, for a
@@ -9,7 +10,7 @@ solver in another thread: as long as it is held, rows move to a new log instead.
 """
 
 cimport cython
-from libc.math cimport exp, floor, log, log1p
+from libc.math cimport log, log1p
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove
 
@@ -32,7 +33,7 @@ cdef class Reservoir:
         self.capacity = capacity
         self.width = width
         self.random = seed
-        self.threshold = 1.0
+        self.propose(1.0)
         self.next = capacity
         # The log is two arrays. A row begins with its length and place in one of them, and with
         # its weight and label in the other; then come its slots and values.
@@ -58,11 +59,23 @@ cdef class Reservoir:
         return (<double>(z >> 11) + 0.5) * (1.0 / 9007199254740992.0)
 
     cdef void skip(self) noexcept nogil:
-        """Draw which event comes in next."""
-        cdef double jump
-        self.threshold *= exp(log(self.uniform()) / self.capacity)
-        jump = floor(log(self.uniform()) / log1p(-self.threshold))
-        self.next += 1 + (<long long>jump if jump < 4e18 - self.next else <long long>4e18)
+        """Draw which row comes in next.
+
+        Rows are proposed with the probability `threshold`, which is a little higher than that of
+        any row to come and serves for many draws; so a draw takes one logarithm.
+        """
+        cdef double highest
+        while True:
+            highest = self.capacity / (self.next + 2.0)
+            if not highest <= self.threshold <= 1.05 * highest:
+                self.propose(highest)
+            self.next += 1 + <long long>(log(self.uniform()) * self.stretch)
+            if self.uniform() * self.threshold < self.capacity / (self.next + 1.0):
+                return
+
+    cdef void propose(self, double threshold) noexcept nogil:
+        self.threshold = threshold
+        self.stretch = 1.0 / log1p(-threshold)
 
     cdef void offer(
         self, Row* row, const double* y, double weight, long long passed
@@ -90,7 +103,7 @@ cdef class Reservoir:
 
     cdef void write(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
         """The row has the place k from now on."""
-        cdef Py_ssize_t size = self.header + row.n
+        cdef Py_ssize_t i, size = self.header + row.n
         if self.failed:
             return
         if self.used + size > self.room:
@@ -105,7 +118,8 @@ cdef class Reservoir:
         slots[0] = <int>row.n
         slots[1] = <int>k
         values[0] = weight
-        memcpy(values + 1, y, self.width * sizeof(double))
+        for i in range(self.width):
+            values[1 + i] = y[i]
         memcpy(slots + self.header, row.slot, row.n * sizeof(int))
         memcpy(values + self.header, row.value, row.n * sizeof(double))
         self.starts[k] = self.used
@@ -212,7 +226,8 @@ cdef class Reservoir:
         ):
             raise ValueError("the saved sample is damaged: its arrays do not fit one another")
         self.seen, self.next = state["seen"], state["next"]
-        self.threshold, self.random = state["threshold"], state["random"]
+        self.random = state["random"]
+        self.propose(state["threshold"])
         self.failed = n < min(self.seen, self.capacity)
         self.used = self.places = 0
         self.make_room(len(slots) + n * self.header)
