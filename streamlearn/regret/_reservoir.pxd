@@ -32,4 +32,5 @@ cdef class Reservoir:
     cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil
     cdef void write(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil
     cdef int make_room(self, Py_ssize_t n) except -1
+    cdef bint lent(self)
     cdef int move_to(self, slots, values) except -1

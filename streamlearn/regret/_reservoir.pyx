@@ -2,11 +2,13 @@
 
 It is Vitter's Algorithm R (ACM TOMS 1985): of t rows the last one comes in with the probability
 capacity / t, to a random place. Random skips say which row is next, so one that does not come in
-costs a comparison. A row that comes in is written to the end of a
-log, and its place in the sample points there; of the row that had the place nothing is read, which
-would be waiting for memory. When the log is full, the rows that have lost their places are dropped,
-and the others move together. A snapshot is a reference to the log and a copy of the places, for a
-solver in another thread: as long as it is held, rows move to a new log instead.
+costs a comparison.
+
+A row that comes in is written to the end of a log, and its place in the sample points there; of the
+row that had the place nothing is read, which would be waiting for memory. When the log is full, the
+rows that have lost their places are dropped, and the others move together. A snapshot is a
+reference to the log and a copy of the places, for a solver in another thread: as long as it is
+held, rows move to a new log instead.
 """
 
 cimport cython
@@ -19,6 +21,10 @@ from cpython.object cimport PyObject
 from streamlearn.row cimport Row
 
 import numpy as np
+
+# How much longer the log is than the rows that have places: of each row that comes in, one moves.
+# With more they would move less often, but new memory costs as much at first.
+cdef double ROOMY = 2.0
 
 
 @cython.final
@@ -128,20 +134,21 @@ cdef class Reservoir:
 
     cdef int make_room(self, Py_ssize_t n) except -1:
         """Drop the rows that have lost their places, so that n more entries fit."""
-        cdef Py_ssize_t k, live = 0, wanted
-        for k in range(self.places):
-            live += self.header + self.slots[self.starts[k]]
-        wanted = max(2 * (live + n), 1024)
-        if self.places >= 256:
-            # for all that will come, now that rows tell their length: pages are taken as they fill
-            wanted = max(wanted, <Py_ssize_t>(2.0 * live / self.places * self.capacity))
-        # whether a snapshot looks at the log
-        cdef bint lent = (<PyObject*>self.slot_array).ob_refcnt > 1
-        if lent or not 0.75 * wanted <= self.room <= 1.5 * wanted:
-            self.move_to(np.empty(wanted, np.int32), np.empty(wanted))
+        if self.lent():
+            self.move_to(np.empty(self.room, np.int32), np.empty(self.room))
         else:
             self.move_to(self.slot_array, self.value_array)
+        cdef Py_ssize_t room = max(<Py_ssize_t>(ROOMY * (self.used + n)), 1024)
+        if self.places >= 256:
+            # for all that will come, now that rows tell their length: pages are taken as they fill
+            room = max(room, <Py_ssize_t>(ROOMY * self.used / self.places * self.capacity))
+        if not 0.8 * room <= self.room <= 1.5 * room:
+            self.move_to(np.empty(room, np.int32), np.empty(room))
         return 0
+
+    cdef bint lent(self):
+        """Whether a snapshot looks at the log."""
+        return (<PyObject*>self.slot_array).ob_refcnt > 1
 
     cdef int move_to(self, slots, values) except -1:
         """Make these arrays the log, of the rows that have places; they may be those of now."""
