@@ -10,9 +10,12 @@ The least a tracker can do is to add up the loss of every event. A logistic loss
 (`loss` in the table: its values in a bare loop), would be 15% of a row of 14 features of Pegasos or
 dual averaging; the tracker notes events with the slopes that were learnt with, and adds up 64 at a
 time with one logarithm, so that all of it but the sample costs 3 to 4 ns a row. An event that comes
-into the sample costs 200 to 300 ns, mostly waiting for memory: of rows late in the stream as much
-again (6 to 10% slower in all), and most of the 13 to 30% of its first half. Of events that come as
-dicts it is 5 to 6% late in the stream; of the default 2 to 3%, of rows and dicts.
+into the sample costs 50 to 80 ns: of rows late in the stream 1%, which are 4 to 5% slower in all.
+Its memory, which the system clears page by page, costs as much again as long as it is new, for
+twice as many events as the sample holds: the first half of the stream is 7 to 11% slower. Events
+that come as dicts are 3 to 4% slower late in the stream and 6 to 7% in its first half; the default
+2 to 3% and 4 to 5%, rows and dicts. With a memory of 100,000 as by default ten times as many events
+come in, so that a stream must be ten times as long for the same.
 
 python -m benchmarks.regret [--data DIR] [--rounds N]
 """

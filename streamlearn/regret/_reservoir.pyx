@@ -1,29 +1,30 @@
-"""What a tracker keeps of a stream: sums over all events, and a uniform sample of them.
+"""A uniform sample of the rows of a stream.
 
-The sample is Li's Algorithm L (ACM TOMS 1994): once it is full, random skips say which event comes
-in next, so an event that does not costs a comparison. A snapshot is a reference to the arrays of
-rows and a copy of the table of places, and a solver in another thread may read it. As long as one
-is held, rows are written at the end of the arrays only; else in the place of the row that goes, if
-there is room. What was left behind is dropped when half of the arrays is waste.
+It is Vitter's Algorithm R (ACM TOMS 1985): of t rows the last one comes in with the probability
+capacity / t, to a random place. Random skips say which row is next, so one that does not come in
+costs a comparison.
+
+A row that comes in is written to the end of a log, and its place in the sample points there; of the
+row that had the place nothing is read, which would be waiting for memory. When the log is full, the
+rows that have lost their places are dropped, and the others move together. A snapshot is a
+reference to the log and a copy of the places, for a solver in another thread: as long as it is
+held, rows move to a new log instead.
 """
 
 cimport cython
-from libc.math cimport INFINITY, NAN, ceil, exp, floor, isfinite, log, log1p
+from libc.math cimport log, log1p
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from cpython.object cimport PyObject
 
-from streamlearn.engine.watcher cimport Watcher
-from streamlearn.losses.loss cimport FEW, Few, Loss, VectorLoss
-from streamlearn.losses.total cimport add_up, note, plus, sum_of_few, value_of
 from streamlearn.row cimport Row
 
 import numpy as np
 
-
-cdef void* at(array):
-    return <void*><size_t>array.ctypes.data
+# How much longer the log is than the rows that have places: of each row that comes in, one moves.
+# With more they would move less often, but new memory costs as much at first.
+cdef double ROOMY = 2.0
 
 
 @cython.final
@@ -38,23 +39,20 @@ cdef class Reservoir:
         self.capacity = capacity
         self.width = width
         self.random = seed
-        self.threshold = 1.0
+        self.propose(1.0)
         self.next = capacity
+        # The log is two arrays. A row begins with its length and place in one of them, and with
+        # its weight and label in the other; then come its slots and values.
+        self.header = 1 + width
         self.slot_array = np.empty(0, np.int32)
         self.value_array = np.empty(0)
-        self.claim()
+        # memory is taken page by page, as places are filled
+        self.starts = <long long*>calloc(capacity, sizeof(long long))
+        if self.starts == NULL:
+            raise MemoryError(f"no memory for a sample of {capacity} events")
 
     def __dealloc__(self):
-        free(self.table)
-        free(self.labels)
-
-    cdef int claim(self) except -1:
-        """The table of places, of which memory is taken page by page as they are filled."""
-        self.table = <Place*>calloc(self.capacity, sizeof(Place))
-        self.labels = <double*>calloc(self.capacity * self.width, sizeof(double))
-        if self.table == NULL or self.labels == NULL:
-            raise MemoryError(f"no memory for a sample of {self.capacity} events")
-        return 0
+        free(self.starts)
 
     cdef double uniform(self) noexcept nogil:
         """A number of (0, 1), by splitmix64."""
@@ -67,38 +65,23 @@ cdef class Reservoir:
         return (<double>(z >> 11) + 0.5) * (1.0 / 9007199254740992.0)
 
     cdef void skip(self) noexcept nogil:
-        """Draw which event comes in next."""
-        cdef double jump
-        self.threshold *= exp(log(self.uniform()) / self.capacity)
-        jump = floor(log(self.uniform()) / log1p(-self.threshold))
-        self.next += 1 + (<long long>jump if jump < 4e18 - self.next else <long long>4e18)
+        """Draw which row comes in next.
 
-    cdef int reserve(self, Py_ssize_t n) except -1:
-        """Room for n more entries, in new arrays: a snapshot may look at those of now."""
-        cdef Py_ssize_t k, used = 0, room = max(2 * (self.live + n), 1024)
-        cdef Place* place
-        if 256 <= self.places < self.capacity:
-            # for all that will come, once rows tell their length: pages are taken as they fill
-            room = max(room, <Py_ssize_t>(1.25 * self.live / self.places * self.capacity))
-        slots = np.empty(room, np.int32)
-        values = np.empty(room)
-        cdef int* new_slots = <int*>at(slots)
-        cdef double* new_values = <double*>at(values)
-        for k in range(self.places):
-            place = self.table + k
-            memcpy(new_slots + used, self.slots + place.start, place.length * sizeof(int))
-            memcpy(new_values + used, self.values + place.start, place.length * sizeof(double))
-            place.start = used
-            place.room = place.length
-            used += place.length
-        self.slot_array, self.value_array = slots, values
-        self.slots, self.values = new_slots, new_values
-        self.used, self.room = used, room
-        return 0
+        Rows are proposed with the probability `threshold`, which is a little higher than that of
+        any row to come and serves for many draws; so a draw takes one logarithm.
+        """
+        cdef double highest
+        while True:
+            highest = self.capacity / (self.next + 2.0)
+            if not highest <= self.threshold <= 1.05 * highest:
+                self.propose(highest)
+            self.next += 1 + <long long>(log(self.uniform()) * self.stretch)
+            if self.uniform() * self.threshold < self.capacity / (self.next + 1.0):
+                return
 
-    cdef long long wait(self) noexcept nogil:
-        """How many rows from now on the next one is that comes in: 1 for the very next."""
-        return 1 if self.seen < self.capacity else self.next - self.seen + 1
+    cdef void propose(self, double threshold) noexcept nogil:
+        self.threshold = threshold
+        self.stretch = 1.0 / log1p(-threshold)
 
     cdef void offer(
         self, Row* row, const double* y, double weight, long long passed
@@ -109,43 +92,83 @@ cdef class Reservoir:
             self.admit(row, y, weight)
         self.seen += 1
 
+    cdef long long wait(self) noexcept nogil:
+        """How many rows from now on the next one is that comes in: 1 for the very next."""
+        return 1 if self.seen < self.capacity else self.next - self.seen + 1
+
     cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil:
         """Take the row, and say when it is the next one's turn."""
         if self.seen >= self.capacity:
-            self.place(<Py_ssize_t>(self.uniform() * self.capacity), row, y, weight)
+            self.write(<Py_ssize_t>(self.uniform() * self.capacity), row, y, weight)
             self.skip()
             return
-        self.place(self.places, row, y, weight)
+        self.write(self.places, row, y, weight)
         if self.seen == self.capacity - 1:
             self.next = self.seen
             self.skip()
 
-    cdef void place(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
-        cdef Place* place = self.table + k
-        cdef bint fresh = k == self.places
-        if fresh or row.n > place.room or self.lent():
-            if self.used + row.n > self.room:
-                with gil:
-                    try:
-                        self.reserve(row.n)
-                    except MemoryError:
-                        self.failed = True
-                        return
-            place.start = self.used
-            place.room = <int>row.n
-            self.used += row.n
-        self.live += row.n - (0 if fresh else place.length)
-        if fresh:
-            self.places += 1
-        memcpy(self.slots + place.start, row.slot, row.n * sizeof(int))
-        memcpy(self.values + place.start, row.value, row.n * sizeof(double))
-        place.length = <int>row.n
-        place.weight = weight
-        memcpy(self.labels + k * self.width, y, self.width * sizeof(double))
+    cdef void write(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
+        """The row has the place k from now on."""
+        cdef Py_ssize_t i, size = self.header + row.n
+        if self.failed:
+            return
+        if self.used + size > self.room:
+            with gil:
+                try:
+                    self.make_room(size)
+                except MemoryError:
+                    self.failed = True
+                    return
+        cdef int* slots = self.slots + self.used
+        cdef double* values = self.values + self.used
+        slots[0] = <int>row.n
+        slots[1] = <int>k
+        values[0] = weight
+        for i in range(self.width):
+            values[1 + i] = y[i]
+        memcpy(slots + self.header, row.slot, row.n * sizeof(int))
+        memcpy(values + self.header, row.value, row.n * sizeof(double))
+        self.starts[k] = self.used
+        self.used += size
+        self.places += k == self.places
 
-    cdef inline bint lent(self) noexcept nogil:
-        """Whether a snapshot looks at the arrays."""
+    cdef int make_room(self, Py_ssize_t n) except -1:
+        """Drop the rows that have lost their places, so that n more entries fit."""
+        if self.lent():
+            self.move_to(np.empty(self.room, np.int32), np.empty(self.room))
+        else:
+            self.move_to(self.slot_array, self.value_array)
+        cdef Py_ssize_t room = max(<Py_ssize_t>(ROOMY * (self.used + n)), 1024)
+        if self.places >= 256:
+            # for all that will come, now that rows tell their length: pages are taken as they fill
+            room = max(room, <Py_ssize_t>(ROOMY * self.used / self.places * self.capacity))
+        if not 0.8 * room <= self.room <= 1.5 * room:
+            self.move_to(np.empty(room, np.int32), np.empty(room))
+        return 0
+
+    cdef bint lent(self):
+        """Whether a snapshot looks at the log."""
         return (<PyObject*>self.slot_array).ob_refcnt > 1
+
+    cdef int move_to(self, slots, values) except -1:
+        """Make these arrays the log, of the rows that have places; they may be those of now."""
+        cdef int* to_slots = <int*>at(slots)
+        cdef double* to_values = <double*>at(values)
+        cdef Py_ssize_t size, start = 0, used = 0
+        cdef int* row
+        while start < self.used:
+            row = self.slots + start
+            size = self.header + row[0]
+            if self.starts[row[1]] == start:
+                self.starts[row[1]] = used
+                memmove(to_slots + used, row, size * sizeof(int))
+                memmove(to_values + used, self.values + start, size * sizeof(double))
+                used += size
+            start += size
+        self.slot_array, self.value_array = slots, values
+        self.slots, self.values = to_slots, to_values
+        self.used, self.room = used, len(slots)
+        return 0
 
     @property
     def full(self):
@@ -158,37 +181,27 @@ cdef class Reservoir:
         return self.places
 
     def snapshot(self):
-        """The rows as they are now, to be read in any thread."""
-        cdef Py_ssize_t k, n = self.places
-        starts, lengths = np.empty(n, np.int64), np.empty(n, np.int32)
-        weights, labels = np.empty(n), np.empty((n, self.width))
-        cdef long long* start = <long long*>at(starts)
-        cdef int* length = <int*>at(lengths)
-        cdef double* weight = <double*>at(weights)
-        for k in range(n):
-            start[k] = self.table[k].start
-            length[k] = self.table[k].length
-            weight[k] = self.table[k].weight
-        memcpy(at(labels), self.labels, n * self.width * sizeof(double))
+        """Where the rows are now: `gathered` reads them, in any thread."""
+        starts = np.empty(self.places, np.int64)
+        memcpy(at(starts), self.starts, self.places * sizeof(long long))
         return {
             "slots": self.slot_array,
             "values": self.value_array,
             "starts": starts,
-            "lengths": lengths,
-            "weights": weights,
-            "labels": labels,
+            "width": self.width,
         }
 
     def mirror(self):
         """The two classes changed places."""
-        cdef Py_ssize_t k
-        for k in range(self.places * self.width):
-            self.labels[k] = -self.labels[k]
+        cdef Py_ssize_t k, i
+        # not in a log that a snapshot looks at
+        self.move_to(np.empty(self.room, np.int32), np.empty(self.room))
+        for k in range(self.places):
+            for i in range(1, self.header):
+                self.values[self.starts[k] + i] *= -1.0
 
     def state(self):
         """All of it as plain data and arrays."""
-        rows = self.snapshot()
-        slots, values = gathered(rows)
         return {
             "capacity": self.capacity,
             "width": self.width,
@@ -196,279 +209,73 @@ cdef class Reservoir:
             "next": self.next,
             "threshold": self.threshold,
             "random": self.random,
-            "slots": slots,
-            "values": values,
-            "lengths": rows["lengths"],
-            "weights": rows["weights"],
-            "labels": rows["labels"],
+            **gathered(self.snapshot()),
         }
 
     def restore(self, state):
         """Go on from `state`, to the bit."""
-        n = len(state["lengths"])
+        cdef Py_ssize_t k, used = 0, n = len(state["lengths"])
         if state["capacity"] != self.capacity or state["width"] != self.width or n > self.capacity:
             raise ValueError(
                 f"the saved sample is of {state['capacity']} events with {state['width']} labels "
                 f"each, this one of {self.capacity} with {self.width}: keep the same memory"
             )
-        self.seen, self.next = state["seen"], state["next"]
-        self.threshold, self.random = state["threshold"], state["random"]
-        self.places = 0
-        self.reserve(len(state["slots"]))
-        self.used = self.live = len(state["slots"])
-        self.places = n
-        self.slot_array[: self.used] = state["slots"]
-        self.value_array[: self.used] = state["values"]
         lengths = np.ascontiguousarray(state["lengths"], np.int32)
-        starts = np.zeros(n + 1, np.int64)
-        np.cumsum(lengths, out=starts[1:])
         weights = np.ascontiguousarray(state["weights"], float)
         labels = np.ascontiguousarray(state["labels"], float)
-        if starts[n] != self.used or len(weights) != n or labels.size != n * self.width:
+        slots = np.ascontiguousarray(state["slots"], np.int32)
+        values = np.ascontiguousarray(state["values"], float)
+        if (
+            (lengths < 0).any()
+            or not len(slots) == len(values) == lengths.sum()
+            or len(weights) != n
+            or labels.size != n * self.width
+        ):
             raise ValueError("the saved sample is damaged: its arrays do not fit one another")
-        cdef const long long* start = <const long long*>at(starts)
+        self.seen, self.next = state["seen"], state["next"]
+        self.random = state["random"]
+        self.propose(state["threshold"])
+        self.failed = n < min(self.seen, self.capacity)
+        self.used = self.places = 0
+        self.make_room(len(slots) + n * self.header)
         cdef const int* length = <const int*>at(lengths)
         cdef const double* weight = <const double*>at(weights)
+        cdef const double* label = <const double*>at(labels)
+        cdef const int* slot = <const int*>at(slots)
+        cdef const double* value = <const double*>at(values)
+        cdef Row row
+        row.square = 0.0  # nobody asks
         for k in range(n):
-            self.table[k] = Place(start[k], length[k], length[k], weight[k])
-        memcpy(self.labels, at(labels), n * self.width * sizeof(double))
+            row.n, row.slot, row.value = length[k], slot + used, value + used
+            self.write(k, &row, label + k * self.width, weight[k])
+            used += length[k]
 
 
 def gathered(rows):
-    """The slots and values of a snapshot, row after row."""
+    """The rows of a snapshot in the order of their places, one after another."""
+    cdef Py_ssize_t k, used = 0, n = len(rows["starts"]), width = rows["width"]
     cdef const long long* start = <const long long*>at(rows["starts"])
-    cdef const int* length = <const int*>at(rows["lengths"])
     cdef const int* slot = <const int*>at(rows["slots"])
     cdef const double* value = <const double*>at(rows["values"])
-    cdef Py_ssize_t k, n = len(rows["starts"]), used = 0
-    total = int(rows["lengths"].sum())
-    slots, values = np.empty(total, np.int32), np.empty(total)
-    cdef int* out_slot = <int*>at(slots)
-    cdef double* out_value = <double*>at(values)
+    lengths, weights, labels = np.empty(n, np.int32), np.empty(n), np.empty((n, width))
+    cdef int* length = <int*>at(lengths)
+    cdef double* weight = <double*>at(weights)
+    cdef double* label = <double*>at(labels)
     with nogil:
         for k in range(n):
-            memcpy(out_slot + used, slot + start[k], length[k] * sizeof(int))
-            memcpy(out_value + used, value + start[k], length[k] * sizeof(double))
+            length[k] = slot[start[k]]
+            weight[k] = value[start[k]]
+            memcpy(label + k * width, value + start[k] + 1, width * sizeof(double))
             used += length[k]
-    return slots, values
-
-
-@cython.final
-cdef class Account(Watcher):
-    """The progressive sums of a learner, and the sample of its events.
-
-    As a learner's watcher it sees each event; `observe` takes whole batches instead. Where the
-    rule does not keep Psi(w_t) up to date, it is looked at on a schedule that grows with the
-    stream, and taken to be on a line in between: `exact` is False then. `look` gives Psi and the
-    number of slots.
-    """
-
-    def __init__(self, loss, capacity, seed=0, width=1):
-        self.exact = True
-        self.priced = True
-        self.due = INFINITY
-        self.loss = loss
-        self.scalar = isinstance(loss, Loss)
-        self.outputs = 1
-        self.sample = Reservoir(capacity, seed, width)
-
-    cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
-        cdef int few = self.losses.last.n
-        cdef double weight = self.losses.last.weight[few - 1]
-        self.outputs = outputs
-        self.priced = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
-        self.sample.offer(row, y, weight, few - 1 - self.offered)
-        self.offered = few
-        if not self.priced and self.past + few >= self.next_look:
-            with gil:
-                self.peek()
-        if self.past + few >= self.due:
-            with gil:
-                self.rouse()
-        if not self.scalar:
-            self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
-        elif few == FEW:
-            self.add_value((<Loss>self.loss).sum_of(&self.losses.last))
-        self.stop = self.next_stop()
-
-    cdef void add_value(self, double value) noexcept nogil:
-        """The losses of the events noted are `value` in all."""
-        plus(&self.penalty_sum, &self.penalty_rest, self.last_penalties())
-        self.penalty_past += self.losses.last.n if self.priced else 0
-        self.weight_past += self.last_weights()
-        self.past += self.losses.last.n
-        self.offered = 0
-        add_up(&self.losses, value)
-
-    cdef int next_stop(self) noexcept nogil:
-        """How many noted events there will be when there is something to do."""
-        cdef double now = self.past + self.losses.last.n
-        cdef double wait = min(<double>self.sample.wait(), self.due - now)
-        if not self.priced:
-            wait = min(wait, self.next_look - now)
-        if not self.scalar or not wait > 1.0:
-            return self.losses.last.n + 1
-        return <int>min(ceil(wait) + self.losses.last.n, <double>FEW)
-
-    cdef double last_weights(self) noexcept nogil:
-        """The weight of the events noted."""
-        return sum_of_few(self.losses.last.weight, self.losses.last.n)
-
-    cdef double last_penalties(self) noexcept nogil:
-        """The sum of Psi(w) before each of the events noted, if it was known."""
-        return sum_of_few(self.penalties, self.losses.last.n) if self.priced else 0.0
-
-    cdef int rouse(self) except -1:
-        """Say that it is time, and ask when it is next."""
-        self.due = INFINITY
-        if self.wake is not None:
-            self.due = self.wake()
-        return 0
-
-    cdef int peek(self) except -1:
-        slots = 0
-        if self.look is not None:
-            penalty, slots = self.look()
-            self.learnt_penalty(penalty)
-        # a look takes microseconds, and some nanoseconds more for every slot
-        self.next_look = self.events + max(1.0, self.events / 10.0, slots / 8.0)
-        return 0
-
-    def learnt_penalty(self, double penalty):
-        """Psi(w) after all events so far: on a line from where it was known last."""
-        cdef double events = self.events - self.penalty_events
-        if events > 0.0:
-            self.exact = self.exact and self.penalty == 0.0 and penalty == 0.0
-            plus(
-                &self.penalty_sum, &self.penalty_rest,
-                # Psi before each of them: of the line's ends the first counts, not the last
-                events * self.penalty + (penalty - self.penalty) * 0.5 * (events - 1.0),
-            )
-            self.penalty_past += events
-        self.penalty = penalty
-
-    def wake_at(self, double events):
-        """Call `wake` when so many events were seen; it gives the next such number."""
-        self.due = events
-        self.stop = 0
-
-    def observe(self, starts, slots, values, labels, weights, scores):
-        """Rows of a batch, in CSR arrays, with the scores before each was learnt.
-
-        Those of weight 0 or with a score that is not finite were not learnt, and don't count.
-        """
-        starts = np.ascontiguousarray(starts, np.int64)
-        slots = np.ascontiguousarray(slots, np.int32)
-        values = np.ascontiguousarray(values, float)
-        cdef Py_ssize_t i, c, n = len(starts) - 1, width = self.sample.width, k
-        labels = np.ascontiguousarray(labels, float).reshape(n, width)
-        scores = np.ascontiguousarray(scores, float).reshape(n, -1)
-        shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, float)
-        if len(shares) != n or (n and (starts[0] < 0 or starts[n] > min(len(slots), len(values)))):
-            raise ValueError(f"the arrays of the batch do not fit its {n} rows")
-        k = scores.shape[1]
-        cdef const long long* start = <const long long*>at(starts)
-        cdef const int* slot = <const int*>at(slots)
-        cdef const double* value = <const double*>at(values)
-        cdef const double* label = <const double*>at(labels)
-        cdef const double* share = <const double*>at(shares)
-        cdef const double* score = <const double*>at(scores)
-        cdef bint good
-        cdef Row row
-        self.make_room(max(k, self.score_room))
-        with nogil:
-            for i in range(n):
-                good = share[i] > 0.0
-                for c in range(k):
-                    good = good and isfinite(score[i * k + c])
-                    self.scores[c] = score[i * k + c]
-                if not good:
-                    continue
-                row.n = <Py_ssize_t>(start[i + 1] - start[i])
-                row.slot = slot + start[i]
-                row.value = value + start[i]
-                row.square = 0.0  # nobody asks
-                self.see(&row, label + i * width, share[i], k, NAN, NAN)
-
-    def use_loss(self, loss):
-        """The same loss, for other classes."""
-        self.loss = loss
-
-    def mirror(self):
-        """The two classes changed places: so do the labels in the sample."""
-        self.sample.mirror()
-
-    @property
-    def events(self):
-        """How many there were."""
-        return self.past + self.losses.last.n
-
-    @property
-    def weight(self):
-        """Their weight."""
-        return self.weight_past + self.last_weights()
-
-    @property
-    def reservoir(self):
-        """The sample of the events."""
-        self.sample.seen += self.losses.last.n - self.offered
-        self.offered = self.losses.last.n
-        return self.sample
-
-    @property
-    def progressive_loss(self):
-        """The weighted sum of the losses before learning."""
-        if not self.scalar:
-            return self.losses.sum + self.losses.rest
-        return value_of(&self.losses, self.loss)
-
-    @property
-    def penalty_events(self):
-        """For how many events the sum of Psi(w_t) stands."""
-        return self.penalty_past + (self.losses.last.n if self.priced else 0)
-
-    @property
-    def penalty_total(self):
-        """The sum of Psi(w_t) over the events, those after the last look at its value then."""
-        behind = self.events - self.penalty_events
-        return self.penalty_sum + self.penalty_rest + self.last_penalties() + behind * self.penalty
-
-    def state(self):
-        """All of it as plain data and arrays."""
-        cdef Few* last = &self.losses.last
-        cdef int i
-        return {
-            "events": self.past,
-            "weight": self.weight_past,
-            "outputs": self.outputs,
-            "loss": [self.losses.sum, self.losses.rest],
-            "noted": [
-                [last.score[i], last.label[i], last.weight[i], last.slope[i], self.penalties[i]]
-                for i in range(last.n)
-            ],
-            "penalty": [
-                self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_past,
-                self.next_look, float(self.exact),
-            ],
-            "reservoir": self.reservoir.state(),
-        }
-
-    def restore(self, state):
-        """Go on from `state`, to the bit."""
-        self.sample.restore(state["reservoir"])
-        self.past, self.weight_past = state["events"], state["weight"]
-        self.outputs = state["outputs"]
-        self.losses.sum, self.losses.rest = state["loss"]
-        self.losses.last.n = 0
-        if "last" in state:  # of before, when factors of the last few events were kept
-            growth, weight, _ = state["last"]
-            plus(&self.losses.sum, &self.losses.rest, weight * log1p(growth))
-        for score, label, weight, slope, penalty in state.get("noted", ()):
-            self.penalties[self.losses.last.n] = penalty
-            note(&self.losses, score, label, weight, slope)
-        self.offered = self.losses.last.n
-        self.stop = 0
-        (
-            self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_past,
-            self.next_look, self.exact,
-        ) = state["penalty"]
+    slots, values = np.empty(used, np.int32), np.empty(used)
+    cdef int* to_slot = <int*>at(slots)
+    cdef double* to_value = <double*>at(values)
+    used = 0
+    with nogil:
+        for k in range(n):
+            memcpy(to_slot + used, slot + start[k] + 1 + width, length[k] * sizeof(int))
+            memcpy(to_value + used, value + start[k] + 1 + width, length[k] * sizeof(double))
+            used += length[k]
+    return {
+        "slots": slots, "values": values, "lengths": lengths, "weights": weights, "labels": labels,
+    }

@@ -95,7 +95,8 @@ class Found:
 
 def sample_of(rows: dict[str, Any], events: float, task: Task) -> Sample:
     """The rows of a snapshot as a matrix; an intercept inside the penalty is column 0."""
-    slots, values = gathered(rows)
+    rows = gathered(rows)
+    slots, values = rows["slots"], rows["values"]
     ends = np.concatenate([[0], np.cumsum(rows["lengths"], dtype=np.int64)])
     if task.intercept == "inside":
         slots = np.insert(slots + 1, ends[:-1], 0)

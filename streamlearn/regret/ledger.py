@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.linear import whole
-from streamlearn.regret._reservoir import Account
+from streamlearn.regret._account import Account
 from streamlearn.regret.comparator import (
     Found,
     Sample,

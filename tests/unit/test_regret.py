@@ -11,7 +11,8 @@ import scipy.sparse
 
 import streamlearn as sl
 from streamlearn.regret import Ledger, Report, Tracker, curve
-from streamlearn.regret._reservoir import Account, Reservoir, gathered
+from streamlearn.regret._account import Account
+from streamlearn.regret._reservoir import Reservoir, gathered
 from streamlearn.regret.comparator import Sample, Task, bracket, measured, solved
 from tests.laws.members import RULES, allowed
 
@@ -193,7 +194,7 @@ def test_labels_that_change_their_sign() -> None:
     y = np.where(np.arange(M) < 5, 7, np.where(Y > 0, 7, 3))
     tracker = Tracker(LEARNERS["pegasos"](), seed=0)
     tracker.learn_rows(X, y)
-    sample = tracker.ledger.account.reservoir.snapshot()
+    sample = gathered(tracker.ledger.account.reservoir.snapshot())
     np.testing.assert_array_equal(sample["labels"][:, 0], np.where(y == 7, 1.0, -1.0))
     report = tracker.report()
     assert report.objective == pytest.approx(paid(LEARNERS["pegasos"](), X, y, np.ones(M)))
@@ -366,7 +367,7 @@ def test_the_sample_is_uniform() -> None:
     counts = np.zeros((2, rows))
     order = np.random.default_rng(7).permutation(capacity)
     for seed in range(times):
-        chosen = offered(capacity, seed, rows).snapshot()["labels"][:, 0].astype(int)
+        chosen = gathered(offered(capacity, seed, rows).snapshot())["labels"][:, 0].astype(int)
         assert len(set(chosen.tolist())) == capacity
         halves = np.random.default_rng(seed).permutation(order)
         for k in range(2):
@@ -381,13 +382,131 @@ def test_rows_stay_whole_whatever_is_replaced() -> None:
         reservoir = offered(capacity, 1, rows)
         assert reservoir.size == min(capacity, rows)
         assert reservoir.full == (rows > capacity)
-        sample = reservoir.snapshot()
-        slots, values = gathered(sample)
-        labels = sample["labels"][:, 0]
+        sample = gathered(reservoir.snapshot())
+        slots, values, labels = sample["slots"], sample["values"], sample["labels"][:, 0]
         np.testing.assert_array_equal(slots, np.column_stack([labels, labels + rows]).ravel())
         np.testing.assert_array_equal(values, np.column_stack([labels, -labels]).ravel())
         if rows <= capacity:
             np.testing.assert_array_equal(labels, np.arange(rows))
+
+
+class Plain:
+    """The same sample in plain Python: one row after another, each in its place."""
+
+    def __init__(self, capacity: int, seed: int) -> None:
+        self.capacity = capacity
+        self.random = seed
+        self.rows: list[tuple[Any, Any, float, Any]] = []
+        self.seen, self.next, self.threshold = 0, capacity, 1.0
+
+    def uniform(self) -> float:
+        """By splitmix64."""
+        self.random = z = (self.random + 0x9E3779B97F4A7C15) % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return (((z ^ (z >> 31)) >> 11) + 0.5) / 2**53
+
+    def draw(self) -> None:
+        while True:
+            highest = self.capacity / (self.next + 2)
+            if not highest <= self.threshold <= 1.05 * highest:
+                self.threshold = highest
+            wait = -math.inf if self.threshold == 1.0 else math.log1p(-self.threshold)
+            self.next += 1 + int(math.log(self.uniform()) * (1.0 / wait))
+            if self.uniform() * self.threshold < self.capacity / (self.next + 1):
+                return
+
+    def offer(self, slots: Any, values: Any, weight: float, label: Any) -> None:
+        row = (slots, values, weight, label)
+        if self.seen < self.capacity:
+            self.rows.append(row)
+            if self.seen == self.capacity - 1:
+                self.next = self.seen
+                self.draw()
+        elif self.seen == self.next:
+            self.rows[int(self.uniform() * self.capacity)] = row
+            self.draw()
+        self.seen += 1
+
+    def mirror(self) -> None:
+        self.rows = [(*row, -label) for *row, label in self.rows]
+
+    def gathered(self) -> dict[str, Any]:
+        slots, values, weights, labels = zip(*self.rows, strict=True)
+        return {
+            "slots": np.concatenate(slots),
+            "values": np.concatenate(values),
+            "lengths": [len(row) for row in slots],
+            "weights": weights,
+            "labels": labels,
+        }
+
+
+def assert_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert ours.keys() == theirs.keys()
+    for name, value in ours.items():
+        np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "longest", "width"),
+    [(1, 3, 1), (10, 0, 1), (10, 40, 2), (40, 400, 1), (700, 9, 3)],
+)
+def test_the_sample_is_that_of_the_plain_algorithm(capacity: int, longest: int, width: int) -> None:
+    """Whenever rows are dropped, snapshots are held, and the sample is saved or mirrored."""
+    draw = np.random.default_rng(capacity)
+    loss = L.Squared() if width == 1 else L.MultiSquared()
+    account, plain = Account(loss, capacity, 5, width), Plain(capacity, 5)
+    held: list[tuple[Any, Any]] = []
+    for turn in range(60):
+        rows = int(draw.integers(1, 4 * capacity + 20))
+        # their lengths change, so that the log must grow and shrink
+        lengths = draw.integers(0, 1 + longest * (turn % 20) // 19, rows, endpoint=True)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        slots, values = draw.integers(0, 99, starts[-1]), draw.normal(size=starts[-1])
+        labels, weights = draw.normal(size=(rows, width)), draw.choice([1.0, 2.0], rows)
+        account.observe(starts, slots, values, labels, weights, np.zeros((rows, width)))
+        for i in range(rows):
+            row = slice(starts[i], starts[i + 1])
+            plain.offer(slots[row], values[row], weights[i], labels[i])
+        if turn % 7 == 3:
+            account.mirror()
+            plain.mirror()
+        if turn % 5 == 1:
+            held.append((account.reservoir.snapshot(), plain.gathered()))
+        if turn % 11 == 5:
+            state, account = account.state(), Account(loss, capacity, 0, width)
+            account.restore(state)
+        if turn % 9 == 8:
+            held.clear()
+        for snapshot, then in held:
+            assert_same(gathered(snapshot), then)
+        assert_same(gathered(account.reservoir.snapshot()), plain.gathered())
+        state = account.reservoir.state()
+        for name in ("seen", "next", "threshold", "random"):
+            assert state[name] == getattr(plain, name)
+
+
+@pytest.mark.parametrize("off", [0.5, 0.99, 1.2])
+def test_a_sample_saved_by_another_algorithm_goes_on(off: float) -> None:
+    """Its threshold was near the probability of the next row, above or below."""
+    account = Account(L.Squared(), 50)
+    state = {**offered(50, 1, 1000).state(), "threshold": off * 50 / 1000}
+    account.restore({**account.state(), "reservoir": state})
+    rows = state["next"] + 1 - 1000  # the last one comes in
+    account.observe(np.zeros(rows + 1, int), [], [], np.zeros(rows), None, np.zeros(rows))
+    highest = 50 / (state["next"] + 2)
+    assert highest <= account.reservoir.state()["threshold"] <= 1.05 * highest
+
+
+def test_a_damaged_sample() -> None:
+    state = offered(10, 1, 50).state()
+    for name in ("slots", "values", "lengths", "weights", "labels"):
+        with pytest.raises(ValueError, match="is damaged"):
+            Reservoir(10).restore({**state, name: state[name][1:]})
+    short = Reservoir(10)
+    short.restore({**state, **gathered(offered(10, 1, 9).snapshot())})
+    assert short.failed
 
 
 def test_a_snapshot_stays_as_it_was() -> None:
@@ -401,7 +520,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
     before = account.reservoir.snapshot()
     for label in range(20, 3000):
         observe(label)
-    np.testing.assert_array_equal(gathered(before)[1], np.repeat(np.arange(20.0), 2))
+    np.testing.assert_array_equal(gathered(before)["values"], np.repeat(np.arange(20.0), 2))
 
 
 # -- curves ---------------------------------------------------------------------------------------
@@ -475,8 +594,8 @@ def test_a_solution_may_know_features_that_the_sample_has_lost() -> None:
 
 def test_a_bracket_stays_narrow_between_two_solutions() -> None:
     rng = np.random.default_rng(3)
-    X = scipy.sparse.random_array((6000, 300), density=0.05, rng=rng, format="csr")
-    y = X @ rng.standard_normal(300) > 0.0
+    X = scipy.sparse.csr_array(rng.random((6000, 300)) * (rng.random((6000, 300)) < 0.05))
+    y = np.asarray(X @ rng.standard_normal(300)) > 0.0
     learner = sl.DualAveragingClassifier(l1=1e-3)
     with Tracker(learner, memory=1000, seed=1) as tracker:
         tracker.learn_rows(X[:5500], y[:5500])
