@@ -186,6 +186,15 @@ cdef inline double logistic_sum(const Few* few) noexcept nogil:
     return summed(few.score, few.label, few.weight, few.slope, few.n)
 
 
+cdef double long_step(double margin, double b) noexcept nogil:
+    """About the s with s = 1/(1 + e^z), z = m + s b, where b is large: z + log(z - m) = log b."""
+    cdef double z
+    if margin + b <= 0.0:
+        return 1.0
+    z = log1p(b / (1.0 + max(-margin, 0.0) + log1p(b)))
+    return min(1.0, (z - margin) / b) if z > margin else 0.0
+
+
 cdef double LINEAR = -37.0  # below this margin log(1 + e^-m) = -m, in doubles
 cdef double EXPONENTIAL = 37.0  # above it log(1 + e^-m) = e^-m
 
@@ -243,11 +252,16 @@ cdef class Logistic(MarginLoss):
         return entropy(u) + (1.0 - u) * log1p(-u) if u < 1.0 else 0.0
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """s = 1/(1 + e^(m + s b)) by Halley's method from s = 0: two or three rounds, as a rule."""
+        """s = 1/(1 + e^(m + s b)) by Halley's method: two or three rounds, as a rule.
+
+        From s = 0; of a long step, from where e^-z takes the place of 1/(1 + e^z).
+        """
         cdef double margin = y * p, s = 0.0, step, pull = -y * slope, bend, ascent
         cdef int turn
+        if b > 4.0:
+            s = long_step(margin, b)
         for turn in range(8):
-            if turn > 0:
+            if turn > 0 or s > 0.0:
                 pull = 1.0 / (1.0 + exp(margin + s * b))
             bend = b * pull * (1.0 - pull)
             ascent = 1.0 + bend
