@@ -50,7 +50,7 @@ PAGE_PORT = 9464
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the stream and how it is shown."""
     parser.add_argument(
-        "--events", metavar="N", type=whole, default=1_000_000, help="how many (1000000)"
+        "--events", metavar="N", type=whole, default=4_000_000, help="how many (4000000)"
     )
     parser.add_argument("--seed", metavar="N", type=seed, default=1, help="another truth (1)")
     parser.add_argument(
