@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import random
 import signal
@@ -69,7 +70,7 @@ def killed_often(daemons: Daemons, draw: random.Random, kills: int, *options: st
         process = daemons.start(*options)
         wanted = draw.random() < 0.8  # else it may die before its first checkpoint
         daemons.wait_for(lambda: not wanted or daemons.records() > before)  # noqa: B023
-        time.sleep(draw.random() * 0.1)
+        time.sleep(draw.random() * 0.03)  # in which a daemon learns up to 20,000 events
         process.send_signal(signal.SIGTERM if kill % 2 else signal.SIGKILL)
         assert process.wait(20) in KILLED, daemons.said()
 
@@ -421,9 +422,12 @@ def test_memory_stays_flat_over_millions_of_events(
     tenths: list[list[int]] = [[] for _ in range(10)]
     for learnt, size in curve:
         tenths[10 * learnt // length].append(size)
-    # the first two are the warm-up; in the last the backlog ends, and with it what is fetched ahead
-    warm = [statistics.median(sizes) for sizes in tenths[2:-1]]
-    assert max(warm) <= 1.05 * min(warm), warm
+    # The first two are the warm-up; in the last the backlog ends, and with it what is fetched
+    # ahead. Blocks of 4 MB come and go, so what counts is a third beside another.
+    early, late = (
+        statistics.median(itertools.chain(*sizes)) for sizes in (tenths[2:5], tenths[6:9])
+    )
+    assert late <= 1.05 * early, (early, late)
 
 
 def test_predictions_are_published_before_the_checkpoint_that_passes_them(
