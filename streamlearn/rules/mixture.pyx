@@ -33,7 +33,7 @@ DEF CACHED = 131072  # numbers that are near anyway: 1 MB
 def default_rules():
     """Rules that disagree about step sizes."""
     return (
-        NormalizedAdaptive(4.0, "explicit", "typical"),
+        NormalizedAdaptive(2.0, "explicit", "typical"),
         DiagonalNewton(3.0, "typical"),
         CoinBetting(),
         NormalizedAdaptive(16.0, "invariant", "typical"),

@@ -204,7 +204,7 @@ class CoinBetting(_Tuned):
 Maker = Callable[[int, Loss, Penalty], Rule]
 
 DEFAULT: tuple[Maker, ...] = (
-    partial(NormalizedAdaptive, rate=4.0, size="typical"),
+    partial(NormalizedAdaptive, rate=2.0, size="typical"),
     partial(DiagonalNewton, size="typical"),
     CoinBetting,
     partial(NormalizedAdaptive, rate=16.0, update="invariant", size="typical"),
