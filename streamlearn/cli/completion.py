@@ -87,11 +87,11 @@ def bash(known: Known) -> Iterator[str]:
 def zsh(known: Known) -> Iterator[str]:
     """Commands and options with their help; files for the rest."""
     yield "#compdef streamlearn"
-    yield "local -a commands=("
+    yield "local -a subcommands=("  # `commands` is a parameter of zsh itself
     for name, parser in known.items():
         yield f"  {shlex.quote(f'{name}:{plain(parser.description)}')}"
     yield ")"
-    yield "if (( CURRENT == 2 )); then _describe command commands; return; fi"
+    yield "if (( CURRENT == 2 )); then _describe command subcommands; return; fi"
     yield "shift words; (( CURRENT-- ))"
     yield 'case "$words[1]" in'
     for name, parser in known.items():
@@ -109,7 +109,7 @@ def fish(known: Known) -> Iterator[str]:
     """Commands and options with their help; files for the rest."""
     for name, parser in known.items():
         help_text = shlex.quote(plain(parser.description))
-        yield f"complete -c streamlearn -n __fish_use_subcommand -a {name} -d {help_text}"
+        yield f"complete -c streamlearn -f -n __fish_use_subcommand -a {name} -d {help_text}"
         here = f"complete -c streamlearn -n '__fish_seen_subcommand_from {name}'"
         for action in flags(parser):
             for flag in action.option_strings:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +14,6 @@ from streamlearn.cli import check, main
 from streamlearn.cli import main as entry
 from streamlearn.cli.main import COMMANDS, INTERRUPTED, parser
 from streamlearn.daemon.exits import Exit, Stop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -116,47 +111,3 @@ def test_a_pipe_that_closes_is_no_error() -> None:
     run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)  # noqa: S602
     assert run.stdout == "#compdef streamlearn\n"
     assert run.stderr == ""
-
-
-def test_bash_completes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    bash = shutil.which("bash")
-    assert bash is not None
-    main(["completion", "bash"])
-    script = tmp_path / "completion"
-    script.write_text(capsys.readouterr().out)
-
-    def completed(*words: str) -> list[str]:
-        line = " ".join(shlex.quote(word) for word in ("streamlearn", *words))
-        code = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _streamlearn"
-        run = subprocess.run(
-            [bash, "-c", f'{code}; echo "${{COMPREPLY[@]}}"'],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert run.stderr == ""
-        return run.stdout.split()
-
-    assert completed("ch") == ["check"]
-    assert set(COMMANDS) <= set(completed(""))
-    assert completed("check", "--js") == ["--json"]
-    assert completed("completion", "z") == ["zsh"]
-    assert completed("models", "r") == ["rollback"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_option_is_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["completion", shell])
-    script = capsys.readouterr().out
-    for name in COMMANDS:
-        with pytest.raises(SystemExit):
-            main([name, "--help"])
-        flags = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out.split("examples:")[0]))
-        found = [flag for flag in flags if flag not in script and f"-l {flag[2:]}" not in script]
-        assert found == []
-    checker = shutil.which(shell)
-    if checker is not None:
-        run = subprocess.run(
-            [checker, "-n"], input=script, capture_output=True, text=True, check=False
-        )
-        assert run.stderr == ""
