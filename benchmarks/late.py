@@ -183,7 +183,7 @@ def held(n: int) -> dict[str, Any]:
 def main() -> None:
     """Print both tables."""
     given = argparse.ArgumentParser()
-    given.add_argument("--events", type=int, default=200_000)
+    given.add_argument("--events", type=int, default=600_000)
     given.add_argument("--held", type=int, default=1_000_000)
     given.add_argument("--rounds", type=int, default=11)
     options = given.parse_args()
