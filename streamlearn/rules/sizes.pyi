@@ -1,9 +1,13 @@
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlearn.rules.rule import Field as Field
 from streamlearn.rules.table import Table
 
 class Sizes:
+    fields: ClassVar[tuple[Field, ...]]
     width: int
     def sit(self, table: Table, offset: int) -> None: ...
     def state(self) -> NDArray[np.float64]: ...

@@ -36,6 +36,8 @@ from streamlearn.pairs cimport (
 from streamlearn.row cimport Row, squared
 from streamlearn.rules.table cimport Table
 
+from streamlearn.rules.rule import Field
+
 # a cell begins with the largest |x| and 1 / size
 DEF ROOTS = 2  # the sum of sqrt|x|, and of how many
 DEF TINY = 1e-150  # 1 over a smaller size would overflow; such a feature counts as 0
@@ -43,6 +45,12 @@ DEF TINY = 1e-150  # 1 over a smaller size would overflow; such a feature counts
 
 cdef class Sizes:
     """The sizes of all slots, and the row seen last, measured by them."""
+
+    fields = ()  # the numbers of a slot, as a rule declares its own; all begin at 0
+
+    def __cinit__(self):
+        self.width = len(self.fields)
+        self.sit(Table(self.width), 0)
 
     def __dealloc__(self):
         free(self.seen)
@@ -117,9 +125,7 @@ cdef inline Pair within(Pair x, Pair largest) noexcept nogil:
 cdef class Largest(Sizes):
     """A size is the largest |x|."""
 
-    def __cinit__(self):
-        self.width = 2
-        self.sit(Table(self.width), 0)
+    fields = (Field("largest", merge="max"), Field("inverse"))
 
     cdef void see(self, Row* row) noexcept nogil:
         cdef Pair largest, inverse, x
@@ -150,9 +156,12 @@ cdef class Largest(Sizes):
 cdef class Typical(Sizes):
     """A size is the square of the mean of sqrt|x|."""
 
-    def __cinit__(self):
-        self.width = 4
-        self.sit(Table(self.width), 0)
+    fields = (
+        Field("largest", merge="max"),
+        Field("inverse"),
+        Field("roots", merge="sum"),
+        Field("count", merge="sum"),
+    )
 
     cdef void see(self, Row* row) noexcept nogil:
         cdef Pair largest, inverse, roots, count, x, none = two(0.0, 0.0), one = two(1.0, 1.0)
