@@ -17,6 +17,7 @@ from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.sizes cimport Sizes
 from streamlearn.rules.table cimport Table, copied, paste, room
 
+from streamlearn.errors import ModelFileError
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.rules.needs import Refused, scalar_loss
@@ -67,7 +68,7 @@ cdef class Mixture(Rule):
     # of the features, by their kind, for all members that measure them; and again, borrowed
     cdef dict sizes
     cdef int kinds
-    cdef void* measures[2]
+    cdef void* measures[MOST]
     cdef int seats  # how many numbers of a slot in the table are in use
     cdef bint recording
     cdef double boldness  # log K
@@ -175,12 +176,12 @@ cdef class Mixture(Rule):
     cdef void fetch(self, Row* row) noexcept nogil:
         """All that a row needs of a table that no cache holds, at once."""
         cdef const double* cells = self.table.cells
-        cdef Py_ssize_t i, stride = self.table.width
+        cdef Py_ssize_t i, line, stride = self.table.width
         if self.n * stride < CACHED:
             return
         for i in range(row.n):
-            prefetch(cells + stride * row.slot[i])
-            prefetch(cells + stride * row.slot[i] + LINE)
+            for line in range(0, stride, LINE):
+                prefetch(cells + stride * row.slot[i] + line)
 
     cdef double meet(self, Row* row) noexcept nogil:
         cdef double p = 0.0
@@ -328,6 +329,10 @@ cdef class Mixture(Rule):
         return [total.sum, total.rest, noted]
 
     def restore(self, state):
+        if any([len(state[name]) != self.count for name in ("pi", "regrets", "totals", "members")]):
+            raise ModelFileError(f"not the state of a Mixture of {self.count} rules")
+        if state["cells"].shape != (state["n"], self.seats):
+            raise ModelFileError(f"not the state of this Mixture: {state['cells'].shape} numbers")
         self.grow(state["n"])
         self.t = state["t"]
         self.variance = state["variance"]

@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from streamlearn.errors import ModelFileError
 from streamlearn.rules.copies import space
 
 DEF LINE = 64  # bytes of a line of the cache
@@ -79,8 +80,13 @@ cdef class Table:
         return array.reshape(n, width)
 
     def paste(self, int offset, cells):
-        """Put back what `part` gave."""
+        """Put back what `part` gave; ModelFileError for what does not fit here."""
         cells = np.ascontiguousarray(cells, dtype=float)
+        if cells.ndim != 2 or offset + cells.shape[1] > self.width or len(cells) > self.capacity:
+            raise ModelFileError(
+                f"not the state of these rules: {cells.shape} numbers, where there is room for "
+                f"{(self.capacity, self.width - offset)}"
+            )
         cdef Py_ssize_t j, n = cells.shape[0], width = cells.shape[1]
         cdef const double* source = <const double*><size_t>cells.ctypes.data
         for j in range(n):

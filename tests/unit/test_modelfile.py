@@ -209,3 +209,14 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
         model.save(path)
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("part", ["cells", "pi", "totals", "members"])
+def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
+    model = sl.LinearClassifier()
+    model.learn_one({"a": 1.0}, True)
+    state = model.learnt()
+    rule = state["learner"]["weights"]["rule"]
+    rule[part] = np.zeros((5, 99)) if part == "cells" else [*rule[part], rule[part][0]]
+    with pytest.raises(sl.ModelFileError, match="not the state"):
+        sl.LinearClassifier().restore_learnt(state)
