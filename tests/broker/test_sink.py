@@ -100,6 +100,26 @@ def test_one_refusal_among_many_is_noticed(
     sink.close()
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_a_topic_of_small_batches_gets_all(
+    connection: Connection, make_topic: MakeTopic, admin: Any, *, early: bool
+) -> None:
+    """Also when the limit was lowered after the sink had asked: kafka-python splits its batches."""
+    topic = make_topic(partitions=3, **({"max_message_bytes": "3000"} if early else {}))
+    sink = connection.sink(topic)
+    if not early:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": "3000"})
+        admin.alter_configs([resource])
+    sink.send_all([(b"%100d" % number, b"%d" % number, []) for number in range(500)])
+    if early or connection.client == "kafka-python":
+        sink.flush(20)
+        assert len(set(values(read_all(connection, topic)))) == 500
+    else:
+        with pytest.raises(SinkError, match="refused"):
+            sink.flush(20)
+    sink.close()
+
+
 def test_a_flush_ends_while_others_send(connection: Connection, make_topic: MakeTopic) -> None:
     topic = make_topic()
     sink = connection.sink(topic)

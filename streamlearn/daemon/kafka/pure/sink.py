@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaError, KafkaTimeoutError, UnknownError
 
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.sink import (
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 
 DENIED = 29  # Kafka's code for a topic that we may not even describe
+BATCH_BYTES = 1 << 16
+SPLIT_SECONDS = 0.005
 
 
 class PureSink(KafkaSink):
@@ -54,7 +57,7 @@ class PureSink(KafkaSink):
             max_request_size=self._largest + 2 * OVERHEAD,
             max_block_ms=int(FULL_SECONDS * 1000),
             linger_ms=5,
-            batch_size=1 << 16,
+            batch_size=min(BATCH_BYTES, self._largest),  # a larger batch would be refused, and split
             metrics_enabled=False,
         )
         self._producer.partitions_for(topic)  # known before the first record has to wait for it
@@ -100,10 +103,15 @@ class PureSink(KafkaSink):
     def _drain(self, seconds: float, error: Callable[[str, str], SinkError]) -> None:
         with self._lock:
             waiting = self._waiting
-        try:
-            self._producer.flush(seconds)
-        except KafkaTimeoutError as timeout:
-            raise error(self._topic, "does a broker answer?") from timeout
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                self._producer.flush(max(end - time.monotonic(), 0))
+                break
+            except KafkaTimeoutError as timeout:
+                raise error(self._topic, "does a broker answer?") from timeout
+            except UnknownError:  # kafka-python's word for: a batch was split, wait for its parts
+                time.sleep(SPLIT_SECONDS)
         with self._lock:
             self._waiting -= waiting
 

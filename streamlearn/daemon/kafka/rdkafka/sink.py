@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.source import Header
 
 SERVE_EVERY = 256  # records; what was delivered piles up until it is served
+BATCH_BYTES = 1_000_000
 WAIT_SECONDS = 0.05  # for room in the buffer, or for a flush that is under way
 
 
@@ -56,6 +57,7 @@ class RdSink(KafkaSink):
                 "enable.idempotence": True,
                 "delivery.timeout.ms": FOREVER_MS,
                 "message.max.bytes": self._largest + 2 * OVERHEAD,
+                "batch.size": min(BATCH_BYTES, self._largest),  # a larger batch would be refused
                 "queue.buffering.max.kbytes": max(buffer_bytes // 1024, 1),
                 "queue.buffering.max.messages": 1_000_000,
                 "linger.ms": 5,
