@@ -342,9 +342,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             weights = np.asarray(self._checked_weights(weights * factors, n))
 
         def encode() -> Array:
-            codes = events.codes(self._codes)
-            codes[weights == 0.0] = 0.0
-            return codes
+            return events.codes(self._codes, weights=weights)
 
         def learn(start: int, stop: int) -> Array:
             now = encode() if new else codes

@@ -256,16 +256,17 @@ class Linear(base.Estimator):
         stop = start + len(scores)
         learnt = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
         codes = codes[start:stop]
-        everything = bool(learnt.all())
-        if not everything:
-            scores, codes = scores[learnt], codes[learnt]
+        # by number: which of the rows were learnt can't be foreseen, and a mask is slow then
+        rows = None if learnt.all() else np.flatnonzero(learnt)
+        if rows is not None:
+            scores, codes = scores[rows], codes[rows]
         for name, out in measures.items():
             values = self.measured[name](self, scores, codes)
-            if everything:
+            if rows is None:
                 out[start:stop] = values
             else:
                 out[start:stop] = np.nan
-                out[start:stop][learnt] = values
+                out[start + rows] = values
 
     # -- what was learnt --------------------------------------------------------------------------
 

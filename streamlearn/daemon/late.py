@@ -89,7 +89,10 @@ class Joining:
     def learnt(self) -> Array:
         """Those whose label came or timed out; a correction is learnt, and not measured again."""
         rows = self.join.rows
-        return np.where(rows.roles == CORRECTED, 0.0, rows.learnt_weights())
+        weights = np.asarray(rows.learnt_weights())
+        if self.join.corrections:
+            weights[rows.roles == CORRECTED] = 0.0
+        return weights
 
     def read(self, polled: Polled) -> list[Bad]:
         """Decode them, and hold or join what is in them.

@@ -79,13 +79,13 @@ class Learner:
         measures = {name: np.empty(len(events)) for name in self.progress}
         scores = self.model.progressive_events(events, measures, self.memory)
         learnt = ~np.isnan(measures["loss"])
-        everything = bool(learnt.all())
-        weights = events.weights if everything else events.weights[learnt]
+        rows = None if learnt.all() else np.flatnonzero(learnt)  # see `Linear._measure`
+        weights = events.weights if rows is None else events.weights[rows]
         outcome = Outcome(scores, measures, learnt, self.learnt, len(weights))
         for name, progress in self.progress.items():
-            progress.add(measures[name] if everything else measures[name][learnt], weights)
+            progress.add(measures[name] if rows is None else measures[name][rows], weights)
         self.learnt += len(weights)
-        if not everything:
+        if rows is not None:
             columns = scores.reshape(len(scores), -1)
             self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & wanted))
         return outcome

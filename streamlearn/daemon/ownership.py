@@ -54,6 +54,7 @@ class Ownership:
         self.report = report
         self.instance = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.epoch = 0  # none yet
+        self._own = self._later = ""  # the files of this epoch and the next
         self._lock: int | None = None
         self._renewer: _Renewer | None = None
 
@@ -119,6 +120,8 @@ class Ownership:
         reach("take-over")
         fsync_directory(self.directory)
         self._lock, self.epoch = handle, number
+        self._own = os.fspath(self.directory / epoch.name)
+        self._later = os.fspath(self.directory / epoch_name(number + 1))
         self._renewer = _Renewer(self)
         self._renewer.start()
         return True
@@ -127,9 +130,8 @@ class Ownership:
 
     def overtaken(self) -> bool:
         """Whether a later epoch exists. Old epochs are removed in their order, the oldest first."""
-        later = self.directory / epoch_name(self.epoch + 1)
-        own = self.directory / epoch_name(self.epoch)
-        return later.exists() or not own.exists()
+        # looked at with every poll, by ready names: to build paths takes longer than to look
+        return os.path.exists(self._later) or not os.path.exists(self._own)  # noqa: PTH110
 
     def check(self) -> None:
         """Fenced if another instance has taken over."""

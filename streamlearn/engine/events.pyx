@@ -259,14 +259,21 @@ cdef class Events(Rows):
 
     def learnt_weights(self):
         """The weight with which each event is learnt: 0 for those without a label."""
-        return np.where(self.arrays[4][:self.n] == UNLABELLED, 0.0, self.weights)
+        out = np.empty(self.n)
+        cdef double* to = <double*><size_t>out.ctypes.data
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            to[i] = 0.0 if self.kind[i] == UNLABELLED else self.weight[i]
+        return out
 
     def of_class(self, k):
         """Which events have label `classes[k]`, as a mask."""
         return (self.arrays[4][:self.n] == CLASS) & (self.labels == k)
 
-    def codes(self, table, otherwise=NAN):
+    def codes(self, table, otherwise=NAN, const double[::1] weights=None):
         """What a table says of each event's label, as float64; `otherwise` where it says nothing.
+
+        With `weights` (of all events) it is 0 for an event of weight 0, whatever its label.
 
         >>> events = Events()
         >>> for label in ("spam", "ham", None, 1):
@@ -274,11 +281,14 @@ cdef class Events(Rows):
         >>> events.codes({"spam": 1.0, "ham": -1.0, True: 5.0})
         array([ 1., -1., nan,  5.])
         """
+        if weights is not None and len(weights) != self.n:
+            raise ValueError(f"{len(weights)} weights of {self.n} events")
         numbers = {
             label: table[label] for label in table if isinstance(label, (bool, int, float))}
         if len(numbers) > 32:
             found = [table.get(self.label_object(i), otherwise) for i in range(self.n)]
-            return np.array(found, dtype=np.float64)
+            out = np.array(found, dtype=np.float64)
+            return out if weights is None else np.where(np.asarray(weights) == 0.0, 0.0, out)
         named = np.array([table.get(label, otherwise) for label in self.classes] or [otherwise])
         keys = np.array([*numbers, otherwise], dtype=np.float64)
         given = np.array([*numbers.values(), otherwise], dtype=np.float64)
@@ -288,14 +298,15 @@ cdef class Events(Rows):
         cdef const double* code = <const double*><size_t>given.ctypes.data
         cdef double* to = <double*><size_t>out.ctypes.data
         cdef Py_ssize_t i, k, m = len(numbers)
+        cdef double found_code
         for i in range(self.n):
             if self.kind[i] == CLASS:
-                to[i] = of_class[<Py_ssize_t>self.label[i]]
-                continue
-            k = 0
-            while k < m and key[k] != self.label[i]:
-                k += 1
-            to[i] = code[k]
+                found_code = of_class[<Py_ssize_t>self.label[i]]
+            else:  # which label it is can't be foreseen: all are looked at
+                found_code = code[m]
+                for k in range(m - 1, -1, -1):
+                    found_code = code[k] if key[k] == self.label[i] else found_code
+            to[i] = 0.0 if weights is not None and weights[i] == 0.0 else found_code
         return out
 
     def copy_to(self, Events other, Py_ssize_t i):

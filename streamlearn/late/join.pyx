@@ -43,7 +43,7 @@ BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
 cdef enum:
-    SOON = 4  # events
+    SOON = 8  # events
 
 cdef enum:  # kinds of entries beside those of labels
     FEATURES = 0  # as UNLABELLED

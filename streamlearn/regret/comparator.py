@@ -180,7 +180,7 @@ def solved(
     radius = math.inf
     lower_bound = found.lower_bound
     if task.unpenalised:
-        radius = REACH * float(np.linalg.norm(found.w))
+        radius = REACH * math.sqrt(inner(found.w.ravel(), found.w.ravel()))
         lower_bound = max(lower_bound - trace(problem, radius), problem.lowest)
     return Found(found, sample.events, sample.scale * lower_bound, radius)
 
