@@ -15,8 +15,7 @@ cimport cython
 from libc.math cimport INFINITY, NAN, fmax, isnan
 
 cdef enum:
-    ENOUGH = 10  # records that agree that it is later
-    MANY = 1000  # that it is earlier
+    MANY = 1000  # records that agree that it is earlier
 
 
 @cython.final

@@ -1,6 +1,5 @@
 cimport cython
 from cpython.list cimport PyList_GET_ITEM
-from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -10,35 +9,22 @@ from streamlearn.row cimport Row, prefetch
 cdef struct Head:  # of each entry; its id, slots, values and what else it has follow
     double stamp  # the stream's clock when it came
     uint32_t id_length
-    uint8_t kind  # of its label, or what else it is
-    # a bare one has no more
+    uint8_t kind  # of its label, or FEATURES
     double time  # its own; NaN: none
     double number  # the weight of features, or a label
     int32_t n  # features
     int32_t ticket  # where its predictions are remembered; -1: nowhere
 
-cdef struct BareHead:  # how a head begins
-    double stamp
-    uint32_t id_length
-    uint8_t kind
-
 cdef enum:
-    BARE = 0x80  # of a kind: there is nothing but the id
-    # a place has 32 bits: an entry of so many, a segment of so many, and in which of two stores
+    # a place has 31 bits: an entry of so many, a segment of so many
     MOST = 4096
     BITS = 12
-    SEGMENTS = (1 << 19) - 1
-    SIDE_BIT = 31
+    SEGMENTS = 1 << 19
 
 
 cdef inline Py_ssize_t number(int64_t place) noexcept:
     """The segment of a place."""
-    return (place >> BITS) & SEGMENTS
-
-
-cdef inline Py_ssize_t size_of(uint8_t kind) noexcept:
-    """How long the head of an entry is."""
-    return sizeof(BareHead) if kind & BARE else sizeof(Head)
+    return place >> BITS
 
 
 @cython.final
@@ -56,10 +42,10 @@ cdef class Segment:
 @cython.final
 cdef class Held:
     cdef readonly Py_ssize_t count
+    cdef Py_ssize_t dead  # entries that went, and still take room
     cdef list segments, vacant
     cdef Py_ssize_t head, tail
     cdef Places places
-    cdef int64_t side
     cdef Py_ssize_t room
     cdef int* slot
     cdef double* value
@@ -70,13 +56,14 @@ cdef class Held:
     cdef int remove(self, int64_t place) except -1
     cdef int64_t oldest(self)
     cdef int64_t next(self, int64_t place)
-    cdef int read(self, int64_t place, Row* row) except -1
+    cdef const char* read(self, int64_t place, Row* row) except NULL
     cdef void rewrite(self, int64_t place, Head* head) noexcept
     cdef bytes extra(self, int64_t place)
 
     cdef Py_ssize_t new_segment(self) except -1
     cdef int unlink(self, Py_ssize_t k) except -1
-    cdef int unite(self, Py_ssize_t k) except -1
+    cdef int gather(self) except -1
+    cdef bint unite(self, Py_ssize_t k) except -1
     cdef int take_over(self, Segment old, Py_ssize_t was, Py_ssize_t k) except -1
     cdef uint64_t tag(self, int64_t place) noexcept
     cdef int restamp(self, double most) except -1
@@ -84,7 +71,7 @@ cdef class Held:
 
     cdef inline int64_t place(self, Py_ssize_t k, Py_ssize_t i) noexcept:
         """Where entry i of segment k is."""
-        return self.side | k << BITS | i
+        return k << BITS | i
 
     cdef inline Segment segment(self, int64_t place):
         """The segment that an entry is in."""
@@ -95,9 +82,15 @@ cdef class Held:
         prefetch(self.segment(place).start + (place & (MOST - 1)))
 
     cdef inline void approach(self, int64_t place) noexcept:
-        """This entry is read soon: as much as most of them have is fetched meanwhile."""
+        """This entry is read soon: as much as most of them have is fetched meanwhile.
+
+        It may have gone since it was found.
+        """
         cdef Segment one = self.segment(place)
-        cdef const char* text = one.text + one.start[place & (MOST - 1)]
+        cdef const char* text
+        if one is None or place & (MOST - 1) >= one.entries:
+            return
+        text = one.text + one.start[place & (MOST - 1)]
         prefetch(text)
         prefetch(text + 64)
         prefetch(text + 128)
@@ -106,10 +99,6 @@ cdef class Held:
         """A copy of an entry's head, and its id, of `head.id_length` bytes."""
         cdef Segment one = self.segment(place)
         cdef const char* text = one.text + one.start[place & (MOST - 1)]
-        memcpy(head, text, sizeof(BareHead))
-        if head.kind & BARE:
-            head.time, head.number, head.n, head.ticket = NAN, NAN, 0, -1
-            return text + sizeof(BareHead)
         memcpy(head, text, sizeof(Head))
         return text + sizeof(Head)
 

@@ -1,10 +1,9 @@
 """A store of held events: compact, in the order in which they came.
 
-An entry is a few bytes in a row: a head, its id, slots, values, and maybe more. Of a bare one the
-head's first part and its id are all there is. A value of 1 (every name has it) takes no room: a bit
-of its slot says so. Entries lie in segments of up to 4096. One
+An entry is a few bytes in a row: a head, its id, slots, a bit for each of them, values, and maybe
+more. A value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of up to 4096. One
 that is full never changes again but for which of its entries are live, so a checkpoint shares its
-bytes and copies the marks alone. Neighbours of which little is left are united.
+bytes and copies the marks alone. When more has gone than is left, neighbours are united.
 """
 
 cimport cython
@@ -21,19 +20,51 @@ import numpy as np
 
 cdef enum:
     LONGEST = 1 << 24  # bytes of a segment to which no more is added
+    SPARE = 16 * MOST  # entries that may take room though they have gone
+    EVERY = 1024  # entries that go between two looks at that
 
 cdef extern from *:
     """
+    #include <stdint.h>
+
     #define STREAMLEARN_ONE 0x3ff0000000000000u  /* 1.0 */
+    #if defined(__GNUC__)
+    #define streamlearn_lowest(bits) __builtin_ctz(bits)
+    #else
+    static inline int streamlearn_lowest(uint32_t bits) {
+        int k = 0;
+        while (!(bits >> k & 1))
+            k++;
+        return k;
+    }
+    #endif
     """
     uint64_t ONE "STREAMLEARN_ONE"
+    # the place of the lowest bit that is set
+    int lowest "streamlearn_lowest"(uint32_t bits) noexcept nogil
+
+
+cdef inline uint32_t others_of(const double* value, Py_ssize_t n) noexcept nogil:
+    """Which of up to 32 values are not 1."""
+    cdef uint32_t bits = 0
+    cdef uint64_t bytes_of_it
+    cdef Py_ssize_t k
+    for k in range(n):
+        memcpy(&bytes_of_it, value + k, 8)
+        bits |= <uint32_t>(bytes_of_it != ONE) << k
+    return bits
+
+
+cdef inline Py_ssize_t marks(Py_ssize_t n) noexcept nogil:
+    """How many bytes have a bit for each of n values, in words of 32."""
+    return 4 * ((n + 31) >> 5)
 
 
 cdef inline uint64_t tag_of(const char* entry, Places places) noexcept:
     """The hash of the id of an entry that begins here."""
-    cdef BareHead head
-    memcpy(&head, entry, sizeof(BareHead))
-    return places.hashed(entry + size_of(head.kind), head.id_length)
+    cdef Head head
+    memcpy(&head, entry, sizeof(Head))
+    return places.hashed(entry + sizeof(Head), head.id_length)
 
 
 @cython.final
@@ -47,11 +78,8 @@ cdef class Segment:
         self.widen(size)
 
     cdef int widen(self, Py_ssize_t size) except -1:
-        """Room for so many bytes, and a value; the arrays may be others now.
-
-        A value is read and written before it is known whether it is one that is kept.
-        """
-        data = np.empty(size + 8, dtype=np.uint8)
+        """Room for so many bytes; the arrays may be others now."""
+        data = np.empty(size, dtype=np.uint8)
         if self.size:
             data[:self.size] = self.data[:self.size]
         self.data, self.capacity = data, size
@@ -75,17 +103,17 @@ cdef class Segment:
 
 @cython.final
 cdef class Held:
-    """Held entries; a place is a segment's number, an entry's in it, and which store it is in.
+    """Held entries; a place is a segment's number, and an entry's in it.
 
-    Two stores share a table of `places`, on side 0 and side 1. Whoever appends and removes says so
-    to the table; the store itself tells it of what it moves.
+    Whoever appends and removes says so to the table of `places`; the store itself tells it of what
+    it moves.
     """
 
-    def __init__(self, Places places, int64_t side):
+    def __init__(self, Places places):
         self.segments, self.vacant = [], []
         self.head = self.tail = -1
-        self.count = 0
-        self.places, self.side = places, side << SIDE_BIT
+        self.count = self.dead = 0
+        self.places = places
 
     def __dealloc__(self):
         free(self.slot)
@@ -111,41 +139,38 @@ cdef class Held:
         """One more entry; where it is."""
         cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
         cdef Py_ssize_t n = 0 if row == NULL else row.n, k, most
-        cdef const int* slots = NULL
-        cdef const double* numbers = NULL
-        cdef uint32_t slot
-        cdef uint64_t value, is_one
+        cdef uint32_t others
         cdef char* to
         cdef char* values
         if last is None or last.entries == MOST or last.size >= LONGEST:
             if last is not None:
                 last.seal()
-                self.unite(last.before)
             self.tail = self.new_segment()
             last = self.segments[self.tail]
-        most = sizeof(Head) + head.id_length + 12 * n + extra_length
+        most = sizeof(Head) + head.id_length + 12 * n + marks(n) + extra_length
         if most > LONGEST * 64:
             raise ValueError(f"an event of {most} bytes is too large to be held")
         if last.size + most > last.capacity:
             last.widen(2 * (last.size + most))
-        if row != NULL:
-            slots, numbers = row.slot, row.value
         head.n = <int32_t>n
         to = last.text + last.size
         memcpy(to, head, sizeof(Head))
-        to += size_of(head.kind)
+        to += sizeof(Head)
         copy_text(to, name, head.id_length)
         to += head.id_length
-        values = to + 4 * n
-        for k in range(n):
-            # which values are 1 can't be foreseen: no branch, the next value is written over a 1
-            memcpy(&value, numbers + k, 8)
-            is_one = value == ONE
-            slot = <uint32_t>slots[k] | <uint32_t>is_one << 31
-            memcpy(to + 4 * k, &slot, 4)
-            memcpy(values, &value, 8)
-            values += 8 * (1 - is_one)
-        to = values
+        if n:
+            memcpy(to, row.slot, 4 * n)
+            to += 4 * n
+            values = to + marks(n)
+            for k in range(0, n, 32):
+                others = others_of(row.value + k, min(n - k, 32))
+                memcpy(to, &others, 4)
+                to += 4
+                while others:
+                    memcpy(values, row.value + k + lowest(others), 8)
+                    values += 8
+                    others &= others - 1
+            to = values
         if extra_length:
             memcpy(to, extra, extra_length)
         last.is_live[last.entries] = 1
@@ -163,15 +188,15 @@ cdef class Held:
         one.is_live[place & (MOST - 1)] = 0
         one.live -= 1
         self.count -= 1
+        self.dead += 1
         if one.live == 0:
+            self.dead -= one.entries
             if one.sealed:
                 self.unlink(k)
             else:
                 one.entries = one.size = one.first = 0
-        elif one.sealed:
-            self.unite(k)
-            if one.before >= 0 and self.segments[k] is one:
-                self.unite(one.before)
+        elif self.dead > self.count + SPARE and self.dead % EVERY == 0:
+            self.gather()
         return 0
 
     cdef int64_t oldest(self):
@@ -200,50 +225,55 @@ cdef class Held:
             k, i = one.after, 0
         return -1
 
-    cdef int read(self, int64_t place, Row* row) except -1:
-        """The features of an entry, valid until the next read."""
+    cdef const char* read(self, int64_t place, Row* row) except NULL:
+        """The id of an entry, and its features, which are valid until the next read."""
         cdef Head head
-        cdef const char* text = self.at(place, &head) + head.id_length
-        cdef const char* values = text + 4 * head.n
-        cdef uint64_t value
-        cdef uint32_t slot, is_one
-        cdef int* to_slot
-        cdef double* to_value
+        cdef const char* name = self.at(place, &head)
+        cdef const char* text = name + head.id_length
+        cdef const char* bits = text + 4 * head.n
+        cdef const char* values = bits + marks(head.n)
+        cdef uint32_t others
         cdef Py_ssize_t k
         if head.n > self.room:
             self.room = 2 * head.n + 16
             self.slot = <int*>room(self.slot, self.room * sizeof(int))
             self.value = <double*>room(self.value, self.room * sizeof(double))
-        to_slot, to_value = self.slot, self.value
+        memcpy(self.slot, text, 4 * head.n)
         for k in range(head.n):
-            memcpy(&slot, text + 4 * k, 4)
-            is_one = slot >> 31
-            to_slot[k] = <int>(slot & 0x7FFFFFFFU)
-            memcpy(&value, values, 8)
-            value = ONE if is_one else value
-            memcpy(to_value + k, &value, 8)
-            values += 8 * (1 - is_one)
+            self.value[k] = 1.0
+        for k in range(0, head.n, 32):
+            memcpy(&others, bits, 4)
+            bits += 4
+            while others:
+                memcpy(self.value + k + lowest(others), values, 8)
+                values += 8
+                others &= others - 1
         row.n = head.n
         row.slot = self.slot
         row.value = self.value
         row.square = squared(self.value, head.n)
-        return 0
+        return name
 
     cdef void rewrite(self, int64_t place, Head* head) noexcept:
         """Another head, as long as the one before, for an entry that no checkpoint shares."""
         cdef Segment one = self.segment(place)
-        memcpy(one.text + one.start[place & (MOST - 1)], head, size_of(head.kind))
+        memcpy(one.text + one.start[place & (MOST - 1)], head, sizeof(Head))
 
     cdef bytes extra(self, int64_t place):
         """What else was said of an entry."""
         cdef Head head
         cdef const char* text = self.at(place, &head) + head.id_length
         cdef Segment one = self.segment(place)
-        cdef uint32_t slot
-        cdef Py_ssize_t k, size = 4 * head.n
-        for k in range(head.n):
-            memcpy(&slot, text + 4 * k, 4)
-            size += 8 * (1 - (slot >> 31))
+        cdef Py_ssize_t size = 0
+        cdef uint32_t others
+        cdef Py_ssize_t k
+        text += 4 * head.n
+        for k in range(0, head.n, 32):
+            memcpy(&others, text, 4)
+            text += 4
+            while others:
+                size += 8
+                others &= others - 1
         text += size
         return text[:one.text + one.start[(place & (MOST - 1)) + 1] - text]
 
@@ -286,26 +316,31 @@ cdef class Held:
         self.vacant.append(k)
         return 0
 
-    cdef int unite(self, Py_ssize_t k) except -1:
+    cdef int gather(self) except -1:
+        """Unite neighbours of which little is left, the oldest first, until enough has room."""
+        cdef Py_ssize_t k = self.head
+        while k >= 0 and self.dead > self.count:
+            if not self.unite(k):
+                k = (<Segment>self.segments[k]).after
+        return 0
+
+    cdef bint unite(self, Py_ssize_t k) except -1:
         """Make one of a segment and the next, if together they are not too much."""
-        cdef Segment one, other, fresh
-        cdef Py_ssize_t follower
-        if k < 0:
-            return 0
-        one = self.segments[k]
-        follower = one.after
+        cdef Segment one = self.segments[k], other, fresh
+        cdef Py_ssize_t follower = one.after
         if follower < 0 or not one.sealed:
-            return 0
+            return False
         other = self.segments[follower]
         if not other.sealed or one.live + other.live > 3 * MOST // 4:
-            return 0
+            return False
         if one.size + other.size > LONGEST and one.live + other.live > MOST // 4:
-            return 0
+            return False
         fresh = Segment(one.size + other.size)
         fresh.before, fresh.after = one.before, other.after
         self.segments[k] = fresh
         self.take_over(one, k, k)
         self.take_over(other, follower, k)
+        self.dead -= one.entries + other.entries - fresh.entries
         fresh.seal()
         if fresh.after >= 0:
             (<Segment>self.segments[fresh.after]).before = k
@@ -313,17 +348,17 @@ cdef class Held:
             self.tail = k
         self.segments[follower] = None
         self.vacant.append(follower)
-        return 0
+        return True
 
     cdef int take_over(self, Segment old, Py_ssize_t was, Py_ssize_t k) except -1:
         """Copy the live entries of a segment of this number to the end of another."""
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t i, size
         cdef const char* entry
-        cdef uint32_t[MOST] tags
+        cdef uint64_t[MOST] tags
         for i in range(old.entries):  # so that no cell of the table is waited for below
             if old.is_live[i]:
-                tags[i] = <uint32_t>tag_of(old.text + old.start[i], self.places)
+                tags[i] = tag_of(old.text + old.start[i], self.places)
                 self.places.approach(tags[i])
         for i in range(old.entries):
             if old.is_live[i]:
@@ -409,6 +444,7 @@ cdef class Held:
                 (<Segment>self.segments[self.tail]).seal()
             self.tail = k
             self.count += one.live
+            self.dead += one.entries - one.live
         for k in range(len(self.segments)):
             one = self.segments[k]
             for i in range(one.entries):

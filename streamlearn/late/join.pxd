@@ -1,5 +1,5 @@
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from streamlearn.engine.events cimport Tags
 from streamlearn.late.arrivals cimport Arrivals
@@ -7,6 +7,7 @@ from streamlearn.late.clock cimport Clock
 from streamlearn.late.held cimport Head, Held
 from streamlearn.late.joined cimport Joined
 from streamlearn.late.places cimport Places
+from streamlearn.late.settled cimport Settled
 from streamlearn.late.tickets cimport Tickets
 from streamlearn.row cimport Row
 
@@ -20,11 +21,12 @@ cdef class Join:
     cdef readonly Py_ssize_t hold_events
     cdef readonly bint corrections, keep_orphans
     cdef readonly object on_timeout
-    cdef readonly Held waiting, settled
+    cdef readonly Held waiting, guessed
+    cdef readonly Settled settled
     cdef readonly Clock clock
     cdef readonly Joined rows
     cdef readonly list orphans
-    cdef Places places
+    cdef Places places, guesses
     cdef Arrivals of_events, of_labels
     cdef Tickets seats
     cdef readonly object delays
@@ -39,26 +41,27 @@ cdef class Join:
     cdef public int64_t joined, orphaned, timed_out, evicted, corrected, duplicates, repeated
 
     cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept
-    cdef int64_t first(self, uint64_t tag) noexcept
     cdef int one_event(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
     cdef int one_label(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
     cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1
     cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1
     cdef int64_t find(self, Tags* tags, uint64_t tag) noexcept
-    cdef bint is_settled(self, int64_t place) noexcept
-    cdef Held store(self, int64_t place)
+    cdef int64_t find_guess(self, uint64_t tag) noexcept
     cdef int hold(
         self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
         Py_ssize_t length
     ) except -1
-    cdef int settle(self, int64_t old, const char* name, uint64_t tag, int kind) except -1
+    cdef int learn(self, Held held, int64_t place, Head* head, Tags* tags, int role) except -1
+    cdef int settle(self, int64_t place, uint64_t tag, bint guessed) except -1
+    cdef int remember(self, int64_t old, uint64_t tag, uint8_t kind) except -1
+    cdef int correct(self, int64_t place, uint64_t tag, Tags* tags) except -1
+    cdef int forget(self, int64_t place) except -1
+    cdef int drop_guess(self, int64_t place, uint64_t tag) except -1
     cdef int make_way(self) except -1
     cdef int pass_on(self, int64_t place) except -1
     cdef int let_go(self, int64_t place, uint64_t tag) except -1
-    cdef int forget(self, int64_t place) except -1
     cdef int advance(self, double time) except -1
     cdef Py_ssize_t at_stake(self, double time)
     cdef int expire(self) except -1
-    cdef bint is_due(self, Held held, int64_t place) noexcept
-    cdef int learn(self, int64_t place, Head* head, Tags* tags, int role) except -1
+    cdef bint is_due(self, double stamp) noexcept
     cdef int count_delay(self, double seconds) except -1

@@ -14,6 +14,7 @@ what comes out: not the machine's clock, and not where a batch ends.
 """
 
 import math
+import secrets
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -24,9 +25,10 @@ from streamlearn.engine.events cimport CLASS, UNLABELLED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport BARE, SIDE_BIT, Head, Held
+from streamlearn.late.held cimport Head, Held
 from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, Joined
 from streamlearn.late.places cimport Places
+from streamlearn.late.settled cimport DONE, GUESSED, Settled, is_settled
 from streamlearn.late.tickets cimport Tickets
 from streamlearn.row cimport Row
 
@@ -36,19 +38,15 @@ from streamlearn.engine.events import LABEL_KINDS
 from streamlearn.errors import ModelFileError
 
 DROP = "drop"
-LAYOUT = 2  # of what is held, in a checkpoint
+LAYOUT = 3  # of what is held, in a checkpoint
 NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
 cdef enum:
-    SOON = 8  # events
-
-cdef enum:  # kinds of entries beside those of labels
-    FEATURES = 0  # as UNLABELLED
-    GUESSED = 16  # learnt with the label of a time-out, and kept to be corrected
-    DONE = BARE
+    SOON = 4  # events
+    FEATURES = UNLABELLED  # the kind of an entry; others are those of labels
 
 
 @cython.final
@@ -81,11 +79,11 @@ cdef class Join:
             raise ValueError(f"on_timeout={on_timeout!r}: \"drop\", or a label")
         if corrections and on_timeout == DROP:
             raise ValueError("corrections are of labels given at time-outs: on_timeout is a label")
-        if hold_events >= 1 << 31:
-            raise ValueError(f"hold_events={hold_events!r}: at most 2**31 - 1")
+        if hold_events > 1 << 28:
+            raise ValueError(f"hold_events={hold_events!r}: at most 2**28")
         self.hold_events, self.hold_for = hold_events, hold
         self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
-        self.hold_nothing()
+        self.hold_nothing(secrets.randbits(64))
         self.of_events, self.of_labels = Arrivals(), Arrivals()
         self.clock = Clock(hold)
         self.rows = Joined()
@@ -97,10 +95,14 @@ cdef class Join:
         self.set_label()
         self.due = INFINITY
 
-    def hold_nothing(self):
-        """Two stores, of what waits and of what was learnt, and one table of what is where."""
-        self.places = Places()
-        self.waiting, self.settled = Held(self.places, 0), Held(self.places, 1)
+    def hold_nothing(self, seed):
+        """What waits, what was learnt, and a table of what is where.
+
+        Beside it what was learnt with the label of a time-out, to be corrected, with its own table.
+        """
+        self.places, self.guesses = Places(seed), Places(seed)
+        self.waiting, self.guessed = Held(self.places), Held(self.guesses)
+        self.settled = Settled()
 
     def set_label(self):
         """The label of time-outs as a number."""
@@ -166,21 +168,20 @@ cdef class Join:
         Step by step, for each step looks at what the one before has fetched: the cell of the table,
         the place in the segment, the entry.
         """
-        cdef int64_t place
-        if i + 3 * SOON < coming.n:
-            self.places.approach(coming.tag[i + 3 * SOON])
-        if i + 2 * SOON < coming.n:
-            place = self.first(coming.tag[i + 2 * SOON])
-            if place >= 0:
-                self.store(place).spot(place)
-        if i + SOON < coming.n:
-            place = self.first(coming.tag[i + SOON])
-            if place >= 0:
-                self.store(place).approach(place)
-
-    cdef inline int64_t first(self, uint64_t tag) noexcept:
-        """The first place with this hash, whosever it is; -1: none."""
-        return self.places.probe(tag, &tag)
+        cdef Py_ssize_t later = i + 4 * SOON
+        cdef uint64_t at
+        if later < coming.n:
+            self.places.approach(coming.tag[later])
+        later = i + 2 * SOON
+        if later < coming.n:
+            at = coming.tag[later] >> 32
+            coming.hint[later] = self.places.probe(coming.tag[later], &at)
+            if coming.hint[later] >= 0 and not is_settled(coming.hint[later]):
+                self.waiting.spot(coming.hint[later])
+        later = i + SOON
+        if i >= SOON and later < coming.n:
+            if coming.hint[later] >= 0 and not is_settled(coming.hint[later]):
+                self.waiting.approach(coming.hint[later])
 
     def features(self, Events events):
         """Events whose labels come later, and labels among them."""
@@ -256,8 +257,9 @@ cdef class Join:
             new_head(&head, self.clock.now, tags, tags.weight, ticket, FEATURES)
             self.hold(&head, row, tags.id, tag, NULL, 0)
             return self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
-        self.store(place).at(place, &head)
-        if self.is_settled(place) or head.kind == FEATURES:
+        if not is_settled(place):
+            self.waiting.at(place, &head)
+        if is_settled(place) or head.kind == FEATURES:
             self.repeated += 1
             return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
         # its label came before
@@ -269,7 +271,7 @@ cdef class Join:
         tags.label = head.number
         self.rows.enter(row, tags, self.known, TO_LEARN, ticket)
         self.seats.take_back(ticket)
-        return self.settle(place, tags.id, tag, DONE)
+        return self.settle(place, tag, False)
 
     cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1:
         cdef Head head
@@ -284,41 +286,41 @@ cdef class Join:
             if self.keep_orphans and extra is not None:
                 text, length = PyBytes_AS_STRING(extra), PyBytes_GET_SIZE(extra)
             return self.hold(&head, NULL, tags.id, tag, text, length)
-        self.store(place).at(place, &head)
-        if not self.is_settled(place):
-            if head.kind != FEATURES:
-                self.duplicates += 1
-                return 0
-            self.joined += 1
-            self.count_delay(
-                (self.clock.now - head.stamp) if isnan(tags.time - head.time)
-                else tags.time - head.time)
-            self.learn(place, &head, tags, TO_LEARN)
-            return self.settle(place, tags.id, tag, DONE)
-        same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
-        if head.kind != GUESSED or head.ticket < 0 or not self.corrections or same:
+        if is_settled(place):
+            return self.correct(place, tag, tags)
+        self.waiting.at(place, &head)
+        if head.kind != FEATURES:
             self.duplicates += 1
             return 0
-        self.corrected += 1
-        self.learn(place, &head, tags, TO_CORRECT)
-        return self.settle(place, tags.id, tag, DONE)
+        self.joined += 1
+        self.count_delay(
+            (self.clock.now - head.stamp) if isnan(tags.time - head.time)
+            else tags.time - head.time)
+        self.learn(self.waiting, place, &head, tags, TO_LEARN)
+        return self.settle(place, tag, False)
 
     # Where things are
 
     cdef int64_t find(self, Tags* tags, uint64_t tag) noexcept:
         """The place of an id, which has this hash; -1: it is not known."""
-        cdef uint64_t at = tag
+        cdef uint64_t at = tag >> 32
         cdef int64_t place = self.places.probe(tag, &at)
-        while place >= 0 and not self.store(place).has(place, tags.id, tags.id_length):
+        while place >= 0:
+            if is_settled(place):
+                if self.settled.tag(place) == tag:
+                    break
+            elif self.waiting.has(place, tags.id, tags.id_length):
+                break
             place = self.places.probe(tag, &at)
         return place
 
-    cdef inline bint is_settled(self, int64_t place) noexcept:
-        """Whether what is there was learnt."""
-        return place >> SIDE_BIT
-
-    cdef inline Held store(self, int64_t place):
-        return self.settled if self.is_settled(place) else self.waiting
+    cdef int64_t find_guess(self, uint64_t tag) noexcept:
+        """The place of what was learnt with the label of a time-out, and is kept."""
+        cdef uint64_t at = tag >> 32
+        cdef int64_t place = self.guesses.probe(tag, &at)
+        while self.guessed.tag(place) != tag:
+            place = self.guesses.probe(tag, &at)
+        return place
 
     cdef int hold(
         self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
@@ -332,46 +334,73 @@ cdef class Join:
 
     # What happens to them
 
-    cdef int learn(self, int64_t place, Head* head, Tags* tags, int role) except -1:
+    cdef int learn(self, Held held, int64_t place, Head* head, Tags* tags, int role) except -1:
         """Held features are learnt with this label."""
         cdef Row row
         cdef Tags said = tags[0]
-        cdef Held held = self.store(place)
-        held.read(place, &row)
+        said.id = held.read(place, &row)
         said.weight = head.number
-        said.id = held.at(place, head)
         said.id_length = head.id_length
         return self.rows.enter(&row, &said, self.known, role, head.ticket)
 
-    cdef int settle(self, int64_t old, const char* name, uint64_t tag, int kind) except -1:
-        """Remember that this id is done with, and what was held of it if it was guessed."""
+    cdef int settle(self, int64_t place, uint64_t tag, bint guessed) except -1:
+        """What waited was learnt; if it was a guess it is kept."""
         cdef Head head
         cdef Row row
-        cdef Row* kept = NULL
-        cdef Held held = self.store(old)
-        cdef int64_t new
-        held.at(old, &head)
-        head.stamp, head.kind = self.clock.now, <uint8_t>kind
-        if kind == GUESSED:
-            held.read(old, &row)
-            kept = &row
+        cdef const char* name = self.waiting.at(place, &head)
+        if guessed:
+            self.waiting.read(place, &row)
+            self.guesses.enter(tag, self.guessed.append(&head, &row, name, NULL, 0))
         elif head.ticket >= 0:
             self.seats.take_back(head.ticket)
-        new = self.settled.append(&head, kept, name, NULL, 0)
-        self.places.move(tag, old, new)
-        held.remove(old)
+        self.remember(place, tag, GUESSED if guessed else DONE)
+        return self.waiting.remove(place)
+
+    cdef int remember(self, int64_t old, uint64_t tag, uint8_t kind) except -1:
+        """An id, which was there before, is done with."""
+        self.places.move(tag, old, self.settled.append(tag, self.clock.now, kind))
         while self.settled.count > self.hold_events:
             self.forget(self.settled.oldest())
-        self.due = fmin(self.due, head.stamp + self.hold_for)
+        self.due = fmin(self.due, self.clock.now + self.hold_for)
         return 0
+
+    cdef int correct(self, int64_t place, uint64_t tag, Tags* tags) except -1:
+        """A label came for an id that is done with: a duplicate, unless it corrects a guess."""
+        cdef Head head
+        cdef int64_t kept
+        same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
+        if self.settled.kind(place) != GUESSED or not self.corrections or same:
+            self.duplicates += 1
+            return 0
+        kept = self.find_guess(tag)
+        self.guessed.at(kept, &head)
+        if head.ticket < 0:
+            self.duplicates += 1
+            return 0
+        self.corrected += 1
+        self.learn(self.guessed, kept, &head, tags, TO_CORRECT)
+        self.drop_guess(kept, tag)
+        self.settled.remove(place)
+        return self.remember(place, tag, DONE)
 
     cdef int forget(self, int64_t place) except -1:
         """An id that was done with goes."""
+        cdef uint64_t tag = self.settled.tag(place)
+        self.places.approach(self.settled.tag_ahead(place))
+        if self.settled.kind(place) == GUESSED:
+            self.drop_guess(self.find_guess(tag), tag)
+        self.places.leave(tag, place)
+        self.settled.remove(place)
+        return 0
+
+    cdef int drop_guess(self, int64_t place, uint64_t tag) except -1:
+        """What was kept to be corrected is not needed."""
         cdef Head head
-        self.settled.at(place, &head)
+        self.guessed.at(place, &head)
         if head.ticket >= 0:
             self.seats.take_back(head.ticket)
-        return self.let_go(place, self.settled.tag(place))
+        self.guesses.leave(tag, place)
+        return self.guessed.remove(place)
 
     cdef int make_way(self) except -1:
         """Room for one more to wait: the oldest goes."""
@@ -383,8 +412,8 @@ cdef class Join:
     cdef int pass_on(self, int64_t place) except -1:
         """What is held goes without having found its like."""
         cdef Head head
-        cdef const char* name = self.waiting.at(place, &head)
         cdef uint64_t tag = self.waiting.tag(place)
+        self.waiting.at(place, &head)
         if head.kind != FEATURES:
             self.orphaned += 1
             if self.keep_orphans and (said := self.waiting.extra(place)):
@@ -395,13 +424,13 @@ cdef class Join:
             self.seats.take_back(head.ticket)
             return self.let_go(place, tag)
         self.at_timeout.time = head.time
-        self.learn(place, &head, &self.at_timeout, TO_TIME_OUT)
-        return self.settle(place, name, tag, GUESSED if self.corrections else DONE)
+        self.learn(self.waiting, place, &head, &self.at_timeout, TO_TIME_OUT)
+        return self.settle(place, tag, self.corrections)
 
     cdef int let_go(self, int64_t place, uint64_t tag) except -1:
-        """What is there is known no more."""
+        """What waited is known no more."""
         self.places.leave(tag, place)
-        return self.store(place).remove(place)
+        return self.waiting.remove(place)
 
     cdef int count_delay(self, double seconds) except -1:
         cdef Py_ssize_t k = 0
@@ -418,6 +447,8 @@ cdef class Join:
         """A record of this time comes: what is due by it goes before."""
         cdef Py_ssize_t stake = 0
         cdef double before = self.clock.now
+        if not self.doubted and self.clock.goes_on(time):
+            return 0 if self.clock.now < self.due else self.expire()
         if time > self.clock.now + self.clock.leap:
             stake = self.at_stake(self.clock.proposed(time))
         if self.clock.moves(time, stake):
@@ -446,27 +477,29 @@ cdef class Join:
 
     cdef int expire(self) except -1:
         """What was held for long enough goes, the oldest first."""
+        cdef Head head
         cdef int64_t place
         if self.clock.now < self.due:
             return 0
         self.due = INFINITY
         place = self.waiting.oldest()
-        while place >= 0 and self.is_due(self.waiting, place):
+        while place >= 0:
+            self.waiting.at(place, &head)
+            if not self.is_due(head.stamp):
+                break
             self.pass_on(place)
             place = self.waiting.oldest()
         place = self.settled.oldest()
-        while place >= 0 and self.is_due(self.settled, place):
+        while place >= 0 and self.is_due(self.settled.stamp(place)):
             self.forget(place)
             place = self.settled.oldest()
         return 0
 
-    cdef bint is_due(self, Held held, int64_t place) noexcept:
-        """Whether an entry was held for long enough; if not, it will be at another time."""
-        cdef Head head
-        held.at(place, &head)
-        if head.stamp + self.hold_for <= self.clock.now:
+    cdef bint is_due(self, double stamp) noexcept:
+        """Whether this was held for long enough; if not, it will be at another time."""
+        if stamp + self.hold_for <= self.clock.now:
             return True
-        self.due = fmin(self.due, head.stamp + self.hold_for)
+        self.due = fmin(self.due, stamp + self.hold_for)
         return False
 
     # What there is to see, and what a checkpoint keeps
@@ -497,9 +530,11 @@ cdef class Join:
         return {name: getattr(self, name) for name in COUNTS}
 
     def __sizeof__(self):
-        total = object.__sizeof__(self) + self.waiting.__sizeof__() + self.settled.__sizeof__()
-        total += self.rows.__sizeof__() + self.of_events.__sizeof__() + self.of_labels.__sizeof__()
-        return total + self.places.nbytes + self.seats.__sizeof__()
+        parts = (
+            self.waiting, self.guessed, self.settled, self.rows, self.of_events, self.of_labels,
+            self.seats)
+        total = object.__sizeof__(self) + sum(part.__sizeof__() for part in parts)
+        return total + self.places.nbytes + self.guesses.nbytes
 
     def state(self):
         """All that is held, and all that was counted; nothing in it changes any more."""
@@ -507,7 +542,9 @@ cdef class Join:
             "layout": LAYOUT,
             "on_timeout": self.on_timeout,
             "waiting": self.waiting.state(),
+            "guessed": self.guessed.state(),
             "settled": self.settled.state(),
+            "seed": self.places.seed,
             "clock": self.clock.state(),
             "classes": list(self.classes),
             "tickets": self.tickets,
@@ -525,9 +562,10 @@ cdef class Join:
             raise ModelFileError(
                 "what waits for its label was held by another version of streamlearn, and this one "
                 "cannot read it: go on with that version, or begin afresh (--reset all)")
-        self.hold_nothing()
+        self.hold_nothing(state["seed"])
         self.waiting.restore(state["waiting"])
-        self.settled.restore(state["settled"])
+        self.guessed.restore(state["guessed"])
+        self.settled.restore(state["settled"], self.places)
         self.clock.restore(state["clock"])
         self.classes[:] = state["classes"]
         self.codes = {label: k for k, label in enumerate(self.classes)}
@@ -547,14 +585,14 @@ cdef class Join:
     def believe_guesses(self):
         """Nothing is corrected of what was learnt so far: time-outs had another label then."""
         cdef Head head
-        cdef int64_t place = self.settled.oldest()
+        cdef int64_t place = self.guessed.oldest()
         while place >= 0:
-            self.settled.at(place, &head)
+            self.guessed.at(place, &head)
             if head.ticket >= 0:
                 self.seats.take_back(head.ticket)
                 head.ticket = -1
-                self.settled.rewrite(place, &head)
-            place = self.settled.next(place)
+                self.guessed.rewrite(place, &head)
+            place = self.guessed.next(place)
 
 
 cdef double[11] BOUND

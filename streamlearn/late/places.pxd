@@ -9,7 +9,8 @@ from streamlearn.row cimport prefetch
 cdef class Places:
     cdef object cells
     cdef uint64_t* cell
-    cdef uint64_t mask, seed
+    cdef uint64_t mask
+    cdef readonly uint64_t seed
     cdef Py_ssize_t count
 
     cdef int enter(self, uint64_t tag, int64_t place) except -1
@@ -20,15 +21,18 @@ cdef class Places:
     cdef int widen(self, Py_ssize_t n) except -1
 
     cdef inline uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
-        """32 bits, different in every process, so that no one can choose ids that collide."""
-        return hash_text(name, length, self.seed) >> 32
+        """The hash of an id, its tag: another in every stream, so that no one can make two alike."""
+        return hash_text(name, length, self.seed)
 
     cdef inline void approach(self, uint64_t tag) noexcept:
-        """This hash is asked for soon: its cell is fetched meanwhile."""
-        prefetch(self.cell + (tag & self.mask))
+        """This one is asked for soon: its cell is fetched meanwhile."""
+        prefetch(self.cell + (tag >> 32 & self.mask))
 
     cdef inline int64_t probe(self, uint64_t tag, uint64_t* at) noexcept:
-        """A place with this hash, -1 for none; `at` is the hash first, and then as it was left."""
+        """A place with the upper half of this tag, -1: none.
+
+        `at` is that half at first, and is then as it was left.
+        """
         cdef uint64_t cell, i = at[0]
         while True:
             i &= self.mask
@@ -36,6 +40,6 @@ cdef class Places:
             i += 1
             if cell == 0:
                 return -1
-            if cell >> 32 == tag:
+            if cell >> 32 == tag >> 32:
                 at[0] = i
                 return <int64_t>((cell & 0xFFFFFFFFU) - 1)

@@ -1,10 +1,8 @@
 """Where entries are, by the hash of their ids: a table with linear probing.
 
-A cell is a hash and a place, 32 bits each. Several places may have one hash: whoever asks looks at
-the entry itself.
+A cell is the upper half of a hash and a place, 32 bits each. Several places may have one such half:
+whoever asks looks at the entry itself.
 """
-
-import secrets
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
@@ -12,15 +10,15 @@ from libc.stdint cimport int64_t, uint64_t
 import numpy as np
 
 cdef inline uint64_t joined(uint64_t tag, int64_t place) noexcept:
-    return tag << 32 | <uint64_t>(place + 1)  # so that no cell in use is 0
+    return tag >> 32 << 32 | <uint64_t>(place + 1)  # so that no cell in use is 0
 
 
 @cython.final
 cdef class Places:
-    """Places by hash."""
+    """Places by hash, which a seed of 64 bits makes a secret."""
 
-    def __init__(self):
-        self.seed = secrets.randbits(64)
+    def __init__(self, seed):
+        self.seed = seed
         self.widen(64)
 
     @property
@@ -55,7 +53,7 @@ cdef class Places:
         self.cell[hole] = 0
 
     cdef uint64_t cell_of(self, uint64_t tag, int64_t place) noexcept:
-        cdef uint64_t i = tag & self.mask
+        cdef uint64_t i = tag >> 32 & self.mask
         while self.cell[i] != joined(tag, place):
             i = (i + 1) & self.mask
         return i
