@@ -6,6 +6,9 @@ from streamlearn.engine.watcher cimport Watcher
 from streamlearn.row cimport Row
 
 
+cdef enum:
+    AHEAD = 3  # so many rows after the one that is learnt is the one that is fetched
+
 # The arrays of a run, one item for each row: labels, weights (or NULL), and places for scores.
 cdef struct Columns:
     const double* labels
@@ -18,6 +21,7 @@ cdef class Learner:
     cdef readonly Py_ssize_t outputs, features, shift
     cdef public Watcher watcher
     cdef bint busy
+    cdef bint fetches  # as its rules
     # a score or slope was not finite, and its event was left out
     cdef bint diverged
     # the loss's slope at the one score of the event learnt last; NaN where it was not asked for
@@ -34,6 +38,7 @@ cdef class Learner:
     cdef void learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) noexcept nogil
+    cdef void fetch(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil
     cdef void placed(self, Row* row, Row* out) noexcept nogil
 

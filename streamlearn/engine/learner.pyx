@@ -64,6 +64,9 @@ cdef class Learner:
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         """The scores of one row."""
 
+    cdef void fetch(self, Row* row) noexcept nogil:
+        """This row comes soon: what is kept of its features is fetched meanwhile, if `fetches`."""
+
     cdef double penalty_now(self) noexcept nogil:
         """Psi at the weights that are shown; NaN where that would take a pass over all slots."""
         return NAN
@@ -116,8 +119,12 @@ cdef class Learner:
         cdef Py_ssize_t i
         cdef double weight = 1.0
         cdef double* scores = NULL
+        cdef bint ahead = self.fetches and rows.squares != NULL  # they can be read as they lie
         cdef Row row
         for i in range(start, stop):
+            if ahead and i + AHEAD < stop:
+                rows.row(i + AHEAD, &row)
+                self.fetch(&row)
             rows.row(i, &row)
             if columns.weights != NULL:
                 weight = columns.weights[i]
@@ -133,6 +140,7 @@ cdef class Learner:
     def score(self, Rows rows):
         """The scores of all rows, without the GIL."""
         cdef Py_ssize_t i, n = rows.n, k = self.outputs
+        cdef bint ahead = self.fetches and rows.squares != NULL
         scores = np.empty((n, k))
         cdef double* out = <double*><size_t>scores.ctypes.data
         cdef Row row
@@ -141,6 +149,9 @@ cdef class Learner:
         try:
             with nogil:
                 for i in range(n):
+                    if ahead and i + AHEAD < n:
+                        rows.row(i + AHEAD, &row)
+                        self.fetch(&row)
                     rows.row(i, &row)
                     self.predict(&row, out + i * k)
         finally:

@@ -3,7 +3,7 @@
 from cpython.float cimport PyFloat_CheckExact
 
 from streamlearn.engine.events cimport Events
-from streamlearn.engine.learner cimport Learner, learn_watched
+from streamlearn.engine.learner cimport AHEAD, Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.row cimport Row
@@ -106,6 +106,8 @@ cdef class Model:
         # of a reader that is shared, others may have learnt names
         if self.reader.size > self.learner.features:
             self.learner.know(self.reader.size)
+        if self.learner.fetches:
+            self.learner.fetch(&self.reader.row)
         return 0
 
     def run(self, Events events, labels, weights, scores, Py_ssize_t start, Py_ssize_t stop):
@@ -129,6 +131,9 @@ cdef class Model:
                     if events.known[i] > learner.features:
                         with gil:
                             learner.know(<Py_ssize_t>events.known[i])
+                    if learner.fetches and i + AHEAD < stop:
+                        events.row(i + AHEAD, &row)
+                        learner.fetch(&row)
                     events.row(i, &row)
                     if w[i] != 0.0:
                         learn_watched(learner, &row, y + i, w[i], out + i * k)

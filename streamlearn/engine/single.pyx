@@ -27,6 +27,7 @@ cdef class Single(Learner):
         self.shift = 1 if self.inside else 0
         self.whole = type(self.weights.rule).whole
         self.watchful = self.weights.rule.watchful
+        self.fetches = self.weights.rule.fetches
         self.separate_score = average != "last" or self.weights.rule.looks_ahead
         if batch > 1:
             if self.whole:
@@ -167,6 +168,9 @@ cdef class Single(Learner):
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         scores[0] = self.predict_one(row)
 
+    cdef void fetch(self, Row* row) noexcept nogil:
+        self.weights.rule.fetch(row, self.shift)
+
     # -- what users see ---------------------------------------------------------------------------
 
     def rules(self):
@@ -240,6 +244,7 @@ cdef class OneVersusRest(Learner):
         self.outputs = len(singles)
         self.features = max(single.features for single in singles)
         self.shift = singles[0].shift
+        self.fetches = (<Single>singles[0]).fetches
         self.point()
 
     def __dealloc__(self):
@@ -280,6 +285,11 @@ cdef class OneVersusRest(Learner):
         cdef Py_ssize_t k
         for k in range(self.outputs):
             scores[k] = (<Single>self.each[k]).predict_one(row)
+
+    cdef void fetch(self, Row* row) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.outputs):
+            (<Single>self.each[k]).fetch(row)
 
     @property
     def takes_back(self):

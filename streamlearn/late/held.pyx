@@ -1,9 +1,9 @@
 """A store of held events: compact, in the order in which they came.
 
 An entry is a few bytes in a row: a head, its id, slots, a bit for each of them, values, and maybe
-more. A value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of up to 4096. One
-that is full never changes again but for which of its entries are live, so a checkpoint shares its
-bytes and copies the marks alone. When more has gone than is left, neighbours are united.
+more. A value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of up
+to 4096. One that is full never changes again but for which of its entries are live, so a checkpoint
+shares its bytes and copies the marks alone. When more has gone than is left, neighbours are united.
 """
 
 cimport cython
@@ -20,7 +20,7 @@ import numpy as np
 
 cdef enum:
     LONGEST = 1 << 24  # bytes of a segment to which no more is added
-    SPARE = 16 * MOST  # entries that may take room though they have gone
+    SPARE = 4 * MOST  # entries that may take room though they have gone
     EVERY = 1024  # entries that go between two looks at that
 
 cdef extern from *:
@@ -266,9 +266,8 @@ cdef class Held:
         cdef Segment one = self.segment(place)
         cdef Py_ssize_t size = 0
         cdef uint32_t others
-        cdef Py_ssize_t k
         text += 4 * head.n
-        for k in range(0, head.n, 32):
+        for _ in range(0, head.n, 32):
             memcpy(&others, text, 4)
             text += 4
             while others:

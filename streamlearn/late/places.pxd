@@ -21,7 +21,7 @@ cdef class Places:
     cdef int widen(self, Py_ssize_t n) except -1
 
     cdef inline uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
-        """The hash of an id, its tag: another in every stream, so that no one can make two alike."""
+        """The hash of an id, its tag: another in every stream, so no one can make two alike."""
         return hash_text(name, length, self.seed)
 
     cdef inline void approach(self, uint64_t tag) noexcept:

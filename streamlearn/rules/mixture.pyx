@@ -28,7 +28,7 @@ from streamlearn.spec import number
 DEF MOST = 32
 DEF OUTLANDISH = 1e100
 DEF LINE = 8  # numbers in a line of the cache
-DEF CACHED = 131072  # numbers that are near anyway: 1 MB
+DEF CACHED = 65536  # numbers that are near anyway: half a MB
 
 
 def default_rules():
@@ -108,6 +108,7 @@ cdef class Mixture(Rule):
                 "Mixture: weights on a simplex do not mix with an intercept; use the rule alone"
             )
         self.count = len(self.members)
+        self.fetches = True
         self.boldness = log(<double>self.count)
         self.totals = <Total*>calloc(self.count, sizeof(Total))
         if self.totals == NULL:
@@ -160,7 +161,6 @@ cdef class Mixture(Rule):
     cdef double predict(self, Row* row) noexcept nogil:
         cdef double p = 0.0
         cdef int k
-        self.fetch(row)
         for k in range(self.kinds):
             (<Sizes>self.measures[k]).show(row)
         for k in range(self.count):
@@ -173,20 +173,19 @@ cdef class Mixture(Rule):
             if (<Rule>self.each[k]).watchful:
                 (<Rule>self.each[k]).see(row, loss_at_zero, weight)
 
-    cdef void fetch(self, Row* row) noexcept nogil:
+    cdef void fetch(self, Row* row, Py_ssize_t shift) noexcept nogil:
         """All that a row needs of a table that no cache holds, at once."""
         cdef const double* cells = self.table.cells
-        cdef Py_ssize_t i, line, stride = self.table.width
-        if self.n * stride < CACHED:
+        cdef Py_ssize_t i, line, width = self.table.width
+        if self.n * width < CACHED:
             return
         for i in range(row.n):
-            for line in range(0, stride, LINE):
-                prefetch(cells + stride * row.slot[i] + line)
+            for line in range(0, width, LINE):
+                prefetch(cells + width * (row.slot[i] + shift) + line)
 
     cdef double meet(self, Row* row) noexcept nogil:
         cdef double p = 0.0
         cdef int k
-        self.fetch(row)
         for k in range(self.kinds):
             (<Sizes>self.measures[k]).see(row)
         for k in range(self.count):

@@ -36,8 +36,11 @@ cdef class Rule(Spec):
     cdef bint watchful
     # asks for the slope elsewhere than at the weights it shows
     cdef bint looks_ahead
+    # fetches what it needs of a row that comes soon
+    cdef bint fetches
     # slots left alone keep their weight, or it has a closed form over time
     cdef public bint lazy
+    cdef void fetch(self, Row* row, Py_ssize_t shift) noexcept nogil
     cdef double query(self, Row* row) noexcept nogil
     cdef double score(self, Row* row) noexcept nogil
     cdef double predict(self, Row* row) noexcept nogil

@@ -227,6 +227,9 @@ cdef class Rule(Spec):
             p += self.weight(row.slot[i]) * row.value[i]
         return p
 
+    cdef void fetch(self, Row* row, Py_ssize_t shift) noexcept nogil:
+        """This row, its slots moved by `shift`, comes soon (of rules with `fetches`)."""
+
     cdef double query(self, Row* row) noexcept nogil:
         """<u, x> at the point u where the rule asks for the slope; most ask at w."""
         return self.score(row)

@@ -178,9 +178,9 @@ class Labels(Table, frozen=True):
     time: Annotated[
         str | None, about("the field of the time there; as in [format] if not said")
     ] = None
-    hold_events: Annotated[
-        int, about("most events and labels that wait", ge=1, le=1 << 28)
-    ] = 1_000_000
+    hold_events: Annotated[int, about("most events and labels that wait", ge=1, le=1 << 28)] = (
+        1_000_000
+    )
     hold_for: Annotated[
         Positive | None, about("seconds of the stream's time that each waits; no limit if not said")
     ] = None

@@ -57,7 +57,9 @@ class PureSink(KafkaSink):
             max_request_size=self._largest + 2 * OVERHEAD,
             max_block_ms=int(FULL_SECONDS * 1000),
             linger_ms=5,
-            batch_size=min(BATCH_BYTES, self._largest),  # a larger batch would be refused, and split
+            batch_size=min(
+                BATCH_BYTES, self._largest
+            ),  # a larger batch would be refused, and split
             metrics_enabled=False,
         )
         self._producer.partitions_for(topic)  # known before the first record has to wait for it
