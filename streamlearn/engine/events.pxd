@@ -42,6 +42,7 @@ cdef class Events(Rows):
     cdef uint8_t* has_id
     cdef double* square
 
+    cdef int offer(self, Row* row, Py_ssize_t n, Py_ssize_t id_length) except -1 nogil
     cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1 nogil
     cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1 with gil
     cdef object label_object(self, Py_ssize_t i)

@@ -7,7 +7,7 @@ greatest batch.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.math cimport NAN
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
@@ -15,6 +15,16 @@ from streamlearn.features.text cimport copy_text
 from streamlearn.row cimport Row, squared
 
 import numpy as np
+
+
+cdef inline double kept(double x, bint wanted) noexcept nogil:
+    """x, or 0 if it is not wanted: without a branch, for which it is can't be foreseen."""
+    cdef uint64_t bits
+    memcpy(&bits, &x, 8)
+    bits &= -<uint64_t>wanted
+    memcpy(&x, &bits, 8)
+    return x
+
 
 LABEL_KINDS = {type(None): UNLABELLED, bool: BOOL, int: INT, float: FLOAT}
 
@@ -98,20 +108,29 @@ cdef class Events(Rows):
         self.squares = self.square
         return 0
 
+    cdef int offer(self, Row* row, Py_ssize_t n, Py_ssize_t id_length) except -1 nogil:
+        """A row of n features to be filled in and appended: where its event will lie."""
+        cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i]
+        cdef Py_ssize_t said = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
+        if i == self.row_room or first + n > self.feature_room or said + id_length > self.id_room:
+            self.widen(
+                2 * self.row_room if i == self.row_room else self.row_room,
+                max(self.feature_room, 2 * (first + n)),
+                max(self.id_room, 2 * (said + id_length)))
+        row.n = n
+        row.slot = self.slot_at + first
+        row.value = self.value_at + first
+        return 0
+
     cdef int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1 nogil:
         """One more event, of the record that is being decoded; `known`: slots in use after it."""
         cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i]
         cdef Py_ssize_t said = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
-        if (
-            i == self.row_room or first + row.n > self.feature_room
-            or said + tags.id_length > self.id_room
-        ):
-            self.widen(
-                2 * self.row_room if i == self.row_room else self.row_room,
-                max(self.feature_room, 2 * (first + row.n)),
-                max(self.id_room, 2 * (said + tags.id_length)))
-        memcpy(self.slot_at + first, row.slot, row.n * sizeof(int))
-        memcpy(self.value_at + first, row.value, row.n * sizeof(double))
+        cdef Row there
+        if row.slot != self.slot_at + first:  # else it is a row that was offered
+            self.offer(&there, row.n, tags.id_length)
+            memcpy(self.slot_at + first, row.slot, row.n * sizeof(int))
+            memcpy(self.value_at + first, row.value, row.n * sizeof(double))
         self.start[i + 1] = first + row.n
         self.square[i] = row.square
         if row.n > self.longest:
@@ -263,7 +282,7 @@ cdef class Events(Rows):
         cdef double* to = <double*><size_t>out.ctypes.data
         cdef Py_ssize_t i
         for i in range(self.n):
-            to[i] = 0.0 if self.kind[i] == UNLABELLED else self.weight[i]
+            to[i] = kept(self.weight[i], self.kind[i] != UNLABELLED)
         return out
 
     def of_class(self, k):
@@ -297,16 +316,20 @@ cdef class Events(Rows):
         cdef const double* key = <const double*><size_t>keys.ctypes.data
         cdef const double* code = <const double*><size_t>given.ctypes.data
         cdef double* to = <double*><size_t>out.ctypes.data
-        cdef Py_ssize_t i, k, m = len(numbers)
+        cdef Py_ssize_t i, k, at, m = len(numbers)
         cdef double found_code
+        cdef const double* weight = NULL
+        if weights is not None and self.n:
+            weight = &weights[0]
         for i in range(self.n):
             if self.kind[i] == CLASS:
                 found_code = of_class[<Py_ssize_t>self.label[i]]
-            else:  # which label it is can't be foreseen: all are looked at
-                found_code = code[m]
-                for k in range(m - 1, -1, -1):
-                    found_code = code[k] if key[k] == self.label[i] else found_code
-            to[i] = 0.0 if weights is not None and weights[i] == 0.0 else found_code
+            else:
+                at = m
+                for k in range(m - 1, -1, -1):  # all of them, as in `kept`
+                    at = k if key[k] == self.label[i] else at
+                found_code = code[at]
+            to[i] = found_code if weight == NULL else kept(found_code, weight[i] != 0.0)
         return out
 
     def copy_to(self, Events other, Py_ssize_t i):

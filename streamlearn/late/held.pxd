@@ -46,9 +46,6 @@ cdef class Held:
     cdef list segments, vacant
     cdef Py_ssize_t head, tail
     cdef Places places
-    cdef Py_ssize_t room
-    cdef int* slot
-    cdef double* value
 
     cdef int64_t append(
         self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
@@ -56,7 +53,7 @@ cdef class Held:
     cdef int remove(self, int64_t place) except -1
     cdef int64_t oldest(self)
     cdef int64_t next(self, int64_t place)
-    cdef const char* read(self, int64_t place, Row* row) except NULL
+    cdef const char* read(self, int64_t place, Row* row) noexcept
     cdef void rewrite(self, int64_t place, Head* head) noexcept
     cdef bytes extra(self, int64_t place)
 

@@ -8,13 +8,11 @@ shares its bytes and copies the marks alone. When more has gone than is left, ne
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from streamlearn.features.text cimport copy_text
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
-from streamlearn.rules.table cimport room
 
 import numpy as np
 
@@ -114,10 +112,6 @@ cdef class Held:
         self.head = self.tail = -1
         self.count = self.dead = 0
         self.places = places
-
-    def __dealloc__(self):
-        free(self.slot)
-        free(self.value)
 
     def __len__(self):
         return self.count
@@ -225,33 +219,27 @@ cdef class Held:
             k, i = one.after, 0
         return -1
 
-    cdef const char* read(self, int64_t place, Row* row) except NULL:
-        """The id of an entry, and its features, which are valid until the next read."""
+    cdef const char* read(self, int64_t place, Row* row) noexcept:
+        """The id of an entry; its features go to the row's memory, which has room for them."""
         cdef Head head
         cdef const char* name = self.at(place, &head)
         cdef const char* text = name + head.id_length
         cdef const char* bits = text + 4 * head.n
         cdef const char* values = bits + marks(head.n)
+        cdef double* value = <double*>row.value
         cdef uint32_t others
         cdef Py_ssize_t k
-        if head.n > self.room:
-            self.room = 2 * head.n + 16
-            self.slot = <int*>room(self.slot, self.room * sizeof(int))
-            self.value = <double*>room(self.value, self.room * sizeof(double))
-        memcpy(self.slot, text, 4 * head.n)
+        memcpy(<int*>row.slot, text, 4 * head.n)
         for k in range(head.n):
-            self.value[k] = 1.0
+            value[k] = 1.0
         for k in range(0, head.n, 32):
             memcpy(&others, bits, 4)
             bits += 4
             while others:
-                memcpy(self.value + k + lowest(others), values, 8)
+                memcpy(value + k + lowest(others), values, 8)
                 values += 8
                 others &= others - 1
-        row.n = head.n
-        row.slot = self.slot
-        row.value = self.value
-        row.square = squared(self.value, head.n)
+        row.square = squared(value, head.n)
         return name
 
     cdef void rewrite(self, int64_t place, Head* head) noexcept:

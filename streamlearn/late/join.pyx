@@ -45,7 +45,7 @@ BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
 cdef enum:
-    SOON = 4  # events
+    SOON = 8  # events
     FEATURES = UNLABELLED  # the kind of an entry; others are those of labels
 
 
@@ -338,6 +338,7 @@ cdef class Join:
         """Held features are learnt with this label."""
         cdef Row row
         cdef Tags said = tags[0]
+        self.rows.offer(&row, head.n, head.id_length)
         said.id = held.read(place, &row)
         said.weight = head.number
         said.id_length = head.id_length
@@ -349,6 +350,7 @@ cdef class Join:
         cdef Row row
         cdef const char* name = self.waiting.at(place, &head)
         if guessed:
+            self.rows.offer(&row, head.n, 0)
             self.waiting.read(place, &row)
             self.guesses.enter(tag, self.guessed.append(&head, &row, name, NULL, 0))
         elif head.ticket >= 0:

@@ -27,9 +27,9 @@ cdef class Places:
         return self.cells.nbytes
 
     cdef int enter(self, uint64_t tag, int64_t place) except -1:
-        """One more place."""
-        if 2 * self.count >= <Py_ssize_t>self.mask:
-            self.widen(4 * self.count)
+        """One more place; at most two cells of three are in use."""
+        if 3 * self.count >= 2 * <Py_ssize_t>self.mask:
+            self.widen(2 * <Py_ssize_t>self.mask)
         self.put(joined(tag, place))
         self.count += 1
         return 0

@@ -23,7 +23,6 @@ cdef class Settled:
     cdef readonly Py_ssize_t count
     cdef int64_t first, last  # of all that ever were, by number
     cdef Py_ssize_t mask
-    cdef object arrays  # what owns the memory below
     cdef uint64_t* tags
     cdef double* stamps
     cdef uint8_t* kinds

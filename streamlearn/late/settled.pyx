@@ -6,24 +6,32 @@ taken for another one if all 64 bits are the same: with a million remembered, on
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free
 
 from streamlearn.late.places cimport Places
+from streamlearn.rules.table cimport room
 
 import numpy as np
 
 cdef enum:
     NUMBERS = (1 << 30) - 1  # of a place: the last bits of an id's number
+    EACH = 17  # bytes of an id
 
 
 @cython.final
 cdef class Settled:
     """A ring: an id's place is its number among all that were settled, less its upper bits."""
 
-    def __init__(self):
+    def __cinit__(self):
         self.widen(64)
 
+    def __dealloc__(self):
+        free(self.tags)
+        free(self.stamps)
+        free(self.kinds)
+
     def __sizeof__(self):
-        return object.__sizeof__(self) + sum(array.nbytes for array in self.arrays)
+        return object.__sizeof__(self) + (self.mask + 1) * EACH
 
     cdef int64_t append(self, uint64_t tag, double stamp, uint8_t kind) except -1:
         """One more; its place."""
@@ -50,20 +58,17 @@ cdef class Settled:
         return <int64_t>1 << SIDE_BIT | (self.first & NUMBERS)
 
     cdef int widen(self, Py_ssize_t n) except -1:
-        """Room for n, a power of two, of which those that are there keep their places."""
-        cdef Py_ssize_t mask = n - 1
-        fresh = (
-            np.zeros(n, dtype=np.uint64), np.zeros(n), np.zeros(n, dtype=np.uint8))
-        cdef uint64_t* tags = <uint64_t*><size_t>fresh[0].ctypes.data
-        cdef double* stamps = <double*><size_t>fresh[1].ctypes.data
-        cdef uint8_t* kinds = <uint8_t*><size_t>fresh[2].ctypes.data
+        """Room for n, a power of two; those that are there keep their places."""
+        cdef Py_ssize_t mask = n - 1, old, new
         cdef int64_t i
+        self.tags = <uint64_t*>room(self.tags, n * sizeof(uint64_t))
+        self.stamps = <double*>room(self.stamps, n * sizeof(double))
+        self.kinds = <uint8_t*>room(self.kinds, n)
         for i in range(self.first, self.last):
-            tags[i & mask] = self.tags[i & self.mask]
-            stamps[i & mask] = self.stamps[i & self.mask]
-            kinds[i & mask] = self.kinds[i & self.mask]
-        self.arrays, self.mask = fresh, mask
-        self.tags, self.stamps, self.kinds = tags, stamps, kinds
+            old, new = i & self.mask, i & mask
+            self.tags[new], self.stamps[new] = self.tags[old], self.stamps[old]
+            self.kinds[new] = self.kinds[old]
+        self.mask = mask
         return 0
 
     cdef void restamp(self, double most) noexcept:
@@ -75,27 +80,28 @@ cdef class Settled:
 
     def state(self):
         """What a checkpoint keeps: a copy."""
-        cdef Py_ssize_t n = self.last - self.first, at = self.first & self.mask
-        head = min(n, self.mask + 1 - at)
-        parts = []
-        for array in self.arrays:
-            whole = np.empty(n, dtype=array.dtype)
-            whole[:head] = array[at:at + head]
-            whole[head:] = array[:n - head]
-            parts.append(whole)
-        return dict(zip(("tags", "stamps", "kinds"), parts, strict=True))
+        cdef Py_ssize_t size = self.mask + 1
+        tags, stamps = <uint64_t[:size]>self.tags, <double[:size]>self.stamps
+        kinds = <uint8_t[:size]>self.kinds
+        first = self.first & self.mask
+        end = first + self.last - self.first
+        found = {}
+        for name, view in (("tags", tags), ("stamps", stamps), ("kinds", kinds)):
+            ring = np.asarray(view)
+            found[name] = np.concatenate([ring[first:end], ring[:max(end - size, 0)]])
+        return found
 
     def restore(self, state, Places places):
         """Take over a state that `state` gave, and tell `places`; nothing is there yet."""
-        cdef Py_ssize_t i, n = len(state["tags"])
-        size = 64
-        while size < n:
-            size *= 2
-        self.widen(size)
-        for array, name in zip(self.arrays, ("tags", "stamps", "kinds"), strict=True):
-            array[:n] = state[name]
-        self.last = n
-        for i in range(n):
-            if self.kinds[i] != GONE:
-                places.enter(self.tags[i], <int64_t>1 << SIDE_BIT | i)
-                self.count += 1
+        cdef const uint64_t[::1] tags = state["tags"]
+        cdef const double[::1] stamps = state["stamps"]
+        cdef const uint8_t[::1] kinds = state["kinds"]
+        cdef Py_ssize_t i
+        if not len(tags) == len(stamps) == len(kinds):
+            raise ValueError(f"{len(tags)} ids, {len(stamps)} times, {len(kinds)} kinds")
+        for i in range(len(tags)):
+            place = self.append(tags[i], stamps[i], kinds[i])
+            if kinds[i] == GONE:
+                self.count -= 1
+            else:
+                places.enter(tags[i], place)

@@ -42,7 +42,7 @@ class Polled:
                 mine = np.arange(behind, behind + size) if one.turns is None else one.turns
                 behind = max(behind, int(mine.max(initial=-1)) + 1)
                 turns.append(mine)
-            self.order = np.argsort(np.concatenate(turns), kind="stable")
+            self.order = places(np.concatenate(turns))
 
     @cached_property
     def values(self) -> Sequence[bytes | None]:
@@ -87,3 +87,18 @@ class Polled:
             records = self.records[k]
             at_end = i + 1 == len(records.offsets)
             yield records.partition, records.end if at_end else records.offsets[i + 1]
+
+
+def places(turns: Array) -> Array:
+    """Whose turn is first, second, ..
+
+    >>> places(np.array([2, 0, 1])), places(np.array([9, 0, 9]))
+    (array([1, 2, 0]), array([1, 0, 2]))
+    """
+    n = len(turns)
+    if n and turns.min() >= 0 and turns.max() < n:  # each number once, as a rule: no need to sort
+        order = np.full(n, -1)
+        order[turns] = np.arange(n)
+        if order.min() >= 0:
+            return order
+    return np.argsort(turns, kind="stable")
