@@ -16,7 +16,7 @@ from streamlearn.errors import SinkError
 from tests.broker.conftest import MakeTopic, all_of, numbered, values
 
 if TYPE_CHECKING:
-    from streamlearn.stream import Sink
+    from streamlearn.stream.sink import Sink
 
 
 def read_all(connection: Connection, topic: str) -> list[Any]:
