@@ -1,6 +1,6 @@
-from streamlearn.rules.rule import Rule
+from streamlearn.rules.recalling import Recalling
 
-class AdaGrad(Rule):
+class AdaGrad(Recalling):
     def __init__(self, step: float = 0.1) -> None: ...
     @property
     def step(self) -> float: ...

@@ -9,7 +9,7 @@ closed form (`Penalty.repeat`).
 from libc.math cimport sqrt
 
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.recalling cimport Recalling
 
 from streamlearn.rules.needs import coordinatewise
 from streamlearn.rules.rule import Field
@@ -20,7 +20,7 @@ DEF SQUARES = 1
 DEF SEEN = 2
 
 
-cdef class AdaGrad(Rule):
+cdef class AdaGrad(Recalling):
     """AdaGrad with composite steps: zeros are exact with l1; O(d) an event."""
 
     _names = ("step",)
@@ -46,19 +46,19 @@ cdef class AdaGrad(Rule):
         return self.after(j, self.t)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef double g, w, eta
+        cdef const double* weights = self.recall(row)
+        cdef double g, eta
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
             cell = self.cells + 3 * row.slot[i]
-            w = self.after(row.slot[i], self.t)
             g = slope * row.value[i]
             cell[SQUARES] += g * g
             cell[SEEN] = self.t + 1.0
             cell[WEIGHT] = 0.0
             if cell[SQUARES] > 0.0:
                 eta = self.step / sqrt(cell[SQUARES])
-                cell[WEIGHT] = self.penalty.repeat(w - eta * g, eta, 1.0)
+                cell[WEIGHT] = self.penalty.repeat(weights[i] - eta * g, eta, 1.0)
         self.t += 1.0
 
     cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:

@@ -1,6 +1,6 @@
-from streamlearn.rules.rule import Rule
+from streamlearn.rules.recalling import Recalling
 
-class FTRLProximal(Rule):
+class FTRLProximal(Recalling):
     def __init__(self, alpha: float = 0.1, beta: float = 1.0) -> None: ...
     @property
     def alpha(self) -> float: ...

@@ -7,14 +7,14 @@
 from libc.math cimport sqrt
 
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.recalling cimport Recalling
 
 from streamlearn.rules.needs import coordinatewise
 from streamlearn.rules.rule import Field
 from streamlearn.spec import number
 
 
-cdef class FTRLProximal(Rule):
+cdef class FTRLProximal(Recalling):
     """FTRL-Proximal, as in click prediction; O(d) an event.
 
     As in its paper the penalty is weighed once against the sum of all losses, where other rules
@@ -39,14 +39,14 @@ cdef class FTRLProximal(Rule):
         return self.penalty.coordinate(z, 1.0, (self.beta + sqrt(n)) / self.alpha)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef double g, n, w
+        cdef const double* weights = self.recall(row)
+        cdef double g, n
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
             cell = self.cells + 2 * row.slot[i]
             g = slope * row.value[i]
-            w = self.weight(row.slot[i])
             n = cell[1]
             cell[1] = n + g * g
-            cell[0] += g - (sqrt(cell[1]) - sqrt(n)) / self.alpha * w
+            cell[0] += g - (sqrt(cell[1]) - sqrt(n)) / self.alpha * weights[i]
         self.t += 1.0

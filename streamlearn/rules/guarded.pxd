@@ -7,9 +7,6 @@ from streamlearn.rules.sizes cimport Sizes
 cdef class Guarded(Rule):
     cdef public double low, high
     cdef bint follows
-    cdef double* scratch
-    cdef Py_ssize_t scratch_room
-    cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil
     cdef double clip(self, double p) noexcept nogil
     cdef void watch_label(self, Loss loss, double y) noexcept nogil
 

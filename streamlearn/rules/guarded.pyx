@@ -4,8 +4,6 @@ A score is kept in [-50, 50]; where it is on the label's scale, in the range of 
 Every such rule learns from its own guarded score.
 """
 
-from libc.stdlib cimport abort, free, malloc
-
 from streamlearn.losses.loss cimport Loss
 from streamlearn.pairs cimport Pair, first, firsts, load, mate, plus, second, times, two
 from streamlearn.row cimport Row
@@ -30,19 +28,6 @@ cdef class Guarded(Rule):
         self.follows = self.loss.kind == "regression"
         self.low = 0.0 if self.follows else -LIMIT
         self.high = 0.0 if self.follows else LIMIT
-
-    def __dealloc__(self):
-        free(self.scratch)
-
-    cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil:
-        """Room for a number per feature of the row at hand."""
-        if n > self.scratch_room:
-            self.scratch_room = 2 * n + 16
-            free(self.scratch)
-            self.scratch = <double*>malloc(self.scratch_room * sizeof(double))
-            if self.scratch == NULL:
-                abort()
-        return self.scratch
 
     cdef double clip(self, double p) noexcept nogil:
         if p > self.high:

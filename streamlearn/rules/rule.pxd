@@ -41,6 +41,9 @@ cdef class Rule(Spec):
     # slots left alone keep their weight, or it has a closed form over time
     cdef public bint lazy
     cdef void fetch(self, Row* row, Py_ssize_t shift) noexcept nogil
+    cdef double* scratch
+    cdef Py_ssize_t scratch_room
+    cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil
     cdef double query(self, Row* row) noexcept nogil
     cdef double score(self, Row* row) noexcept nogil
     cdef double predict(self, Row* row) noexcept nogil

@@ -11,7 +11,7 @@ Growth of the table, memory count, save, load, copy and pickle follow from that 
 """
 
 from libc.math cimport NAN
-from libc.stdlib cimport free
+from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
@@ -144,6 +144,9 @@ cdef class Rule(Spec):
     def __cinit__(self):
         self.lazy = True
 
+    def __dealloc__(self):
+        free(self.scratch)
+
     def __sizeof__(self):
         table = 0 if self.table is None or self.hosted else self.table.__sizeof__()
         return object.__sizeof__(self) + table
@@ -214,6 +217,16 @@ cdef class Rule(Spec):
         return 0
 
     # -- one row --------------------------------------------------------------------------------
+
+    cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil:
+        """Room for a number per feature of the row at hand."""
+        if n > self.scratch_room:
+            self.scratch_room = 2 * n + 16
+            free(self.scratch)
+            self.scratch = <double*>malloc(self.scratch_room * sizeof(double))
+            if self.scratch == NULL:
+                abort()
+        return self.scratch
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         """The weight of slot j."""

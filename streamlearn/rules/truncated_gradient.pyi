@@ -1,7 +1,7 @@
-from streamlearn.rules.rule import Rule
+from streamlearn.rules.recalling import Recalling
 from streamlearn.schedules import Schedule
 
-class TruncatedGradient(Rule):
+class TruncatedGradient(Recalling):
     def __init__(self, step: float | Schedule, every: int = 1, ceiling: float = ...) -> None: ...
     drift: float
     @property

@@ -7,7 +7,8 @@ would pass it become 0. Slots left alone are lazy: `drift` adds up the truncatio
 from libc.math cimport INFINITY, fabs, floor
 
 from streamlearn.row cimport Row
-from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.rules.recalling cimport Recalling
+from streamlearn.rules.rule cimport Ledger
 from streamlearn.schedules cimport Schedule
 
 from streamlearn.rules.needs import l1_only
@@ -20,7 +21,7 @@ DEF MARK = 1
 DEF SEEN = 2
 
 
-cdef class TruncatedGradient(Rule):
+cdef class TruncatedGradient(Recalling):
     """Gradient descent with l1 truncation every K-th step (001 (29)); O(d) an event.
 
     `step`: a number, or one of `sl.schedules`; `every` is K, `ceiling` is theta.
@@ -72,11 +73,12 @@ cdef class TruncatedGradient(Rule):
         return m if w > 0.0 else -m
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
+        cdef const double* weights = self.recall(row)
         cdef double t = self.t + 1.0, m = self.step.at(t) * slope
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            self.cells[3 * j + WEIGHT] = self.weight(j) - m * row.value[i]
+            self.cells[3 * j + WEIGHT] = weights[i] - m * row.value[i]
             self.cells[3 * j + MARK] = self.drift
             self.cells[3 * j + SEEN] = self.t
         if t == self.next_time(self.t):
