@@ -166,6 +166,9 @@ def test_a_backlog_is_drained_evenly_or_by_time(
             turns = range(len(polled)) if polled.order is None else polled.order
             told += [polled.values[k] for k in turns]
         assert told == numbered(1, 9001)
+        assert source.poll(0.05) == [], "all is read, and more may come"
+        write(producer, topic, [b"more"], 1, [9001])
+        assert values(read(source, lambda some: bool(values(some)))) == [b"more"]
         return
     got = source.poll(1.0)
     time.sleep(0.5)  # what has not come yet is not waited for
