@@ -26,7 +26,7 @@ from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
 from streamlearn.daemon.kafka import KafkaSource
 from tests.broker.apache_kafka import PASSWORD, USER, free_port
-from tests.broker.conftest import CLIENTS, all_of, create, values, write
+from tests.broker.conftest import CLIENTS, all_of, create, delete, grow, values, write
 from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
 from tests.daemon.streams import event
 
@@ -356,14 +356,12 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
     assert daemons.records() == learnt
     assert daemons.run("--until", "end", "--on-gap=continue") == Exit.OK, daemons.said()
     assert daemons.records() == learnt + 100
-    admin.create_partitions({topic: 2})
+    grow(admin, topic, 2)
     fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
     write(fresh, topic, [event(1, i) for i in range(50)], 1)
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()
     assert daemons.records() == learnt + 150
-    admin.delete_topics([topic])
-    while topic in admin.list_topics():
-        time.sleep(0.05)
+    delete(admin, topic)
     create(admin, topic)
     assert daemons.run("--until", "end") == Exit.STREAM
     assert "made again" in daemons.said()

@@ -18,6 +18,8 @@ from tests.broker.conftest import (
     MakeTopic,
     all_of,
     create,
+    delete,
+    grow,
     numbered,
     positions,
     read,
@@ -39,7 +41,7 @@ def opened(connection: Connection) -> Iterator[Open]:
         identity: dict[str, str] | None = None,
         **options: Any,
     ) -> KafkaSource:
-        source = KafkaSource(connection, topics=names, refresh_seconds=0.2, **options)
+        source = KafkaSource(connection, topics=names, **{"refresh_seconds": 0.2, **options})
         source.open(at or {}, identity)
         sources.append(source)
         return source
@@ -117,7 +119,7 @@ def test_partitions_that_appear_later_begin_at_their_beginning(
     write(producer, topic, numbered(0, 5))
     source = opened(topic, start="latest")
     at = positions(source.poll(0))
-    admin.create_partitions({topic: 3})
+    grow(admin, topic, 3)
     fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
     for partition in (1, 2):
         write(fresh, topic, numbered(10 * partition, 10 * partition + 5), partition)
@@ -271,10 +273,7 @@ def test_another_topic_of_the_same_name_is_noticed(
     running = opened(topic)
     at, before = positions(all_of(running)), running.identity()
     assert values(all_of(opened(topic, at={}, identity=before))) == numbered(0, 10)
-    admin.delete_topics([topic])
-    deadline = time.monotonic() + 10
-    while topic in admin.list_topics():
-        assert time.monotonic() < deadline
+    delete(admin, topic)
     create(admin, topic)
     write(producer, topic, numbered(0, 20))
     with pytest.raises(SourceChanged, match="made again"):
@@ -285,6 +284,19 @@ def test_another_topic_of_the_same_name_is_noticed(
         read(running, lambda _: False, seconds=10)
     reset = opened(topic, at=at, identity=before, reset_offsets=True)
     assert values(all_of(reset)) == numbered(0, 20)
+
+
+def test_a_partition_that_is_cut_off_is_noticed_by_who_reads_it(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    topic = make_topic()
+    write(producer, topic, numbered(0, 10))
+    running = opened(topic, refresh_seconds=600.0)
+    all_of(running)
+    delete(admin, topic)
+    create(admin, topic, 2)
+    with pytest.raises(SourceChanged, match=r"made again; --reset-offsets goes on"):
+        read(running, lambda _: False, seconds=60)
 
 
 def test_a_mistyped_topic_is_refused_and_not_made(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from streamlearn.daemon.kafka.order import Backlog
 from streamlearn.daemon.kafka.positions import Asked, Start, settle
-from streamlearn.daemon.kafka.reader import OutOfRange
+from streamlearn.daemon.kafka.reader import OutOfRange, cut_off
 from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, partitions_of
 from streamlearn.errors import SourceChanged
 from streamlearn.stream.lines import weighed
@@ -248,10 +248,7 @@ class KafkaSource:
         waiting = self._backlog.waits(partition)
         position = self._ends[partition]
         if position > last and not self._asked.reset:
-            raise SourceChanged(
-                f"kafka: {partition.topic}/{partition.number} ends at offset {last}, before "
-                f"position {position}: records were lost by the broker, or the topic was made again"
-            )
+            raise cut_off(partition, f"ends at offset {last}, before position {position}")
         if position <= last and not self._asked.skip_gaps:
             raise SourceChanged(
                 f"kafka: {partition.topic}/{partition.number} begins at offset {first} now: "
