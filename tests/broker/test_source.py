@@ -299,6 +299,36 @@ def test_a_partition_that_is_cut_off_is_noticed_by_who_reads_it(
         read(running, lambda _: False, seconds=60)
 
 
+def test_a_topic_that_was_let_go_is_known_when_it_is_back(
+    opened: Open,
+    producer: Producer,
+    admin: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(topics, "DELETED_SECONDS", 0.5)
+    prefix = f"back-{time.time_ns()}"
+    there, gone = f"{prefix}-a", f"{prefix}-b"
+    for topic in (there, gone):
+        create(admin, topic)
+        write(producer, topic, numbered(0, 10))
+    source = opened(pattern=f"{prefix}-.*", group_id=prefix)
+    at = positions(all_of(source))
+    delete(admin, gone)
+    read(source, lambda _: Partition(gone, 0) not in source.lag())
+    caplog.clear()
+    source.commit(at)
+    source.close()  # waits for the commit
+    assert "nknown" not in caplog.text  # topic or partition
+    write(producer, there, numbered(10, 15))
+    alone = opened(pattern=f"{prefix}-.*", at=at, identity=source.identity())
+    assert values(all_of(alone)) == numbered(10, 15)
+    create(admin, gone)
+    write(producer, gone, numbered(0, 20))  # past the position in the one before
+    with pytest.raises(SourceChanged, match=f"{gone} was deleted and made again"):
+        opened(pattern=f"{prefix}-.*", at=at, identity=alone.identity())
+
+
 def test_a_mistyped_topic_is_refused_and_not_made(
     opened: Open, make_topic: MakeTopic, admin: Any
 ) -> None:
