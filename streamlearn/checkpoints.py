@@ -5,7 +5,8 @@
 
 What counts follows from the names and the epochs alone: all checkpoints of the newest epoch, those
 that its base's epoch had written up to the base, and so on back. A file that an overtaken epoch
-wrote later is not among them.
+wrote later is not among them. Where no epoch is there, for checkpoints were copied, those of the
+newest one's epoch count.
 """
 
 from __future__ import annotations
@@ -108,19 +109,17 @@ def valid(directory: Path) -> list[Place]:
     """The checkpoints that count, newest first."""
     there = places(directory)
     chain: list[Place] = []
-    newest = epochs(directory)
-    epoch = read_epoch(directory, newest[0]) if newest else None
-    last = None
-    while epoch is not None:
+    # Checkpoints that were copied without their epochs: the newest one's epoch counts.
+    known = epochs(directory) or [place.epoch for place in there[:1]]
+    number, last = known[0] if known else None, None
+    while number is not None:
         chain += [
             place
             for place in there
-            if place.epoch == epoch.number and (last is None or place.number <= last)
+            if place.epoch == number and (last is None or place.number <= last)
         ]
-        if epoch.base is None:
-            break
-        last = epoch.base.number
-        epoch = read_epoch(directory, epoch.base.epoch)
+        epoch = read_epoch(directory, number)
+        number, last = (None, None) if epoch is None or epoch.base is None else epoch.base
     return chain
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from streamlearn.stream import Source
     from streamlearn.stream.sink import Sink
 
+SLOW = "one is being written, or waits for an output to deliver"
+
 
 class Keeper:
     """Keeps what the pipeline becomes.
@@ -87,6 +89,7 @@ class Keeper:
         self._copied_records = pipeline.counts.records
         self._copied_at = -math.inf if fresh else time.monotonic()
         self._unsaved_since: float | None = None
+        self._why = SLOW  # there is no new checkpoint
 
     def make_room(self) -> None:
         """Get ready for the first copy, before learning begins: others follow it more quickly."""
@@ -110,8 +113,8 @@ class Keeper:
         if age > self.max_age_seconds:
             raise Stop(
                 Exit.CHECKPOINT,
-                f"no checkpoint could be written for {age:.0f} s; the last good one is intact, and "
-                "what followed it is learnt again from there",
+                f"no checkpoint could be written for {age:.0f} s ({self._why}); the last good one "
+                "is intact, and what followed it is learnt again from there",
             )
         due = (
             pipeline.counts.records - self._copied_records >= self.every_events
@@ -159,6 +162,7 @@ class Keeper:
             self._written(result)
         elif isinstance(result, Failed):
             self._copied = self._durable
+            self._why = str(result.error)
             self.status.checkpoint_failures = self.checkpoints.failures
             self.log.limited(
                 "checkpoint",
@@ -173,6 +177,7 @@ class Keeper:
 
     def _written(self, result: Written) -> None:
         self._durable = self._copied
+        self._why = SLOW
         newer = self.pipeline.moves > self._durable
         self._unsaved_since = self._copied_at if newer else None
         self.status.checkpoint_time = time.time()

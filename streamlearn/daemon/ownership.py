@@ -93,7 +93,9 @@ class Ownership:
                 found = load()
                 if checkpoints.valid(self.directory)[:1] != before[:1]:
                     continue  # a frozen owner woke up and wrote another
-                if self._claim(watch.newest + 1, None if found is None else found[0]):
+                # a checkpoint may have been put here without its epoch
+                later = max([watch.newest, *(one.epoch for one in before)]) + 1
+                if self._claim(later, None if found is None else found[0]):
                     return found
         finally:
             watch.close()

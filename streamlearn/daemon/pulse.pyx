@@ -1,6 +1,6 @@
 """The watchdog's native half: it ends a process whose loop is silent, whoever holds the GIL."""
 
-from libc.time cimport time_t
+from libc.time cimport gmtime_r, strftime, time, time_t, tm
 
 cdef extern from "<signal.h>" nogil:
     int send_self "raise"(int signal)
@@ -20,12 +20,22 @@ cdef extern from "<time.h>" nogil:
 
 cdef enum:
     TICK = 50_000  # microseconds
+    LONGEST = 1024  # bytes of a line
 
 
 cdef double seconds_now() noexcept nogil:
     cdef timespec now
     clock_gettime(CLOCK_MONOTONIC, &now)
     return now.tv_sec + 1e-9 * now.tv_nsec
+
+
+cdef void say(int handle, const char* line) noexcept nogil:
+    """Write a line, with the time as it is now where the line has its fields."""
+    cdef char text[LONGEST]
+    cdef tm parts
+    cdef time_t now = time(NULL)
+    gmtime_r(&now, &parts)
+    put(handle, text, strftime(text, LONGEST, line, &parts))
 
 
 cdef class Pulse:
@@ -61,19 +71,17 @@ cdef class Pulse:
     ):
         """Wait until `end`, or say the line, raise the signal here, and end with the code.
 
-        `silent` is said when there was no beat for so many seconds, `late` after the deadline.
+        `silent` is said when there was no beat for so many seconds, `late` after the deadline;
+        both as for strftime, which puts the time in.
         """
         cdef const char* silent_line = silent
         cdef const char* late_line = late
-        cdef size_t silent_length = len(silent), late_length = len(late)
         with nogil:
-            self.wait(
-                seconds, code, signal, handle, silent_line, silent_length, late_line, late_length
-            )
+            self.wait(seconds, code, signal, handle, silent_line, late_line)
 
     cdef void wait(
         self, double seconds, int code, int signal, int handle, const char* silent,
-        size_t silent_length, const char* late, size_t late_length,
+        const char* late,
     ) noexcept nogil:
         cdef long long last = self.beats
         cdef double silence = 0.0, before = seconds_now(), now, tick
@@ -87,10 +95,10 @@ cdef class Pulse:
             if self.left > 0.0:
                 self.left -= tick
                 if self.left <= 0.0:
-                    put(handle, late, late_length)
+                    say(handle, late)
                     send_self(signal)
                     leave(self.late_code)
             if silence > seconds:
-                put(handle, silent, silent_length)
+                say(handle, silent)
                 send_self(signal)
                 leave(code)

@@ -103,7 +103,7 @@ def resume(
     if (left := waiting(data)) and not pipeline.reading.late and ALL not in reset:
         changes.refused.append(
             f"[labels] is gone, and {left} events or labels wait for each other, which would be "
-            "lost (with a short labels.hold_for they time out)"
+            "lost (with a short labels.hold_for they time out; --reset all drops them)"
         )
     if changes.refused:
         raise Stop(

@@ -114,6 +114,26 @@ def create(admin: Any, topic: str, partitions: int = 1, **settings: str) -> None
             return
 
 
+def delete(admin: Any, topic: str) -> None:
+    """Delete a topic, and wait until it is gone."""
+    admin.delete_topics([topic])
+    until(lambda: topic not in admin.list_topics())
+
+
+def grow(admin: Any, topic: str, partitions: int) -> None:
+    """Give a topic more partitions, and wait until they can be written to."""
+    admin.create_partitions({topic: partitions})
+    until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == partitions)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until what was asked of the broker has taken effect."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def producer(bootstrap: str) -> Iterator[Producer]:
     """A plain producer, without the code under test."""
@@ -133,15 +153,24 @@ def write(
     times: Sequence[int] | None = None,
 ) -> None:
     """Write records to one partition, and wait until they are there."""
+    refused: list[object] = []
     for number, value in enumerate(values):
         time_ms = times[number] if times is not None else 0
         while True:
             try:
-                producer.produce(topic, value, f"k{number}".encode(), partition, timestamp=time_ms)
+                producer.produce(
+                    topic,
+                    value,
+                    f"k{number}".encode(),
+                    partition,
+                    on_delivery=lambda error, _: refused.append(error) if error else None,
+                    timestamp=time_ms,
+                )
                 break
             except BufferError:
                 producer.poll(0.05)
     assert producer.flush(30) == 0
+    assert not refused, refused[0]
 
 
 def read(

@@ -26,7 +26,7 @@ from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
 from streamlearn.daemon.kafka import KafkaSource
 from tests.broker.apache_kafka import PASSWORD, USER, free_port
-from tests.broker.conftest import CLIENTS, all_of, create, values, write
+from tests.broker.conftest import CLIENTS, all_of, create, delete, grow, values, write
 from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
 from tests.daemon.streams import event
 
@@ -140,7 +140,7 @@ def test_a_standby_takes_over_from_a_dead_owner_and_back(
     over: Over, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, part = make_topic(1), 500
-    daemons = over(topic)
+    daemons = over(topic, lease=3600.0)  # a dead owner's is not waited for
 
     def learn(number: int) -> None:
         write(producer, topic, [event(0, i) for i in range(part * number, part * (number + 1))])
@@ -160,7 +160,7 @@ def test_a_standby_takes_over_from_a_dead_owner_and_back(
         with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
             assert json.load(answer)["role"] == "standby"
         owner.kill()
-        daemons.wait_for(lambda: told("learning")[-1]["epoch"] == 1 + number, 2.0)  # noqa: B023
+        daemons.wait_for(lambda: told("learning")[-1]["epoch"] == 1 + number)  # noqa: B023
         assert owner.wait(10) == -signal.SIGKILL
         learn(number)
         owner = standby
@@ -302,7 +302,7 @@ cafile = "{own_broker.cafile}"
     started = time.monotonic()
     processes = {name: daemons.start() for name, (daemons, _, _) in cases.items()}
     for name, (daemons, code, reason) in cases.items():
-        left = 15.0 - (time.monotonic() - started)
+        left = 45.0 - (time.monotonic() - started)
         assert processes[name].wait(left) == code, (name, daemons.said())
         errors = [line for line in lines(daemons.said()) if line["level"] == "error"]
         assert len(errors) == 1, errors
@@ -334,7 +334,7 @@ def test_the_broker_goes_away_and_comes_back(
         write(producer, topic, [event(partition, i) for i in range(half, 2 * half)], partition)
     back = time.monotonic()
     for process, daemons in zip(processes, both, strict=True):
-        left = 8.0 - (time.monotonic() - back)  # 5, and a checkpoint
+        left = 25.0 - (time.monotonic() - back)  # 2, if nobody else uses the machine
         daemons.wait_for(lambda: daemons.records() == 4 * half, left)  # noqa: B023
         process.terminate()
     for process, daemons in zip(processes, both, strict=True):
@@ -356,14 +356,12 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
     assert daemons.records() == learnt
     assert daemons.run("--until", "end", "--on-gap=continue") == Exit.OK, daemons.said()
     assert daemons.records() == learnt + 100
-    admin.create_partitions({topic: 2})
+    grow(admin, topic, 2)
     fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
     write(fresh, topic, [event(1, i) for i in range(50)], 1)
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()
     assert daemons.records() == learnt + 150
-    admin.delete_topics([topic])
-    while topic in admin.list_topics():
-        time.sleep(0.05)
+    delete(admin, topic)
     create(admin, topic)
     assert daemons.run("--until", "end") == Exit.STREAM
     assert "made again" in daemons.said()

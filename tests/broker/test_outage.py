@@ -77,7 +77,7 @@ def test_source_and_sink_go_on_by_themselves_or_are_closed(
     back = time.monotonic()
     write(Producer({"bootstrap.servers": own_broker.bootstrap}), topic, numbered(100, 200), 1)
     for before, source in zip(got, sources, strict=True):
-        left = 5.0 - (time.monotonic() - back)
+        left = 20.0 - (time.monotonic() - back)  # 2, if nobody else uses the machine
         after = read(source, lambda some: len(values(some)) == 100, seconds=left)
         assert values([*before, *after], 0) == numbered(0, 100)
         assert values([*before, *after], 1) == numbered(100, 200)

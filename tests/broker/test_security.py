@@ -27,7 +27,7 @@ from streamlearn.errors import (
     SourceUnreachable,
 )
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, free_port
-from tests.broker.conftest import MakeTopic, alice, all_of, numbered, values, write
+from tests.broker.conftest import MakeTopic, alice, all_of, numbered, until, values, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,6 +197,7 @@ def deny(admin: Any) -> Iterator[Any]:
         )
         admin.create_acls([rule])
         rules.append(rule)
+        until(lambda: bool(admin.describe_acls(rule)[0]))
 
     yield take
     admin.delete_acls(rules)

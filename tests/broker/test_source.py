@@ -20,6 +20,8 @@ from tests.broker.conftest import (
     MakeTopic,
     all_of,
     create,
+    delete,
+    grow,
     numbered,
     positions,
     read,
@@ -41,7 +43,7 @@ def opened(connection: Connection) -> Iterator[Open]:
         identity: dict[str, str] | None = None,
         **options: Any,
     ) -> KafkaSource:
-        source = KafkaSource(connection, topics=names, refresh_seconds=0.2, **options)
+        source = KafkaSource(connection, topics=names, **{"refresh_seconds": 0.2, **options})
         source.open(at or {}, identity)
         sources.append(source)
         return source
@@ -119,7 +121,7 @@ def test_partitions_that_appear_later_begin_at_their_beginning(
     write(producer, topic, numbered(0, 5))
     source = opened(topic, start="latest")
     at = positions(source.poll(0))
-    admin.create_partitions({topic: 3})
+    grow(admin, topic, 3)
     fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
     for partition in (1, 2):
         write(fresh, topic, numbered(10 * partition, 10 * partition + 5), partition)
@@ -168,6 +170,9 @@ def test_a_backlog_is_drained_evenly_or_by_time(
             turns = range(len(polled)) if polled.order is None else polled.order
             told += [polled.values[k] for k in turns]
         assert told == numbered(1, 9001)
+        assert source.poll(0.05) == [], "all is read, and more may come"
+        write(producer, topic, [b"more"], 1, [9001])
+        assert values(read(source, lambda some: bool(values(some)))) == [b"more"]
         return
     got = source.poll(1.0)
     time.sleep(0.5)  # what has not come yet is not waited for
@@ -270,10 +275,7 @@ def test_another_topic_of_the_same_name_is_noticed(
     running = opened(topic)
     at, before = positions(all_of(running)), running.identity()
     assert values(all_of(opened(topic, at={}, identity=before))) == numbered(0, 10)
-    admin.delete_topics([topic])
-    deadline = time.monotonic() + 10
-    while topic in admin.list_topics():
-        assert time.monotonic() < deadline
+    delete(admin, topic)
     create(admin, topic)
     write(producer, topic, numbered(0, 20))
     with pytest.raises(SourceChanged, match="made again"):
@@ -284,6 +286,49 @@ def test_another_topic_of_the_same_name_is_noticed(
         read(running, lambda _: False, seconds=10)
     reset = opened(topic, at=at, identity=before, reset_offsets=True)
     assert values(all_of(reset)) == numbered(0, 20)
+
+
+def test_a_partition_that_is_cut_off_is_noticed_by_who_reads_it(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    topic = make_topic()
+    write(producer, topic, numbered(0, 10))
+    running = opened(topic, refresh_seconds=600.0)
+    all_of(running)
+    delete(admin, topic)
+    create(admin, topic, 2)
+    with pytest.raises(SourceChanged, match=r"made again; --reset-offsets goes on"):
+        read(running, lambda _: False, seconds=60)
+
+
+def test_a_topic_that_was_let_go_is_known_when_it_is_back(
+    opened: Open,
+    producer: Producer,
+    admin: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(topics, "DELETED_SECONDS", 0.5)
+    prefix = f"back-{time.time_ns()}"
+    there, gone = f"{prefix}-a", f"{prefix}-b"
+    for topic in (there, gone):
+        create(admin, topic)
+        write(producer, topic, numbered(0, 10))
+    source = opened(pattern=f"{prefix}-.*", group_id=prefix)
+    at = positions(all_of(source))
+    delete(admin, gone)
+    read(source, lambda _: Partition(gone, 0) not in source.lag())
+    caplog.clear()
+    source.commit(at)
+    source.close()  # waits for the commit
+    assert "nknown" not in caplog.text  # topic or partition
+    write(producer, there, numbered(10, 15))
+    alone = opened(pattern=f"{prefix}-.*", at=at, identity=source.identity())
+    assert values(all_of(alone)) == numbered(10, 15)
+    create(admin, gone)
+    write(producer, gone, numbered(0, 20))  # past the position in the one before
+    with pytest.raises(SourceChanged, match=f"{gone} was deleted and made again"):
+        opened(pattern=f"{prefix}-.*", at=at, identity=alone.identity())
 
 
 def test_a_mistyped_topic_is_refused_and_not_made(

@@ -157,11 +157,16 @@ def test_frozen_owner_is_overtaken_and_exits_as_fenced(tmp_path: Path, daemons: 
     look_until(directory, seen, lambda: seen[-1][0].epoch == 2)
     os.kill(owner, signal.SIGCONT)
     started = len(seen)
-    look_until(directory, seen, lambda: not alive(owner) and len(seen) > started + 2)
+    # the standby may have come to the end before all of its checkpoints are seen
+    look_until(
+        directory,
+        seen,
+        lambda: not alive(owner) and (len(seen) > started + 2 or not alive(standby)),
+    )
     assert daemons.finished(owner) == Exit.FENCED
     third = daemons.start(tmp_path, 3, length=length)
     os.kill(standby, signal.SIGKILL)
-    assert daemons.finished(standby) in KILLED
+    assert daemons.finished(standby) in {*KILLED, Exit.OK}
     look_until(directory, seen, lambda: seen[-1][0].epoch == 3 or not alive(third))
     assert daemons.finished(third) == Exit.OK
     assert seen == sorted(seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import shutil
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -322,6 +323,26 @@ def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) ->
     assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.STREAM
 
 
+def test_going_on_from_a_checkpoint_that_was_copied_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    second.mkdir()
+    for until in ("300", "300"):
+        assert made(first, until=until).run() == Exit.OK
+    place = checkpoints.valid(first)[0]
+    assert place.epoch == 2
+    shutil.copy(first / place.name, second)
+    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setenv(faults.VARIABLE, "write:1-1000000:error")
+    assert made(second, MadeUp(3, 10**9), max_age_seconds=0.3).run() == Exit.CHECKPOINT
+    assert newest(second)["counts"]["records"] == 600, "it counts until there is another"
+    monkeypatch.delenv(faults.VARIABLE)
+    assert made(second, until="300").run() == Exit.OK
+    assert newest(second)["counts"]["records"] == 900
+    assert checkpoints.valid(second)[0].epoch == 4
+
+
 # -- checkpoints that fail, and who owns them -----------------------------------------------------
 
 
@@ -344,7 +365,9 @@ def test_full_disk_for_too_long_stops_with_the_old_one_intact(
     log = Said()
     assert made(tmp_path, MadeUp(3, 10**9), log=log, max_age_seconds=0.7).run() == Exit.CHECKPOINT
     monkeypatch.delenv(faults.VARIABLE)
-    assert "last good one is intact" in log.lines("stopped")[0]["reason"]
+    reason = log.lines("stopped")[0]["reason"]
+    assert "made to fail at the step write" in reason
+    assert "last good one is intact" in reason
     place = checkpoints.valid(tmp_path)[0]
     assert (tmp_path / place.name).read_bytes() == before
     assert made(tmp_path, until="300").run() == Exit.OK

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 
 import pytest
 
@@ -60,6 +62,33 @@ def test_silent_loop_ends_the_process(hang: str) -> None:
     assert "in _learn" in said
     for line in said.partition("hangs now")[0].splitlines():
         json.loads(line)
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_the_line_tells_the_time_of_the_end_and_not_of_the_start(style: str) -> None:
+    program = f"""
+import sys, time
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.watchdog import Watchdog
+Watchdog(2.0, Log("{style}")).start()
+sys.stderr.write(f"{{time.time()}}\\n")
+time.sleep(60)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == Exit.WATCHDOG
+    began, line, *_ = done.stderr.splitlines()
+    if style == "json":
+        told = datetime.fromisoformat(json.loads(line)["time"]).timestamp()
+        assert told > float(began) + 0.5  # in whole seconds, 2 later
+    else:
+        assert re.match(r"\d\d:\d\d:\d\d error    the loop is silent", line)
 
 
 def test_end_that_hangs_is_cut_short_with_the_code_of_the_end() -> None:

@@ -78,6 +78,11 @@ def test_by_time_the_least_head_comes_first(seed: int) -> None:
     assert taken == list(plainly(log))
 
 
+@pytest.mark.parametrize("by_time", [False, True])
+def test_nothing_waits(by_time: bool) -> None:
+    assert Backlog(by_time=by_time).take(10) == []
+
+
 def polled_of(seed: int) -> list[Records]:
     log = {where: [sum(chunks, [1])] for where, chunks in made(seed).items()}
     return backlog(log).take(1000)

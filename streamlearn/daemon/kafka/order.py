@@ -116,6 +116,8 @@ class Backlog:
     def take(self, most: int) -> list[Records]:
         """Take at most so many records whose turn it is."""
         waiting = dict(self._queues)
+        if not waiting:  # all is read that there is
+            return []
         taken = self._earliest(waiting, most) if self._by_time else self._evenly(waiting, most)
         for partition, queue in waiting.items():
             if not queue:

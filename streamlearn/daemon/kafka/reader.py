@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from streamlearn.errors import SourceChanged
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -35,6 +37,14 @@ class OutOfRange(Exception):
     def __init__(self, partition: Partition) -> None:
         super().__init__(partition)
         self.partition = partition
+
+
+def cut_off(partition: Partition, ends: str) -> SourceChanged:
+    """Return the error for a partition that ends before records that were read from it."""
+    return SourceChanged(
+        f"kafka: {partition.topic}/{partition.number} {ends}: records were lost by the broker, or "
+        "the topic was made again; --reset-offsets goes on with these models"
+    )
 
 
 class Reader(Protocol):

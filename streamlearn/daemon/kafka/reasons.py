@@ -107,6 +107,12 @@ class Reasons(logging.Handler):
                     return line, kind
         return (lines[-1] if lines else "no answer that Kafka would give"), None
 
+    def known(self) -> str | None:
+        """Return the most telling line; None if there is none."""
+        with self._guard:
+            silent = not self._lines
+        return None if silent else self.worst()[0]
+
     def error(self, bootstrap: str) -> SourceError:
         """Return the exception that says why."""
         line, kind = self.worst()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FULL_SECONDS = 5.0  # how long `send` waits for room in a full buffer
 OVERHEAD = 256  # bytes that a record batch of one record, its lengths and its times take
 DEFAULT_LARGEST = 1_048_588  # Kafka's max.message.bytes, where we may not ask for it
+NOT_TOLD = "does a broker answer, and is the topic still there?"
 FOREVER_MS = 2**31 - 1  # of trying again: the daemon decides when to give up, not the library
 
 
@@ -54,19 +55,26 @@ def too_large(topic: str, size: int, largest: int) -> SinkError:
     )
 
 
-def full(topic: str, why: str) -> SinkFull:
-    """Return the error for a buffer that stays full."""
-    return SinkFull(f"topic {topic!r}: the buffer stays full, records are not taken: {why}")
+def full(topic: str, why: str | None) -> SinkFull:
+    """Return the error for a buffer that stays full; `why` is None where nobody tells."""
+    return SinkFull(
+        f"topic {topic!r}: the buffer stays full, records are not taken: {why or NOT_TOLD}"
+    )
 
 
-def undelivered(topic: str, seconds: float, why: str) -> SinkError:
+def undelivered(topic: str, seconds: float, why: str | None) -> SinkError:
     """Return the error for records that are still on their way."""
-    return SinkError(f"topic {topic!r}: not all records delivered within {seconds:g} s: {why}")
+    return SinkError(
+        f"topic {topic!r}: not all records delivered within {seconds:g} s: {why or NOT_TOLD}"
+    )
 
 
 def refused(topic: str, why: str) -> SinkError:
     """Return the error for a record that was refused for good."""
-    return SinkError(f"topic {topic!r}: a record was refused: {why}")
+    return SinkError(
+        f"topic {topic!r}: a record was refused: {why}: start again when the topic is as it should "
+        "be"
+    )
 
 
 def check_size(

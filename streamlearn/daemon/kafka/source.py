@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from streamlearn.daemon.kafka.order import Backlog
 from streamlearn.daemon.kafka.positions import Asked, Start, settle
-from streamlearn.daemon.kafka.reader import OutOfRange
+from streamlearn.daemon.kafka.reader import OutOfRange, cut_off
 from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, partitions_of
 from streamlearn.errors import SourceChanged
 from streamlearn.stream.lines import weighed
@@ -103,7 +103,10 @@ class KafkaSource:
         self._watch: Watch | None = None
 
     def identity(self) -> dict[str, str]:
-        """Return the ids of the cluster and of the topics, as of now."""
+        """Return the ids of the cluster and of the topics, as of now.
+
+        Those of topics that are no longer read stay: a checkpoint has positions in them.
+        """
         return dict(self._identity)
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
@@ -115,12 +118,13 @@ class KafkaSource:
         try:
             cluster = self._selection.look(reader)
             self._selection.check(reader, cluster, self._connection.bootstrap)
-            self._identity = identity_of(cluster)
+            now = identity_of(cluster)
+            self._identity = {**(identity or {}), **now}
             settled = settle(
                 reader,
                 partitions_of(cluster),
                 positions,
-                (identity, self._identity),
+                (identity, now),
                 self._asked,
                 by_pattern=self._selection.pattern is not None,
             )
@@ -159,7 +163,7 @@ class KafkaSource:
         """Take what the watch has found."""
         for news in self._watch.take() if self._watch is not None else ():
             self._forget(news)
-            self._identity = identity_of(news.cluster)
+            self._identity.update(identity_of(news.cluster))
             if news.beginnings:
                 log.info("%d new partitions, from their beginning", len(news.beginnings))
                 self._assign(news.beginnings)
@@ -248,10 +252,7 @@ class KafkaSource:
         waiting = self._backlog.waits(partition)
         position = self._ends[partition]
         if position > last and not self._asked.reset:
-            raise SourceChanged(
-                f"kafka: {partition.topic}/{partition.number} ends at offset {last}, before "
-                f"position {position}: records were lost by the broker, or the topic was made again"
-            )
+            raise cut_off(partition, f"ends at offset {last}, before position {position}")
         if position <= last and not self._asked.skip_gaps:
             raise SourceChanged(
                 f"kafka: {partition.topic}/{partition.number} begins at offset {first} now: "
@@ -293,7 +294,8 @@ class KafkaSource:
     def commit(self, positions: Mapping[Partition, int]) -> None:
         """Have these positions stored for lag tools, soon; an error is a line in the log."""
         if self._watch is not None:
-            self._watch.commit(positions)
+            there = {where: at for where, at in positions.items() if where in self._ends}
+            self._watch.commit(there)
 
     def close(self) -> None:
         """Give the connections back."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import (
     KafkaError,
+    LogTruncationError,
     NoError,
     OffsetOutOfRangeError,
     RetriableError,
@@ -23,7 +24,7 @@ from kafka.structs import OffsetAndMetadata
 
 from streamlearn.daemon.kafka.lazy import Lazy
 from streamlearn.daemon.kafka.pure.settings import connect
-from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off
 from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Partition, Records
 
@@ -150,6 +151,9 @@ class PureReader:
             return [self._records(*batch) for batch in batches.items()] or self._moved()
         except OffsetOutOfRangeError as error:
             raise OutOfRange(Partition(*next(iter(error.args[0])))) from error
+        except LogTruncationError as error:
+            partition = Partition(*next(iter(error.divergent_offsets)))
+            raise cut_off(partition, "ends before its position now") from error
         except TopicAuthorizationFailedError as error:
             raise self._connection.denied(error.args[0], "READ") from error
         except Exception as error:  # whatever it was: the next poll might spin or skip

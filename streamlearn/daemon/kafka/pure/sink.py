@@ -102,7 +102,7 @@ class PureSink(KafkaSink):
             if self._refusal is not None:
                 raise refused(self._topic, self._refusal)
 
-    def _drain(self, seconds: float, error: Callable[[str, str], SinkError]) -> None:
+    def _drain(self, seconds: float, error: Callable[[str, str | None], SinkError]) -> None:
         with self._lock:
             waiting = self._waiting
         end = time.monotonic() + seconds
@@ -111,7 +111,7 @@ class PureSink(KafkaSink):
                 self._producer.flush(max(end - time.monotonic(), 0))
                 break
             except KafkaTimeoutError as timeout:
-                raise error(self._topic, "does a broker answer?") from timeout
+                raise error(self._topic, None) from timeout
             except UnknownError:  # kafka-python's word for: a batch was split, wait for its parts
                 time.sleep(SPLIT_SECONDS)
         with self._lock:

@@ -27,10 +27,16 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from streamlearn.daemon.kafka.lazy import Lazy
-from streamlearn.daemon.kafka.rdkafka.settings import DENIED, SECONDS, common, wait_for_cluster
-from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic
+from streamlearn.daemon.kafka.rdkafka.settings import (
+    DENIED,
+    SECONDS,
+    UNKNOWN,
+    common,
+    wait_for_cluster,
+)
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off
 from streamlearn.daemon.kafka.reasons import Reasons
-from streamlearn.errors import SourceChanged, SourceError, SourceUnreachable
+from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Header, Partition, Records
 
 if TYPE_CHECKING:
@@ -45,7 +51,6 @@ PATIENCE = 3.0  # seconds for what passes by itself
 PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 -- so the library's own codes are named
 OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 LOG_TRUNCATION = KafkaError._LOG_TRUNCATION  # noqa: SLF001
-UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
 
 # What the brokers say of a partition that was made a moment ago.
 FRESH = {
@@ -264,7 +269,7 @@ class RdReader:
         elif error.code() in DENIED:
             self._raised = self._connection.denied([partition.topic], "READ")
         elif error.code() == LOG_TRUNCATION:
-            self._raised = SourceChanged(f"kafka: {_where(partition)}: {error.str()}")
+            self._raised = cut_off(partition, "ends before its position now")
         elif not error.retriable() and error.code() not in UNKNOWN:
             self._raised = SourceError(f"kafka: {_where(partition)}: {error.str()}")
         return []

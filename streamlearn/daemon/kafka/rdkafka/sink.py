@@ -11,7 +11,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
-from streamlearn.daemon.kafka.rdkafka.settings import DENIED, SECONDS, common, wait_for_cluster
+from streamlearn.daemon.kafka.rdkafka.settings import (
+    DENIED,
+    SECONDS,
+    UNKNOWN,
+    common,
+    wait_for_cluster,
+)
 from streamlearn.daemon.kafka.reasons import Reasons
 from streamlearn.daemon.kafka.sink import (
     DEFAULT_LARGEST,
@@ -25,7 +31,7 @@ from streamlearn.daemon.kafka.sink import (
     refused,
     undelivered,
 )
-from streamlearn.errors import SinkDenied
+from streamlearn.errors import SinkDenied, SinkError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +96,7 @@ class RdSink(KafkaSink):
             if at > start:
                 deadline = now + FULL_SECONDS
             elif now > deadline:
-                error = full(self._topic, self._reasons.worst()[0])
+                error = full(self._topic, self._reasons.known())
                 error.taken = at
                 raise error
 
@@ -125,11 +131,11 @@ class RdSink(KafkaSink):
         """Deliver what was handed over before; whoever sends waits meanwhile."""
         deadline = time.monotonic() + seconds
         if not self._lock.acquire(timeout=seconds):
-            raise undelivered(self._topic, seconds, self._reasons.worst()[0])
+            raise undelivered(self._topic, seconds, self._reasons.known())
         try:
             while self._producer.flush(WAIT_SECONDS) and self._refusal is None:
                 if time.monotonic() > deadline:
-                    raise undelivered(self._topic, seconds, self._reasons.worst()[0])
+                    raise undelivered(self._topic, seconds, self._reasons.known())
         finally:
             self._lock.release()
         if self._refusal is not None:
@@ -155,8 +161,10 @@ def _examine(admin: AdminClient, connection: Connection, topic: str) -> int:
     except KafkaException as error:
         if error.args[0].code() in DENIED:
             raise SinkDenied(str(connection.denied([topic], "WRITE"))) from error
-        check_topic(connection, topic, exists=False, rights=None)
-        raise
+        check_topic(connection, topic, exists=error.args[0].code() not in UNKNOWN, rights=None)
+        raise SinkError(
+            f"kafka at {connection.bootstrap}: topic {topic!r}: {error.args[0].str()}"
+        ) from error
     operations = found.authorized_operations
     rights = None if operations is None else [operation.name for operation in operations]
     check_topic(connection, topic, exists=True, rights=rights)

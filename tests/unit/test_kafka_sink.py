@@ -1,0 +1,42 @@
+"""What a topic that can't be written to is said to lack, without a broker."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from streamlearn.daemon.kafka import Connection
+from streamlearn.daemon.kafka.rdkafka import sink
+from streamlearn.errors import SinkDenied, SinkError, SinkNotFound
+
+
+class Admin:
+    """An admin client whose every answer is an error."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def describe_topics(self, topics: Any, **_: object) -> dict[str, Future[Any]]:
+        answer: Future[Any] = Future()
+        answer.set_exception(KafkaException(KafkaError(self.code)))
+        return dict.fromkeys(topics.topic_names, answer)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        (KafkaError._TIMED_OUT, SinkError, "'out': Local: Timed out"),
+        (KafkaError._TRANSPORT, SinkError, "'out': Local: Broker transport failure"),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, SinkNotFound, "no topic 'out': create it"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, SinkDenied, "WRITE"),
+    ],
+)
+def test_a_broker_that_is_slow_is_told_from_a_topic_that_is_not_there(
+    code: int, kind: type[SinkError], said: str
+) -> None:
+    with pytest.raises(SinkError, match=said) as caught:
+        sink._examine(Admin(code), Connection(bootstrap="b:1", client="confluent"), "out")  # type: ignore[arg-type]
+    assert type(caught.value) is kind
