@@ -221,6 +221,27 @@ def test_several_classes() -> None:
         Tracker(sl.LinearRegressor(R.AdaGrad(), L.MultiSquared(), P.L2(0.1)))
 
 
+@pytest.mark.parametrize("intercept", [True, False, "penalised"])
+@pytest.mark.parametrize("memory", [10_000, 100])
+def test_a_class_that_comes_late(memory: int, intercept: Any) -> None:
+    y = np.where(np.arange(M) < 300, np.arange(M) % 3, np.arange(M) % 5)
+    learner = sl.LinearClassifier(R.AdaGrad(), L.Softmax(), P.L2(0.1), fit_intercept=intercept)
+    tracker = Tracker(learner, seed=0, memory=memory)
+    tracker.learn_rows(X[:300], y[:300])
+    early = tracker.report()
+    tracker.learn_rows(X[300:], y[300:])
+    late, solved = tracker.report(seconds=0.0), tracker.report()
+    assert early.comparator is not None
+    assert late.regret_low is not None
+    assert late.regret_high is not None
+    assert solved.regret is not None
+    assert late.solved_at == 300
+    # weights in the places of other classes were worse than none
+    assert early.comparator < late.comparator < M * (np.log(5) + 1.0)
+    if solved.certified:
+        assert late.regret_low <= solved.regret <= late.regret_high
+
+
 def test_beyond_the_memory_it_is_an_estimate() -> None:
     exact = Tracker(LEARNERS["pegasos"](), seed=0)
     exact.learn_rows(X, Y)
