@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 from typing import TYPE_CHECKING, Any
@@ -230,9 +231,19 @@ class Ledger:
         """The comparator that was found last."""
         return self._found
 
-    def adopt(self, found: Found | None) -> None:
-        """Compare with a model that another ledger found on the same events."""
+    def adopt(self, found: Found | None, *, same: bool = True) -> None:
+        """Compare with a model that another ledger found.
+
+        `same`: on the same events with the same weights. Of others its bound would say nothing.
+        """
+        if found is not None and not same:
+            found = dataclasses.replace(found, lower_bound=-math.inf)
         self._found = found
+
+    def follows(self, other: Ledger) -> bool:
+        """Whether the events so far were as many as the other's, and of the same weight."""
+        mine, its = self.account, other.account
+        return (mine.events, mine.weight) == (its.events, its.weight)
 
     # -- state ------------------------------------------------------------------------------------
 

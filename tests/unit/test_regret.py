@@ -574,6 +574,28 @@ def test_curves_of_several_learners(tmp_path: Any) -> None:
         curve([sl.LinearClassifier(), sl.PegasosClassifier(l2=0.1)], X, Y, [1])
 
 
+def test_a_curve_is_of_learners_that_weigh_events_alike() -> None:
+    learners = [sl.PegasosClassifier(l2=0.1, class_weight={1: f, -1: f}) for f in (1.0, 5.0)]
+    with pytest.raises(ValueError, match="weighs classes otherwise"):
+        curve(learners, X, Y, [100])
+    assert curve([learners[0], sl.PegasosClassifier(l2=0.1)], X, Y, [100]).reports
+
+
+def test_a_bound_of_other_events_is_not_adopted() -> None:
+    trackers = [Tracker(LEARNERS["pegasos"](), seed=0) for _ in "ab"]
+    for tracker, rows in zip(trackers, (slice(None), slice(100, None)), strict=True):
+        tracker.learn_rows(X[rows], Y[rows])
+    longer, shorter = trackers
+    best = shorter.report()
+    assert best.regret is not None
+    longer.report()
+    shorter.ledger.adopt(longer.ledger.found, same=shorter.ledger.follows(longer.ledger))
+    report = shorter.report(seconds=0.0)
+    assert report.regret_low is not None
+    assert report.regret_high is not None
+    assert report.regret_low <= best.regret <= report.regret_high
+
+
 def test_a_penalty_may_be_written_in_two_ways() -> None:
     penalties = {"one": P.L1(0.01), "other": P.ElasticNet(0.01, 0.0)}
     learners = {
