@@ -221,6 +221,35 @@ def test_several_classes() -> None:
         Tracker(sl.LinearRegressor(R.AdaGrad(), L.MultiSquared(), P.L2(0.1)))
 
 
+@pytest.mark.parametrize("loss", [L.Softmax(), L.MulticlassHinge()])
+def test_one_class_so_far(loss: Any) -> None:
+    tracker = Tracker(sl.LinearClassifier(R.AdaGrad(), loss, P.L2(0.1)), seed=0)
+    tracker.learn_one({"x": 1.0}, "a")
+    report = tracker.report()
+    assert report.certified
+    assert report.regret == 0.0
+
+
+def test_a_loss_beyond_all_numbers_is_infinite() -> None:
+    tracker = Tracker(sl.LinearRegressor(R.DualAveraging(), L.Poisson(), P.L2(0.1)), seed=0)
+    ones = np.ones(1000)
+    for score in (800.0, 1.0):  # of the first the sum is
+        tracker.ledger.observe(np.arange(1001), np.zeros(1000), ones, ones, ones, score * ones)
+    assert tracker.report().progressive_loss == np.inf
+
+
+def test_a_report_right_after_a_restart() -> None:
+    """Of a learner whose penalty is only looked at now and then."""
+    options = {"fit_intercept": "penalised", "average": "tail"}
+    first, second = (
+        Tracker(sl.LinearClassifier(R.FTRLProximal(), L.Hinge(), P.L1(0.1), **options), seed=0)
+        for _ in "ab"
+    )
+    first.learn_rows(X[:3], Y[:3])
+    second.restore(first.state())
+    assert second.report().objective == first.report().objective
+
+
 @pytest.mark.parametrize("intercept", [True, False, "penalised"])
 @pytest.mark.parametrize("memory", [10_000, 100])
 def test_a_class_that_comes_late(memory: int, intercept: Any) -> None:
