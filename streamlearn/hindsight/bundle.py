@@ -75,7 +75,7 @@ class BundleRun:
         self.progress = Progress(problem, method, gap=gap, callback=callback)
         self.planes = Planes(problem.size, problem.intercepts, problem.lowest)
         self.master = Master(self.planes, problem.penalty)
-        self.w = problem.start(start)
+        self.w = self._nearer(problem.start(start))
         self.best = self.w
         self.iteration = 0
         self.limit = LIMIT if max_iter is None else max_iter
@@ -85,6 +85,13 @@ class BundleRun:
         # How far is too far: 004 Theorem 2 asks for every plane that has digits; intercepts, held
         # by planes alone, go anywhere at first; and a steep plane would hold a proximal method.
         self.far = FAR if problem.intercepts or method != "bundle" else 1e9
+
+    def _nearer(self, w: Vector) -> Vector:
+        """The start, or 0 if that is better: a plane from very far away has no digits left."""
+        zero = np.zeros_like(w)
+        if w.any() and not self.problem.objective(w) <= self.problem.objective(zero):
+            return zero
+        return w
 
     @property
     def tolerance(self) -> float:
