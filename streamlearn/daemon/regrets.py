@@ -2,8 +2,8 @@
 
 A comparator is solved in the background by the first learner of those with the same loss, penalty,
 place of the intercept and weights of classes, which began at the same event, all of them together
-within the configured share of a core; the others compare with what it found. The regret is measured between two batches, and less often where that
-takes long.
+within the configured share of a core; the others compare with what it found. The regret is
+measured between two batches, and less often where that takes long.
 """
 
 from __future__ import annotations

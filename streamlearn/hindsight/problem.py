@@ -22,6 +22,8 @@ from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from streamlearn.frames import Array
 
 
@@ -160,11 +162,11 @@ class Problem(Objective):
             full[-1, places] = getattr(start, "intercept", 0.0)
         return super().start(full.ravel())
 
-    def _places(self, start: Any, outputs: int) -> Vector | None:
+    def _places(self, start: Any, outputs: int) -> NDArray[np.intp] | None:
         """Which of the outputs here those of `start` are; None if it has too many."""
         labels = getattr(start, "labels", [])
         if self.labels and len(labels) == outputs > 1 and set(labels) <= set(self.labels):
-            return np.array([self.labels.index(label) for label in labels])
+            return np.array([self.labels.index(label) for label in labels], dtype=np.intp)
         return np.arange(outputs) if outputs <= self.outputs else None
 
     def split(self, w: Vector) -> tuple[Array, Any]:

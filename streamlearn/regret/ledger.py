@@ -72,6 +72,8 @@ class Ledger:
     ) -> None:
         if not whole(memory) or not 10 <= memory < 2**31:
             raise ValueError(f"memory must be a whole number of at least 10 events, not {memory!r}")
+        if not whole(seed) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be a whole number of 0 to 2^64 - 1, not {seed!r}")
         self.loss = loss
         self.penalty = penalty
         self.intercept = intercept

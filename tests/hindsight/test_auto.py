@@ -105,7 +105,5 @@ def test_huber_of_labels_far_beyond_its_delta(penalty: Any, intercept: bool) -> 
     found = solve(X, y, L.Huber(1.0), penalty, gap=5.0, fit_intercept=intercept)
     assert found.gap <= 5.0
     assert found.iterations < 500
-    other = solve(
-        X, y, L.Huber(1.0), penalty, gap=5.0, fit_intercept=intercept, method="bundle-ls"
-    )
+    other = solve(X, y, L.Huber(1.0), penalty, gap=5.0, fit_intercept=intercept, method="bundle-ls")
     assert found.objective == pytest.approx(other.objective, abs=10.0)

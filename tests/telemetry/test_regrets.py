@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn import checkpoints
+from streamlearn import LinearClassifier, checkpoints
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.regret import Regret
 from streamlearn.daemon.regrets import Regrets, likeness
@@ -124,5 +124,6 @@ def test_learners_that_weigh_classes_otherwise_are_not_alike() -> None:
     loop = made(None, MadeUp(2, 10), log=Log("json", "error"), names="sparse,slower")
     sparse, slower = loop.pipeline.learners
     assert likeness(sparse) == likeness(slower)
+    assert isinstance(slower.model, LinearClassifier)
     slower.model.class_weight = {True: 2.0}
     assert likeness(sparse) != likeness(slower)

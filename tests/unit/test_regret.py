@@ -240,7 +240,7 @@ def test_a_loss_beyond_all_numbers_is_infinite() -> None:
 
 def test_a_report_right_after_a_restart() -> None:
     """Of a learner whose penalty is only looked at now and then."""
-    options = {"fit_intercept": "penalised", "average": "tail"}
+    options: dict[str, Any] = {"fit_intercept": "penalised", "average": "tail"}
     first, second = (
         Tracker(sl.LinearClassifier(R.FTRLProximal(), L.Hinge(), P.L1(0.1), **options), seed=0)
         for _ in "ab"
@@ -261,6 +261,7 @@ def test_a_class_that_comes_late(memory: int, intercept: Any) -> None:
     tracker.learn_rows(X[300:], y[300:])
     late, solved = tracker.report(seconds=0.0), tracker.report()
     assert early.comparator is not None
+    assert late.comparator is not None
     assert late.regret_low is not None
     assert late.regret_high is not None
     assert solved.regret is not None
@@ -348,6 +349,8 @@ def test_a_budget_cuts_a_solve_and_the_bracket_is_wider() -> None:
         ({"estimator": "model"}, "not one of streamlearn's estimators"),
         ({"memory": 9}, "memory must be"),
         ({"memory": 1e5}, "memory must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": "a"}, "seed must be"),
         ({"gap": 0.0}, "gap must be"),
         ({"cpu_share": 2.0}, "cpu_share must be"),
     ],
