@@ -100,7 +100,7 @@ class BundleRun:
         return SHARE * max(left, self.progress.gap) * 0.1**self.known
 
     def look(self) -> bool:
-        """Add the plane at w: one pass over the data; False if there are no iterations left.
+        """Add the plane at w: one pass over the data; False if that is enough, or one too many.
 
         A plane far above everything would leave no digits to the others: then w is brought half
         the way back to the best, until one is of use.
@@ -109,7 +109,8 @@ class BundleRun:
             value, self.slope = self.risk.value_and_gradient(self.w)
             self.objective = value + self.problem.penalty.value(self.problem.penalised(self.w))
             self.iteration += 1
-            if not self._is_far(value):
+            enough = self.objective - self.progress.lower_bound <= self.progress.gap
+            if not (enough or self._is_far(value)):
                 break
             if self.progress.record(self.iteration, self.w, self.objective):
                 return False

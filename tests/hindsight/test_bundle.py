@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 
 import streamlearn as sl
 from streamlearn.hindsight import Problem, SerialRisk, Step, solve
+from streamlearn.hindsight.master import Master
 from streamlearn.hindsight.planes import Planes
 from streamlearn.losses import (
     Exponential,
@@ -241,6 +242,27 @@ def test_a_start_far_beyond_all_reason_proves_nothing_wrong(
     assert found.gap <= 1e-6
     assert found.lower_bound <= best.objective
     assert best.lower_bound <= found.objective
+
+
+@each
+def test_no_program_is_solved_once_the_gap_is_reached(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its planes may differ by rounding alone: then it is nothing but long."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    X, y = data(Hinge())
+    best = solve(X, y, Hinge(), L2(0.1), method=method, gap=1e-3)
+    monkeypatch.setattr(Master, "solve", refused)
+    problem = Problem(X, y, Hinge(), L2(0.1))
+    problem.proved = best.lower_bound
+    run = sl.hindsight.METHODS[method]
+    again = run(problem, gap=1e-3, max_iter=None, start=best, callback=None)
+    assert again.iterations == 1
+    assert again.objective == pytest.approx(best.objective)
+    assert again.gap <= 1e-3
 
 
 @each
