@@ -1,15 +1,17 @@
 """Measures the regret of a daemon's learners: those alike share a comparator.
 
-A comparator is solved in the background by the first learner of those with the same loss, penalty
-and place of the intercept, all of them together within the configured share of a core; the others
-compare with what it found. The regret is measured between two batches, and less often where that
-takes long.
+A comparator is solved in the background by the first learner of those with the same loss, penalty,
+place of the intercept and weights of classes, which began at the same event, all of them together
+within the configured share of a core; the others compare with what it found. The regret is
+measured between two batches, and less often where that takes long.
 """
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
+
+from streamlearn.regret.curve import class_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +72,8 @@ class Regrets:
         for name, tracker in self.trackers.items():
             leader = self.trackers[self.leaders[name]].ledger
             if leader is not tracker.ledger:
-                tracker.ledger.adopt(leader.found)
+                # one that could not learn some event has lost count
+                tracker.ledger.adopt(leader.found, same=tracker.ledger.follows(leader))
             self._tell(name, tracker, tracker.report(0.0))
         self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
 
@@ -94,6 +97,8 @@ class Regrets:
 
 def likeness(learner: Learner) -> str:
     """Learners of which this is the same have the same best fixed model."""
-    model = learner.model
-    penalty = model._penalty if learner.tracker is None else learner.tracker.ledger.penalty  # noqa: SLF001
-    return repr((model._loss, penalty.canonical(), model._intercept))  # noqa: SLF001 - one of us
+    model, ledger = learner.model, learner.tracker.ledger if learner.tracker is not None else None
+    penalty = model._penalty if ledger is None else ledger.penalty  # noqa: SLF001 - one of us
+    problem = (model._loss, penalty.canonical(), model._intercept)  # noqa: SLF001
+    seen = (0.0, 0.0) if ledger is None else (ledger.account.events, ledger.account.weight)
+    return repr((*problem, sorted(class_weight(model).items(), key=repr), seen))

@@ -90,10 +90,11 @@ def following(tried: Solution, callback: Callback | None) -> Callback | None:
 
 def later(tried: Solution, step: Step) -> Step:
     """A step of the second method, counted from the start of the first."""
+    objective = min(tried.objective, step.objective)
     return Step(
         tried.iterations + step.iteration,
-        min(tried.objective, step.objective),
-        max(tried.lower_bound, step.lower_bound),
+        objective,
+        min(max(tried.lower_bound, step.lower_bound), objective),
         tried.history[-1].seconds + step.seconds,
     )
 
@@ -101,7 +102,7 @@ def later(tried: Solution, step: Step) -> Step:
 def joined(tried: Solution, found: Solution) -> Solution:
     """The better of both, with the history of both."""
     best = found if found.objective <= tried.objective else tried
-    lower_bound = max(tried.lower_bound, found.lower_bound)
+    lower_bound = min(max(tried.lower_bound, found.lower_bound), best.objective)
     return Solution(
         w=best.w,
         intercept=best.intercept,

@@ -75,7 +75,7 @@ class BundleRun:
         self.progress = Progress(problem, method, gap=gap, callback=callback)
         self.planes = Planes(problem.size, problem.intercepts, problem.lowest)
         self.master = Master(self.planes, problem.penalty)
-        self.w = problem.start(start)
+        self.w = self._nearer(problem.start(start))
         self.best = self.w
         self.iteration = 0
         self.limit = LIMIT if max_iter is None else max_iter
@@ -86,6 +86,13 @@ class BundleRun:
         # by planes alone, go anywhere at first; and a steep plane would hold a proximal method.
         self.far = FAR if problem.intercepts or method != "bundle" else 1e9
 
+    def _nearer(self, w: Vector) -> Vector:
+        """The start, or 0 if that is better: a plane from very far away has no digits left."""
+        zero = np.zeros_like(w)
+        if w.any() and not self.problem.objective(w) <= self.problem.objective(zero):
+            return zero
+        return w
+
     @property
     def tolerance(self) -> float:
         """How exactly the next program is to be solved."""
@@ -93,7 +100,7 @@ class BundleRun:
         return SHARE * max(left, self.progress.gap) * 0.1**self.known
 
     def look(self) -> bool:
-        """Add the plane at w: one pass over the data; False if there are no iterations left.
+        """Add the plane at w: one pass over the data; False if that is enough, or one too many.
 
         A plane far above everything would leave no digits to the others: then w is brought half
         the way back to the best, until one is of use.
@@ -102,7 +109,8 @@ class BundleRun:
             value, self.slope = self.risk.value_and_gradient(self.w)
             self.objective = value + self.problem.penalty.value(self.problem.penalised(self.w))
             self.iteration += 1
-            if not self._is_far(value):
+            enough = self.objective - self.progress.lower_bound <= self.progress.gap
+            if not (enough or self._is_far(value)):
                 break
             if self.progress.record(self.iteration, self.w, self.objective):
                 return False

@@ -15,6 +15,7 @@ import numpy as np
 from streamlearn.hindsight.bounds import dual_bound, plane_bound
 from streamlearn.hindsight.solution import Progress, Solution
 from streamlearn.hindsight.widths import widths
+from streamlearn.spec import number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -44,6 +45,7 @@ def lbfgs(
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - half a second that others don't pay
 
+    memory = int(number("lbfgs", "memory", memory, low=1.0))
     progress = Progress(problem, "lbfgs", gap=gap, callback=callback)
     seen: dict[str, Any] = {"iteration": 0}
     units = widths(problem)

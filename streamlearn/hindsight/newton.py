@@ -21,7 +21,7 @@ from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.owlqn import steepest
 from streamlearn.hindsight.solution import Progress, Solution
-from streamlearn.losses import Loss
+from streamlearn.losses import Huber, Loss
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.solution import Callback
 
 SUFFICIENT = 1e-4  # Armijo's share of the promised descent
+FLAT = 0.75  # of the promised descent: with so much of it the model is too curved
 HALVINGS = 60
 FLOOR = 1e-6  # of the mean curvature: what a row is given that has hardly any
 EPOCHS = 60  # over the coordinates, at most, before the model is made anew
@@ -69,7 +70,7 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int) -> 
             return
         g = problem.row_risk.back(shares * slopes) + l2 * w
         chosen = _chosen(w, g, l1)
-        h = shares * np.asarray(loss.curvature(scores, y))
+        h = shares * _bends(loss, scores, y, slopes)
         h += shares * (FLOOR * float(h.sum()) or 1.0)
         d = _minimised(problem, columns, chosen, Model(g, h, l1, l2, w))
         found = _search(problem, w, d, scores, total, inner(g, d), l1)
@@ -124,6 +125,19 @@ def by_columns(problem: Problem) -> Any:
     return scipy.sparse.hstack(parts, format="csc") if len(parts) > 1 else parts[0]
 
 
+def _bends(loss: Loss, scores: Vector, y: Vector, slopes: Vector) -> Vector:
+    """The curvature of each row's model.
+
+    Far from its label Huber is a line, whose model would lead anywhere: there it is that of the
+    parabola which touches Huber from above, as in iteratively reweighted least squares.
+    """
+    bends: Vector = np.asarray(loss.curvature(scores, y))
+    if isinstance(loss, Huber):
+        away = scores - y
+        np.divide(slopes, away, out=bends, where=away != 0.0)
+    return bends
+
+
 def _objective(problem: Problem, w: Vector, scores: Vector) -> float:
     losses = np.asarray(problem.loss.value(scores, problem.y))
     return inner(problem.weights, losses) + problem.penalty.value(problem.penalised(w))
@@ -149,15 +163,28 @@ def _search(
     slope: float,
     l1: Vector,
 ) -> Vector | None:
-    """A point on the way to w + d with enough descent; or None."""
+    """A point on the way to w + d, or beyond, with enough descent; or None."""
     rise = problem.row_risk.scores(d)
-    step = 1.0
-    for _ in range(HALVINGS):
+
+    def look(step: float) -> tuple[Vector, float, float]:
         after = w + step * d
         promised = step * slope + inner(l1, np.abs(after) - np.abs(w))
+        return after, promised, _objective(problem, after, scores + step * rise)
+
+    step = 1.0
+    for _ in range(HALVINGS):
+        after, promised, reached = look(step)
         if promised >= 0.0:
             return None
-        if _objective(problem, after, scores + step * rise) <= total + SUFFICIENT * promised:
-            return after
+        if reached <= total + SUFFICIENT * promised:
+            break
         step *= 0.5
-    return None
+    else:
+        return None
+    # a parabola's minimum brings half of what its slope promises; where nearly all came, it is flat
+    while reached <= total + FLAT * promised:
+        farther, promised, there = look(2.0 * step)
+        if not there < reached:
+            break
+        after, reached, step = farther, there, 2.0 * step
+    return after

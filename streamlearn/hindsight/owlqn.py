@@ -16,6 +16,7 @@ from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solution import Progress, Solution
 from streamlearn.hindsight.widths import widths
+from streamlearn.spec import number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -77,6 +78,7 @@ def owlqn(
     The bound is the dual value at the slopes of w, scaled until no correlation with a feature is
     above the strength of l1.
     """
+    memory = int(number("owlqn", "memory", memory, low=1.0))
     progress = Progress(problem, "owlqn", gap=gap, callback=callback)
     with progress:
         w = problem.start(start)

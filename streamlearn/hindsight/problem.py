@@ -22,6 +22,8 @@ from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from streamlearn.frames import Array
 
 
@@ -138,25 +140,34 @@ class Problem(Objective):
     def start(self, start: Any = None) -> Vector:
         """A flat w from a Solution, from weights with or without intercepts, or zeros.
 
-        Weights of fewer features than X has are filled up with zeros.
+        Weights of fewer features than X has, or of fewer classes, are filled up with zeros.
         """
         if start is None:
             return np.zeros(self.size)
         weights = np.asarray(getattr(start, "w", start), dtype=float)
-        intercept = np.zeros(self.intercepts)
-        if hasattr(start, "intercept") and self.intercepts:
-            intercept[:] = start.intercept
-        elif weights.shape == (self.size,) and self.intercepts:
+        if self.intercepts and weights.shape == (self.size,) and not hasattr(start, "intercept"):
             return super().start(weights)
-        wide = weights.T.reshape(-1, self.outputs) if weights.ndim == 2 else None
-        flat = np.ravel(weights) if wide is None else np.ravel(wide)
-        room = self.size - self.intercepts
-        if weights.ndim > 2 or len(flat) > room or len(flat) % self.outputs:
+        wide = weights.T
+        if weights.ndim == 1 and len(weights) % self.outputs == 0:
+            wide = weights.reshape(-1, self.outputs)
+        places = self._places(start, wide.shape[-1]) if wide.ndim == 2 else None
+        if places is None or len(wide) > self.features:
             raise ValueError(
                 f"start has weights of shape {weights.shape}; the problem has {self.features} "
                 f"features and {self.outputs} outputs"
             )
-        return super().start(np.concatenate([flat, np.zeros(room - len(flat)), intercept]))
+        full = np.zeros((self.features + (self.intercepts > 0), self.outputs))
+        full[: len(wide), places] = wide
+        if self.intercepts:
+            full[-1, places] = getattr(start, "intercept", 0.0)
+        return super().start(full.ravel())
+
+    def _places(self, start: Any, outputs: int) -> NDArray[np.intp] | None:
+        """Which of the outputs here those of `start` are; None if it has too many."""
+        labels = getattr(start, "labels", [])
+        if self.labels and len(labels) == outputs > 1 and set(labels) <= set(self.labels):
+            return np.array([self.labels.index(label) for label in labels], dtype=np.intp)
+        return np.arange(outputs) if outputs <= self.outputs else None
 
     def split(self, w: Vector) -> tuple[Array, Any]:
         """The weights (K x n with K outputs) and the intercept of a flat w."""

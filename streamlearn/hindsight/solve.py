@@ -9,6 +9,7 @@ from streamlearn.hindsight.methods import METHODS, AnyLoss
 from streamlearn.hindsight.multivariate.loss import MultivariateLoss
 from streamlearn.hindsight.multivariate.problem import MultivariateProblem
 from streamlearn.hindsight.problem import Problem
+from streamlearn.linear import whole
 from streamlearn.spec import number
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def solve(
         threads=threads,
     )
     gap = number("solve", "gap", gap, low=0.0)
-    if max_iter is not None and (isinstance(max_iter, bool) or max_iter < 1):
+    if max_iter is not None and not (whole(max_iter) and max_iter >= 1):
         raise ValueError(f"max_iter must be a whole number >= 1 or None, got {max_iter!r}")
     asked: dict[str, Any] = {
         "gap": gap,

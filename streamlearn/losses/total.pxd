@@ -15,10 +15,11 @@ cdef struct Total:
 
 
 cdef inline void plus(double* sum, double* rest, double x) noexcept nogil:
-    """sum + rest += x, without loss (Knuth)."""
+    """sum + rest += x, without loss (Knuth); infinite once x was."""
     cdef double after = sum[0] + x
     cdef double part = after - sum[0]
-    rest[0] += (sum[0] - (after - part)) + (x - part)
+    if after - after == 0.0:
+        rest[0] += (sum[0] - (after - part)) + (x - part)
     sum[0] = after
 
 

@@ -225,6 +225,7 @@ cdef class Account(Watcher):
         for score, label, weight, slope, penalty in state.get("noted", ()):
             self.penalties[self.losses.last.n] = penalty
             note(&self.losses, score, label, weight, slope)
+            self.priced = penalty == penalty  # no NaN: known
         self.offered = self.losses.last.n
         self.stop = 0
         (

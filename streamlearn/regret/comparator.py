@@ -142,8 +142,9 @@ def refusal(task: Task) -> str | None:
     if task.unpenalised:
         task = Task(task.loss, L2(1.0), task.intercept, task.outputs)
     probe = scipy.sparse.csr_array((np.ones(1), np.zeros(1, np.int32), [0, 1]), shape=(1, 1))
-    many = task.loss.kind == "multitarget"
-    y = np.zeros((1, task.outputs)) if many else np.ones(1) * (task.outputs == 1)
+    # targets; the first class, however many are known yet; or a sign or number
+    several = (1, task.outputs) if task.loss.kind == "multitarget" else 1
+    y = np.zeros(several) if isinstance(task.loss, VectorLoss) else np.ones(1)
     if able(problem_of(Sample(probe, y, np.ones(1), 1.0), task)):
         return None
     return (

@@ -71,8 +71,8 @@ def curve(
 ) -> Curve:
     """Learn the rows once with each estimator, and report their regrets after so many rows.
 
-    All must have one loss and penalty and one kind of intercept, so that one comparator, solved
-    at each checkpoint to `gap` or for up to `seconds`, serves them all.
+    All must have one loss and penalty, one kind of intercept and the same weights of classes, so
+    that one comparator, solved at each checkpoint to `gap` or for up to `seconds`, serves them all.
     """
     X = frames.matrix(X)
     y = np.asarray(y)
@@ -91,7 +91,8 @@ def curve(
         for name, tracker in trackers.items():
             tracker.learn_rows(X[rows], y[rows], None if weights is None else weights[rows])
             if first is not None:
-                tracker.ledger.adopt(first.ledger.found)
+                same = tracker.ledger.follows(first.ledger)
+                tracker.ledger.adopt(first.ledger.found, same=same)
             reports[name].append(tracker.report(seconds if first is None else 0.0))
             first = tracker if first is None else first
         start = stop
@@ -122,5 +123,16 @@ def _trackers(
                 f"another {first.loss!r} + {first.penalty!r} (intercept: {first.intercept}): one "
                 "comparator serves learners of one problem; make one curve for each"
             )
+        if class_weight(estimators[name]) != class_weight(next(iter(estimators.values()))):
+            raise ValueError(
+                f"{name} weighs classes otherwise than another (class_weight): one comparator "
+                "serves learners of the same weighted events; make one curve for each"
+            )
         trackers[name].ledger.account.wake_at(np.inf)
     return trackers
+
+
+def class_weight(estimator: Estimator) -> dict[Any, float]:
+    """The factors on the weights of events by their label; those of 1 left out."""
+    factors = getattr(estimator, "class_weight", None) or {}
+    return {label: float(factor) for label, factor in factors.items() if factor != 1.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,8 @@ class Ledger:
     ) -> None:
         if not whole(memory) or not 10 <= memory < 2**31:
             raise ValueError(f"memory must be a whole number of at least 10 events, not {memory!r}")
+        if not whole(seed) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be a whole number of 0 to 2^64 - 1, not {seed!r}")
         self.loss = loss
         self.penalty = penalty
         self.intercept = intercept
@@ -230,9 +233,19 @@ class Ledger:
         """The comparator that was found last."""
         return self._found
 
-    def adopt(self, found: Found | None) -> None:
-        """Compare with a model that another ledger found on the same events."""
+    def adopt(self, found: Found | None, *, same: bool = True) -> None:
+        """Compare with a model that another ledger found.
+
+        `same`: on the same events with the same weights. Of others its bound would say nothing.
+        """
+        if found is not None and not same:
+            found = dataclasses.replace(found, lower_bound=-math.inf)
         self._found = found
+
+    def follows(self, other: Ledger) -> bool:
+        """Whether the events so far were as many as the other's, and of the same weight."""
+        mine, its = self.account, other.account
+        return (mine.events, mine.weight) == (its.events, its.weight)
 
     # -- state ------------------------------------------------------------------------------------
 

@@ -101,8 +101,8 @@ QUALITY = (
 )
 REGRET = (
     gauge("regret", "Regret against the comparator that streamlearn_learner_info names.", LEARNER),
-    gauge("regret_low", "The least the regret can be, by the comparator's dual bound.", LEARNER),
-    gauge("regret_high", "The most the regret can be, by the comparator's objective.", LEARNER),
+    gauge("regret_low", "The least the regret can be, by the comparator's objective.", LEARNER),
+    gauge("regret_high", "The most the regret can be, by the comparator's dual bound.", LEARNER),
     gauge("regret_stderr", "Standard error of the regret, from the sample used.", LEARNER),
     gauge("regret_bound", "The paper's bound on the regret; absent if none is proved.", LEARNER),
     gauge("average_regret", "Regret over the events learnt.", LEARNER),

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.hindsight import Step, solve
-from streamlearn.hindsight.auto import TRIAL
+from streamlearn.hindsight import Solution, Step, solve
+from streamlearn.hindsight.auto import TRIAL, joined
 
 L, P = sl.losses, sl.penalties
 RNG = np.random.default_rng(7)
@@ -82,3 +82,28 @@ def test_ended_from_outside_it_tries_no_more(after: int) -> None:
         assert after <= found.iterations <= after + TRIAL
         assert found.method == ("sdca" if after <= TRIAL else "sdca, newton")
         assert np.isfinite(found.w).all()
+
+
+def test_a_bound_is_never_above_its_objective() -> None:
+    """Both ends come from two methods, which round in their own ways."""
+    below = float(np.nextafter(1.0, 0.0))
+    tried, found = (
+        Solution(np.zeros(2), 0.0, top, low, top - low, 1, [Step(1, top, low, 0.0)], "some")
+        for top, low in ((1.0, 1.0), (below, 0.5))
+    )
+    both = joined(tried, found)
+    assert both.lower_bound == both.objective == below
+    assert both.gap == both.history[-1].gap == 0.0
+
+
+@pytest.mark.parametrize("penalty", [P.L1(1e-3), P.ElasticNet(1e-3, 1e-6), P.L2(1e-6)])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_huber_of_labels_far_beyond_its_delta(penalty: Any, intercept: bool) -> None:
+    """Prices and amounts: nearly all rows are where the loss has no curvature."""
+    X = RNG.normal(size=(500, 8))
+    y = 1e5 * (X @ RNG.normal(size=8)) + 3e5 * intercept + 1e4 * RNG.normal(size=500)
+    found = solve(X, y, L.Huber(1.0), penalty, gap=5.0, fit_intercept=intercept)
+    assert found.gap <= 5.0
+    assert found.iterations < 500
+    other = solve(X, y, L.Huber(1.0), penalty, gap=5.0, fit_intercept=intercept, method="bundle-ls")
+    assert found.objective == pytest.approx(other.objective, abs=10.0)

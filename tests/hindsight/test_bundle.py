@@ -12,8 +12,18 @@ from sklearn.svm import LinearSVC
 
 import streamlearn as sl
 from streamlearn.hindsight import Problem, SerialRisk, Step, solve
+from streamlearn.hindsight.master import Master
 from streamlearn.hindsight.planes import Planes
-from streamlearn.losses import Hinge, Logistic, Loss, Softmax, Squared
+from streamlearn.losses import (
+    Exponential,
+    Hinge,
+    Logistic,
+    Loss,
+    Novelty,
+    Poisson,
+    Softmax,
+    Squared,
+)
 from streamlearn.penalties import L1, L2, Ball, ElasticNet
 
 Vector = NDArray[np.float64]
@@ -212,6 +222,46 @@ def test_starts_warm(method: str, fit_intercept: bool) -> None:
     again = solve(X, y, Logistic(), L2(0.1), start=first, **options)
     assert again.history[0].objective == pytest.approx(first.objective)
     assert again.objective <= first.objective
+    assert again.gap <= 1e-3
+
+
+@each
+@pytest.mark.parametrize(
+    ("loss", "penalty", "far"),
+    [(Novelty(), L1(1e7), 1e5), (Exponential(), L2(1e-4), 1e3), (Poisson(), L1(1e-4), -1e9)],
+    ids=repr,
+)
+def test_a_start_far_beyond_all_reason_proves_nothing_wrong(
+    method: str, loss: Loss, penalty: Any, far: float
+) -> None:
+    """A plane from there is all rounding, or infinite."""
+    X = np.array([[1e8, -3e7, 2e-9], [9e7, 1e8, 1e-9]]) if penalty.l1 > 1.0 else np.eye(2, 3)
+    options: dict[str, Any] = {"method": method, "gap": 1e-6}
+    best = solve(X, [1, 1], loss, penalty, **options)
+    found = solve(X, [1, 1], loss, penalty, start=far * np.array([1.0, -1.0, 0.3]), **options)
+    assert found.gap <= 1e-6
+    assert found.lower_bound <= best.objective
+    assert best.lower_bound <= found.objective
+
+
+@each
+def test_no_program_is_solved_once_the_gap_is_reached(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its planes may differ by rounding alone: then it is nothing but long."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    X, y = data(Hinge())
+    best = solve(X, y, Hinge(), L2(0.1), method=method, gap=1e-3)
+    monkeypatch.setattr(Master, "solve", refused)
+    problem = Problem(X, y, Hinge(), L2(0.1))
+    problem.proved = best.lower_bound
+    run = sl.hindsight.METHODS[method]
+    again = run(problem, gap=1e-3, max_iter=None, start=best, callback=None)
+    assert again.iterations == 1
+    assert again.objective == pytest.approx(best.objective)
     assert again.gap <= 1e-3
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn import checkpoints
+from streamlearn import LinearClassifier, checkpoints
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.regret import Regret
-from streamlearn.daemon.regrets import Regrets
+from streamlearn.daemon.regrets import Regrets, likeness
 from streamlearn.regret import Tracker
 from streamlearn.telemetry import Board
 from tests.daemon.streams import FIELDS, MadeUp, event, made, models
@@ -102,3 +102,28 @@ def test_a_learner_that_begins_afresh_begins_its_regret_afresh(tmp_path: Path) -
     events = {name: one.report(0.0).events for name, one in regrets.trackers.items()}
     assert 0 < events["sparse"] < events["default"]
     assert events["ftrl"] == events["default"]
+
+
+def test_a_learner_that_begins_later_does_not_take_a_bound_of_other_events(tmp_path: Path) -> None:
+    followed(tmp_path, 100, "sparse,slower")
+    regrets = followed(tmp_path, 200, "sparse,slower", reset=["slower"])
+    assert regrets.leaders == {"sparse": "sparse", "slower": "slower"}
+    for tracker in regrets.trackers.values():
+        tracker.report(9.0)
+    truth = regrets.trackers["slower"].report(0.0)
+    regrets.leaders["slower"] = "sparse"  # as if it had lost count later
+    regrets.measure()
+    high = regrets.board.value("regret_high", "slower")
+    assert high is not None
+    assert truth.certified
+    assert truth.regret is not None
+    assert high >= truth.regret
+
+
+def test_learners_that_weigh_classes_otherwise_are_not_alike() -> None:
+    loop = made(None, MadeUp(2, 10), log=Log("json", "error"), names="sparse,slower")
+    sparse, slower = loop.pipeline.learners
+    assert likeness(sparse) == likeness(slower)
+    assert isinstance(slower.model, LinearClassifier)
+    slower.model.class_weight = {True: 2.0}
+    assert likeness(sparse) != likeness(slower)

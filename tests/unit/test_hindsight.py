@@ -50,6 +50,10 @@ Y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1, -1)
         ({"gap": -1.0}, "gap must be at least 0"),
         ({"gap": np.nan}, "gap must be"),
         ({"max_iter": 0}, "max_iter must be"),
+        ({"max_iter": 2.5}, "max_iter must be a whole number"),
+        ({"max_iter": "3"}, "max_iter must be a whole number"),
+        ({"method": "lbfgs", "memory": 0}, "lbfgs: memory must be at least 1"),
+        ({"method": "owlqn", "memory": "some"}, "owlqn: memory must be a number"),
         ({"threads": 0}, "threads must be"),
         ({"start": np.zeros(6)}, "start has weights of shape"),
         ({"start": np.full(5, np.nan)}, "finite numbers"),
@@ -185,6 +189,21 @@ def test_a_start_may_know_fewer_features() -> None:
     shown, intercepts = several.split(several.start(w))
     np.testing.assert_array_equal(shown, w)
     np.testing.assert_array_equal(intercepts, 0)
+
+
+def test_a_start_may_know_fewer_classes() -> None:
+    early = solve(X[:30], np.arange(30) % 2 * 2, L.Softmax(), P.L2(0.1), fit_intercept=True)
+    problem = Problem(X, np.arange(40) % 3, L.Softmax(), P.L2(0.1), fit_intercept=True)
+    w, intercept = problem.split(problem.start(early))
+    np.testing.assert_array_equal(w[[0, 2]], early.w)  # the class 1, which came last, is between
+    np.testing.assert_array_equal(intercept, [early.intercept[0], 0.0, early.intercept[1]])
+    assert not w[1].any()
+    again = solve(X, np.arange(40) % 3, L.Softmax(), P.L2(0.1), fit_intercept=True, start=early)
+    assert again.gap <= 1e-4
+    np.testing.assert_array_equal(problem.split(problem.start(early.w))[0][:2], early.w)
+    for wrong in (np.zeros((4, 5)), np.zeros((3, 6)), np.zeros((5, 3)), np.zeros(16)):
+        with pytest.raises(ValueError, match="start has weights of shape"):
+            problem.start(wrong)
 
 
 def test_slopes_that_are_none_prove_nothing() -> None:

@@ -221,6 +221,57 @@ def test_several_classes() -> None:
         Tracker(sl.LinearRegressor(R.AdaGrad(), L.MultiSquared(), P.L2(0.1)))
 
 
+@pytest.mark.parametrize("loss", [L.Softmax(), L.MulticlassHinge()])
+def test_one_class_so_far(loss: Any) -> None:
+    tracker = Tracker(sl.LinearClassifier(R.AdaGrad(), loss, P.L2(0.1)), seed=0)
+    tracker.learn_one({"x": 1.0}, "a")
+    report = tracker.report()
+    assert report.certified
+    assert report.regret == 0.0
+
+
+def test_a_loss_beyond_all_numbers_is_infinite() -> None:
+    tracker = Tracker(sl.LinearRegressor(R.DualAveraging(), L.Poisson(), P.L2(0.1)), seed=0)
+    ones = np.ones(1000)
+    for score in (800.0, 1.0):  # of the first the sum is
+        tracker.ledger.observe(np.arange(1001), np.zeros(1000), ones, ones, ones, score * ones)
+    assert tracker.report().progressive_loss == np.inf
+
+
+def test_a_report_right_after_a_restart() -> None:
+    """Of a learner whose penalty is only looked at now and then."""
+    options: dict[str, Any] = {"fit_intercept": "penalised", "average": "tail"}
+    first, second = (
+        Tracker(sl.LinearClassifier(R.FTRLProximal(), L.Hinge(), P.L1(0.1), **options), seed=0)
+        for _ in "ab"
+    )
+    first.learn_rows(X[:3], Y[:3])
+    second.restore(first.state())
+    assert second.report().objective == first.report().objective
+
+
+@pytest.mark.parametrize("intercept", [True, False, "penalised"])
+@pytest.mark.parametrize("memory", [10_000, 100])
+def test_a_class_that_comes_late(memory: int, intercept: Any) -> None:
+    y = np.where(np.arange(M) < 300, np.arange(M) % 3, np.arange(M) % 5)
+    learner = sl.LinearClassifier(R.AdaGrad(), L.Softmax(), P.L2(0.1), fit_intercept=intercept)
+    tracker = Tracker(learner, seed=0, memory=memory)
+    tracker.learn_rows(X[:300], y[:300])
+    early = tracker.report()
+    tracker.learn_rows(X[300:], y[300:])
+    late, solved = tracker.report(seconds=0.0), tracker.report()
+    assert early.comparator is not None
+    assert late.comparator is not None
+    assert late.regret_low is not None
+    assert late.regret_high is not None
+    assert solved.regret is not None
+    assert late.solved_at == 300
+    # weights in the places of other classes were worse than none
+    assert early.comparator < late.comparator < M * (np.log(5) + 1.0)
+    if solved.certified:
+        assert late.regret_low <= solved.regret <= late.regret_high
+
+
 def test_beyond_the_memory_it_is_an_estimate() -> None:
     exact = Tracker(LEARNERS["pegasos"](), seed=0)
     exact.learn_rows(X, Y)
@@ -298,6 +349,8 @@ def test_a_budget_cuts_a_solve_and_the_bracket_is_wider() -> None:
         ({"estimator": "model"}, "not one of streamlearn's estimators"),
         ({"memory": 9}, "memory must be"),
         ({"memory": 1e5}, "memory must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": "a"}, "seed must be"),
         ({"gap": 0.0}, "gap must be"),
         ({"cpu_share": 2.0}, "cpu_share must be"),
     ],
@@ -551,6 +604,28 @@ def test_curves_of_several_learners(tmp_path: Any) -> None:
         curve([], X, Y, [1])
     with pytest.raises(ValueError, match="one comparator serves learners of one problem"):
         curve([sl.LinearClassifier(), sl.PegasosClassifier(l2=0.1)], X, Y, [1])
+
+
+def test_a_curve_is_of_learners_that_weigh_events_alike() -> None:
+    learners = [sl.PegasosClassifier(l2=0.1, class_weight={1: f, -1: f}) for f in (1.0, 5.0)]
+    with pytest.raises(ValueError, match="weighs classes otherwise"):
+        curve(learners, X, Y, [100])
+    assert curve([learners[0], sl.PegasosClassifier(l2=0.1)], X, Y, [100]).reports
+
+
+def test_a_bound_of_other_events_is_not_adopted() -> None:
+    trackers = [Tracker(LEARNERS["pegasos"](), seed=0) for _ in "ab"]
+    for tracker, rows in zip(trackers, (slice(None), slice(100, None)), strict=True):
+        tracker.learn_rows(X[rows], Y[rows])
+    longer, shorter = trackers
+    best = shorter.report()
+    assert best.regret is not None
+    longer.report()
+    shorter.ledger.adopt(longer.ledger.found, same=shorter.ledger.follows(longer.ledger))
+    report = shorter.report(seconds=0.0)
+    assert report.regret_low is not None
+    assert report.regret_high is not None
+    assert report.regret_low <= best.regret <= report.regret_high
 
 
 def test_a_penalty_may_be_written_in_two_ways() -> None:
