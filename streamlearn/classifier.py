@@ -105,7 +105,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             )
         if not isinstance(self.class_weight, Mapping | None):
             raise Refused(f"class_weight maps labels to factors, got {self.class_weight!r}")
-        self._factors: dict[Any, Any] = dict(self.class_weight or {})
+        # by labels as Python has them, as all labels are
+        self._factors: dict[Any, Any] = {
+            label.item() if isinstance(label, np.generic) else label: factor
+            for label, factor in (self.class_weight or {}).items()
+        }
         for label, factor in self._factors.items():
             if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
                 raise Refused(f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +12,7 @@ from river import base
 
 from streamlearn import modelfile
 from streamlearn.classifier import LinearClassifier
-from streamlearn.errors import ModelFileError
+from streamlearn.errors import BadEvent, ModelFileError
 from streamlearn.late.join import DROP, Join
 from streamlearn.late.joined import PREDICTED
 from streamlearn.late.remembered import Remembered
@@ -83,12 +84,16 @@ class LateLabels(base.Base):
         self.hold_for = hold_for
         self.on_timeout = on_timeout
         self.corrections = corrections
-        self._join = Join(hold_events, hold_for, on_timeout, corrections)
+        self._accepted: dict[Any, None] = {}
+        label = on_timeout.item() if isinstance(on_timeout, np.generic) else on_timeout
+        if not (isinstance(label, str) and label == DROP):
+            try:
+                self._accepted_label(label)
+            except BadEvent as error:
+                raise BadEvent(f"on_timeout is {DROP!r}, or a label: {error}") from None
+        self._join = Join(hold_events, hold_for, label, corrections)
         self._memory = Remembered(self._join)
         self._sums = [0.0, 0.0]  # of loss times weight, and of weight
-        self._accepted: dict[Any, None] = {}
-        if on_timeout != DROP:
-            self._accept(on_timeout)
         if corrections:
             estimator.check_corrections()
 
@@ -109,18 +114,24 @@ class LateLabels(base.Base):
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
         """A label came at time `t`: its event is learnt, or the label waits for it."""
         key, moment = name(id), seconds(t)
-        label = y.item() if isinstance(y, np.generic) else y
-        self._accept(label)
+        label = self._accepted_label(y)
         self._join.label(label, key, moment)
         self._learn()
 
-    def _accept(self, label: Any) -> None:
-        """BadEvent if it cannot be learnt together with those that were accepted."""
-        if label not in self._accepted:
-            classes = self.estimator.learns == "classes"
-            self.estimator.check_labels([*self._accepted, label] if classes else [label])
-            if classes:
-                self._accepted[label] = None
+    def _accepted_label(self, y: Any) -> Any:
+        """A label as Python has it; BadEvent if it cannot be learnt with those before it."""
+        if self.estimator.learns != "classes":
+            self.estimator.check_labels([y])
+            return y if isinstance(y, float) else float(y)
+        label = y.item() if isinstance(y, np.generic) else y
+        try:
+            known = label in self._accepted
+        except TypeError:
+            raise BadEvent(f"a label must be hashable, got {y!r}") from None
+        if not known:
+            self.estimator.check_labels([*self._accepted, label])
+            self._accepted[label] = None
+        return label
 
     def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Array:
         """The score of an event, which is held from now on."""
@@ -246,8 +257,11 @@ def seconds(t: Any) -> float:
     """A time in seconds since 1970; NaN: none. A datetime without a zone is of UTC."""
     if t is None:
         return math.nan
-    if isinstance(t, datetime):
+    if isinstance(t, datetime) and t == t:  # noqa: PLR0124 - pandas' NaT is not itself
         return (t if t.tzinfo is not None else t.replace(tzinfo=UTC)).timestamp()
-    if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not np.isfinite(t):
-        raise ValueError(f"t={t!r}: a time is a finite number of seconds, or a datetime")
-    return float(t)
+    number = isinstance(t, int | float | np.integer | np.floating)
+    if number and not isinstance(t, bool | np.timedelta64):
+        with contextlib.suppress(OverflowError):
+            if math.isfinite(moment := float(t)):
+                return moment
+    raise ValueError(f"t={t!r}: a time is a finite number of seconds, or a datetime")

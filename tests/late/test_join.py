@@ -51,7 +51,7 @@ def happenings(seed: int, n: int, ids: int) -> list[tuple[Any, ...]]:
         if draw.random() < 0.6:
             found.append(("features", key(name), row(draw), time, draw.choice([1.0, 1.0, 2.0])))
         else:
-            found.append(("label", key(name), draw.choice([True, False, "odd", 3]), time))
+            found.append(("label", key(name), draw.choice([True, False, 0, 1.0, "odd", 3]), time))
     return found
 
 
