@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -84,6 +85,8 @@ class LateLabels(base.Base):
         self.hold_for = hold_for
         self.on_timeout = on_timeout
         self.corrections = corrections
+        # rows are learnt without the GIL: another thread must not add to them meanwhile
+        self._turn = threading.Lock()
         self._accepted: dict[Any, None] = {}
         label = on_timeout.item() if isinstance(on_timeout, np.generic) else on_timeout
         if not (isinstance(label, str) and label == DROP):
@@ -104,19 +107,23 @@ class LateLabels(base.Base):
 
         An id that is known is predicted, and not held again.
         """
-        return self.estimator.predicted(self._predicted(id, x, t, w))[0]
+        with self._turn:
+            return self.estimator.predicted(self._predicted(id, x, t, w))[0]
 
     def score_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
         """`predict_one`, as the score that the prediction is made of; an array for several."""
-        score = self._predicted(id, x, t, w)[0]
+        with self._turn:
+            score = self._predicted(id, x, t, w)[0]
         return float(score) if np.ndim(score) == 0 else score
 
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
         """A label came at time `t`: its event is learnt, or the label waits for it."""
         key, moment = name(id), seconds(t)
-        label = self._accepted_label(y)
-        self._join.label(label, key, moment)
-        self._learn()
+        with self._turn:
+            label = self._accepted_label(y)
+            self.estimator._model.waiting()  # noqa: SLF001 - one of us
+            self._join.label(label, key, moment)
+            self._learn()
 
     def _accepted_label(self, y: Any) -> Any:
         """A label as Python has it; BadEvent if it cannot be learnt with those before it."""
@@ -136,6 +143,7 @@ class LateLabels(base.Base):
     def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Array:
         """The score of an event, which is held from now on."""
         weight = self.estimator._checked_weight(w)  # noqa: SLF001 - one of us
+        self.estimator._model.waiting()  # noqa: SLF001 - before anything has changed
         reader = self.estimator._model.reader  # noqa: SLF001
         self._join.read(reader, x, name(key), seconds(t), weight)
         row = int(np.flatnonzero(self._join.rows.roles == PREDICTED)[-1])
@@ -202,7 +210,8 @@ class LateLabels(base.Base):
         return {one: getattr(self, one) for one in names}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
+        with self._turn:
+            return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["estimator"], **state["params"])  # type: ignore[misc]
@@ -211,12 +220,13 @@ class LateLabels(base.Base):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator and all that is held to a file; `load` goes on, to the bit."""
         one = self.estimator
-        saved = {
-            "estimator": "LateLabels",
-            "late": one.described(one._state()),  # noqa: SLF001 - one of us
-            "params": plain(self._settings()),
-            "state": self._state(),
-        }
+        with self._turn:
+            saved = {
+                "estimator": "LateLabels",
+                "late": one.described(one._state()),  # noqa: SLF001 - one of us
+                "params": plain(self._settings()),
+                "state": self._state(),
+            }
         modelfile.write(path, saved)
 
     @classmethod

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -224,3 +226,32 @@ def test_regression() -> None:
         "duplicates": 0, "repeated": 0,
     }  # fmt: skip
     assert late.loss == pytest.approx(3.5**2 / 2)
+
+
+def test_threads_take_turns() -> None:
+    """A batch of time-outs is learnt without the GIL."""
+    late = sl.LateLabels(sl.LinearClassifier(), hold_for=50.0, on_timeout=False)
+    failed: list[Exception] = []
+
+    def work(thread: int) -> None:
+        try:
+            for i in range(2000):
+                x = {f"f{k}": 1.0 for k in range(i % 20)}
+                late.predict_one(f"{thread}.{i}", x, t=i // 500 * 100.0)
+                late.learn_one(f"{thread}.{i - 3}", i % 3 == 0)
+        except Exception as error:  # noqa: BLE001 - of a thread, to be shown by the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not failed
+    # each event was joined or timed out, but for the last three of each thread
+    assert 4000 - 6 <= late.counts["joined"] + late.counts["timed_out"] <= 4000
