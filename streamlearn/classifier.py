@@ -156,6 +156,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _meet(self, label: Any) -> None:
         """A label seen for the first time; `_refuse` let it pass."""
+        self._model.waiting()  # another thread must not find its learner replaced
         label = label.item() if isinstance(label, np.generic) else label
         learner = self._model.learner
         if isinstance(learner, Joint | OneVersusRest):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import threading
 from datetime import UTC, datetime
@@ -216,6 +217,10 @@ class LateLabels(base.Base):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["estimator"], **state["params"])  # type: ignore[misc]
         self._restore(state["state"])
+
+    def __copy__(self) -> Self:
+        """With an estimator of its own: the scores of what is held are those of one."""
+        return copy.deepcopy(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator and all that is held to a file; `load` goes on, to the bit."""

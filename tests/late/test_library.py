@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import sys
 import threading
@@ -255,3 +256,12 @@ def test_threads_take_turns() -> None:
     assert not failed
     # each event was joined or timed out, but for the last three of each thread
     assert 4000 - 6 <= late.counts["joined"] + late.counts["timed_out"] <= 4000
+
+
+def test_a_shallow_copy_learns_by_itself() -> None:
+    late = sl.LateLabels(sl.LinearClassifier())
+    late.predict_one("e", {"a": 1.0})
+    other = copy.copy(late)
+    other.learn_one("e", "b")
+    assert (other.held, late.held) == (0, 1)
+    assert (other.estimator.labels, late.estimator.labels) == (["b"], [])

@@ -709,6 +709,26 @@ def test_one_learner_on_two_threads_is_refused() -> None:
     assert model.predict_one({0: 1.0}) in {0.0, 1.0}
 
 
+def test_a_new_class_waits_for_the_other_thread() -> None:
+    X, y = np.ones((300_000, 20)), np.zeros(300_000)
+    y[::2] = 1.0
+    model = sl.LinearClassifier()
+    model.learn_rows(X[:2], y[:2])
+    thread = threading.Thread(target=model.learn_rows, args=(X, y))
+    thread.start()
+    busy = False
+    while not busy and thread.is_alive():
+        try:
+            model._model.waiting()
+        except RuntimeError:
+            busy = True
+    with pytest.raises(RuntimeError, match="another thread"):
+        model.learn_one({0: 1.0}, "third")
+    thread.join()
+    assert model.labels == [0.0, 1.0]
+    assert model.steps == 300_002
+
+
 @pytest.mark.parametrize(
     ("column", "features"),
     [
