@@ -134,11 +134,12 @@ def test_a_label_of_another_type_is_the_same(guess: Any, label: Any) -> None:
 
 def test_labels_that_no_float_holds() -> None:
     labels = [2**53 + 1, 2**53, 2**60, 10**400, 1]
-    late = sl.LateLabels(sl.LinearClassifier())
+    model = sl.LinearClassifier()
+    late = sl.LateLabels(model)
     for i in range(40):
         late.predict_one(i, {f"f{i % 5}": 1.0}, i)
         late.learn_one(i, labels[i % 5], i)
-    assert set(late.estimator.labels) == set(labels)
+    assert set(model.labels) == set(labels)
     for i, label in enumerate(labels):
         assert late.predict_one(100 + i, {f"f{i}": 1.0}) == label
     number = sl.LateLabels(sl.LinearRegressor())
@@ -264,4 +265,4 @@ def test_a_shallow_copy_learns_by_itself() -> None:
     other = copy.copy(late)
     other.learn_one("e", "b")
     assert (other.held, late.held) == (0, 1)
-    assert (other.estimator.labels, late.estimator.labels) == (["b"], [])
+    assert (other.estimator.learnt()["labels"], late.estimator.learnt()["labels"]) == (["b"], [])
