@@ -38,12 +38,13 @@ from streamlearn.engine.events import LABEL_KINDS
 from streamlearn.errors import ModelFileError
 
 DROP = "drop"
-EXACT = 1 << 53  # up to it a float64 holds every whole number
 LAYOUT = 3  # of what is held, in a checkpoint
 NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
+
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
 
 cdef enum:
     SOON = 8  # events
