@@ -332,9 +332,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
-        Those without a label, or of weight 0, are scored only; one whose score is not finite is
-        left out, and its score NaN. The features must be those that the events were decoded with
-        (`share_features`). With more than two classes there is a column for each label.
+        Those without a label, or of weight 0, are scored only; one whose score is not finite, or
+        whose gradient is too large to be squared, is left out, and its score NaN. The features must
+        be those that the events were decoded with (`share_features`). With more than
+        two classes there is a column for each label.
 
         `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
         predicted), "log_loss" of the probability; NaN for events that were not learnt. With a

@@ -195,9 +195,9 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
-        Those without a label, or of weight 0, are scored only; one whose score is not finite is
-        left out, and its score NaN. The features must be those that the events were decoded with
-        (`share_features`).
+        Those without a label, or of weight 0, are scored only; one whose score is not finite, or
+        whose gradient is too large to be squared, is left out, and its score NaN. The features must
+        be those that the events were decoded with (`share_features`).
 
         `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute" errors
         of the prediction; NaN for events that were not learnt. With a `memory`, scores and measures
