@@ -105,7 +105,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             )
         if not isinstance(self.class_weight, Mapping | None):
             raise Refused(f"class_weight maps labels to factors, got {self.class_weight!r}")
-        self._factors: dict[Any, Any] = dict(self.class_weight or {})
+        # by labels as Python has them, as all labels are
+        self._factors: dict[Any, Any] = {
+            label.item() if isinstance(label, np.generic) else label: factor
+            for label, factor in (self.class_weight or {}).items()
+        }
         for label, factor in self._factors.items():
             if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
                 raise Refused(f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}")
@@ -152,6 +156,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _meet(self, label: Any) -> None:
         """A label seen for the first time; `_refuse` let it pass."""
+        self._model.waiting()  # another thread must not find its learner replaced
         label = label.item() if isinstance(label, np.generic) else label
         learner = self._model.learner
         if isinstance(learner, Joint | OneVersusRest):
@@ -327,9 +332,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
-        Those without a label, or of weight 0, are scored only; one whose score is not finite is
-        left out, and its score NaN. The features must be those that the events were decoded with
-        (`share_features`). With more than two classes there is a column for each label.
+        Those without a label, or of weight 0, are scored only; one whose score is not finite, or
+        whose gradient is too large to be squared, is left out, and its score NaN. The features must
+        be those that the events were decoded with (`share_features`). With more than
+        two classes there is a column for each label.
 
         `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
         predicted), "log_loss" of the probability; NaN for events that were not learnt. With a

@@ -125,6 +125,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             label = float(y)
         except (TypeError, ValueError):
             raise BadEvent(f"the label must be a number, got {y!r}") from None
+        except OverflowError:
+            raise BadEvent("the label is too large for a float: scale it down") from None
         if not (isinstance(self._loss, Loss) and self._loss.is_label(label)):
             raise BadEvent(f"{y!r} is no label for {self._loss!r}")
         return label
@@ -136,6 +138,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             vector = np.array([float(value) for value in named.values()])
         except (TypeError, ValueError):
             raise BadEvent(f"the label must map targets to numbers, got {y!r}") from None
+        except OverflowError:
+            raise BadEvent("a target is too large for a float: scale it down") from None
         if len(vector) == 0 or not np.isfinite(vector).all():
             raise BadEvent(f"the targets must be finite numbers, got {y!r}")
         names = self._checked_targets(list(named))
@@ -191,9 +195,9 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     ) -> Array:
         """Learn decoded events, and return the score of each before it was learnt.
 
-        Those without a label, or of weight 0, are scored only; one whose score is not finite is
-        left out, and its score NaN. The features must be those that the events were decoded with
-        (`share_features`).
+        Those without a label, or of weight 0, are scored only; one whose score is not finite, or
+        whose gradient is too large to be squared, is left out, and its score NaN. The features must
+        be those that the events were decoded with (`share_features`).
 
         `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute" errors
         of the prediction; NaN for events that were not learnt. With a `memory`, scores and measures
@@ -267,6 +271,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             labels: Array = np.ascontiguousarray(y, dtype=float)
         except (TypeError, ValueError):
             raise BadEvent("a label is not a number") from None
+        except OverflowError:
+            raise BadEvent("a label is too large for a float: scale it down") from None
         if len(labels) != n or labels.ndim != (1 if self._single() else 2):
             raise ValueError(
                 f"y must have one label for each of {n} rows, got shape {labels.shape}"

@@ -152,8 +152,9 @@ class Pipeline:
         for learner in self.learners:
             if learner.diverged:
                 self.log.limited(
-                    f"diverged {learner.name}", "error", "a score was not finite, and its event "
-                    "not learnt: the steps are too long for features of this size",
+                    f"diverged {learner.name}", "error", "a score was not finite, or a gradient "
+                    "too large, and its event not learnt: the steps are too long for features of "
+                    "this size",
                     learner=learner.name, events=learner.diverged,
                 )  # fmt: skip
         if bad:

@@ -26,6 +26,16 @@ cdef inline double kept(double x, bint wanted) noexcept nogil:
     return x
 
 
+cdef bint is_number(label):
+    """Whether a float64 is exactly this label."""
+    if not isinstance(label, int):  # of bools too
+        return isinstance(label, float)
+    try:
+        return float(label) == label
+    except OverflowError:
+        return False
+
+
 LABEL_KINDS = {type(None): UNLABELLED, bool: BOOL, int: INT, float: FLOAT}
 
 
@@ -302,8 +312,7 @@ cdef class Events(Rows):
         """
         if weights is not None and len(weights) != self.n:
             raise ValueError(f"{len(weights)} weights of {self.n} events")
-        numbers = {
-            label: table[label] for label in table if isinstance(label, (bool, int, float))}
+        numbers = {label: table[label] for label in table if is_number(label)}
         if len(numbers) > 32:
             found = [table.get(self.label_object(i), otherwise) for i in range(self.n)]
             out = np.array(found, dtype=np.float64)

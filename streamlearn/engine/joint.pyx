@@ -1,11 +1,11 @@
 """All outputs in one vector, for losses of several outputs."""
 
 cimport cython
-from libc.math cimport NAN, isfinite
+from libc.math cimport NAN
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.learner cimport Learner, bearable
 from streamlearn.engine.weights cimport Batch, Weights
 from streamlearn.losses.loss cimport VectorLoss
 from streamlearn.row cimport Row
@@ -120,7 +120,7 @@ cdef class Joint(Learner):
             memcpy(scores, f, self.outputs * sizeof(double))
         self.loss.slopes_of(f, self.outputs, y, slopes)
         for k in range(self.outputs):
-            if not (isfinite(f[k]) and isfinite(slopes[k])):
+            if not bearable(f[k], weight * slopes[k], row):
                 self.diverged = True
                 return
         if self.watchful:

@@ -1,4 +1,4 @@
-from libc.math cimport NAN
+from libc.math cimport NAN, isfinite
 from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
@@ -22,7 +22,7 @@ cdef class Learner:
     cdef public Watcher watcher
     cdef bint busy
     cdef bint fetches  # as its rules
-    # a score or slope was not finite, and its event was left out
+    # a score was not finite, or a gradient too large, and its event was left out
     cdef bint diverged
     # the loss's slope at the one score of the event learnt last; NaN where it was not asked for
     cdef double slope
@@ -41,6 +41,14 @@ cdef class Learner:
     cdef void fetch(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil
     cdef void placed(self, Row* row, Row* out) noexcept nogil
+
+
+cdef inline bint bearable(double p, double slope, Row* row) noexcept nogil:
+    """Whether a row of this score and slope can be learnt: rules sum up squares of gradients.
+
+    One that is not finite makes weights NaN for good. The 1 is the intercept's.
+    """
+    return isfinite(p) and slope * slope * (1.0 + row.square) < 1e300
 
 
 cdef inline void learn_watched(

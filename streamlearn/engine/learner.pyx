@@ -76,9 +76,9 @@ cdef class Learner:
         if self.diverged:
             self.diverged = False
             raise Diverged(
-                "the score of an event is not finite, so it was not learnt: the steps are too long "
-                "for features of this size; scale them, take a smaller step, or a rule that sets "
-                "its own (the default)"
+                "the score of an event is not finite, or its gradient too large to be squared, so "
+                "it was not learnt: the steps are too long for features of this size; scale them, "
+                "take a smaller step, or a rule that sets its own (the default)"
             )
         return 0
 

@@ -1,10 +1,10 @@
 """One output, for a regression or two classes; and one output for each class."""
 
 cimport cython
-from libc.math cimport NAN, isfinite
+from libc.math cimport NAN
 from libc.stdlib cimport free
 
-from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.learner cimport Learner, bearable
 from streamlearn.engine.weights cimport Batch, Weights
 from streamlearn.row cimport Row
 from streamlearn.rules.table cimport room
@@ -81,7 +81,7 @@ cdef class Single(Learner):
         p = self.ask(row)
         self.slope = self.loss.slope_at(p, y)
         slope = weight * self.slope
-        if isfinite(p) and isfinite(slope):
+        if bearable(p, slope, row):
             self.step(row, slope, slope)
         else:
             self.diverged = True
@@ -108,7 +108,7 @@ cdef class Single(Learner):
         if not self.separate_score:
             self.slope = slope
         slope *= weight
-        if not (isfinite(p) and isfinite(slope)):
+        if not bearable(p, slope, row):
             self.diverged = True
             return p
         if self.watchful:
@@ -141,7 +141,7 @@ cdef class Single(Learner):
             row = &inside
         p = self.ask(row)
         slope = weight * self.loss.slope_at(p, y) - back
-        if isfinite(p) and isfinite(slope):
+        if bearable(p, slope, row):
             self.step(row, slope, slope)
         return 0
 

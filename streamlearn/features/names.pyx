@@ -287,11 +287,12 @@ leave the field out or give None
             if isinstance(name, int) and 0 <= name < m:
                 found[name] = slot
         if grow:
-            for column in np.flatnonzero(found < 0).tolist():
-                if self.size >= self.limit:
-                    raise ValueError(
-                        f"{m} columns are more than max_names={self.max_names} leaves room for:"
-                        " allow more, or use Hashing")
+            new = np.flatnonzero(found < 0).tolist()
+            if self.size + len(new) > self.limit:
+                raise ValueError(
+                    f"{m} columns are more than max_names={self.max_names} leaves room for:"
+                    " allow more, or use Hashing")
+            for column in new:
                 found[column] = self.add_other(column)
             found.flags.writeable = False
             self.mapping = found

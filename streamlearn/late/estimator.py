@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import math
+import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +14,7 @@ from river import base
 
 from streamlearn import modelfile
 from streamlearn.classifier import LinearClassifier
-from streamlearn.errors import ModelFileError
+from streamlearn.errors import BadEvent, ModelFileError
 from streamlearn.late.join import DROP, Join
 from streamlearn.late.joined import PREDICTED
 from streamlearn.late.remembered import Remembered
@@ -83,12 +86,18 @@ class LateLabels(base.Base):
         self.hold_for = hold_for
         self.on_timeout = on_timeout
         self.corrections = corrections
-        self._join = Join(hold_events, hold_for, on_timeout, corrections)
+        # rows are learnt without the GIL: another thread must not add to them meanwhile
+        self._turn = threading.Lock()
+        self._accepted: dict[Any, None] = {}
+        label = on_timeout.item() if isinstance(on_timeout, np.generic) else on_timeout
+        if not (isinstance(label, str) and label == DROP):
+            try:
+                self._accepted_label(label)
+            except BadEvent as error:
+                raise BadEvent(f"on_timeout is {DROP!r}, or a label: {error}") from None
+        self._join = Join(hold_events, hold_for, label, corrections)
         self._memory = Remembered(self._join)
         self._sums = [0.0, 0.0]  # of loss times weight, and of weight
-        self._accepted: dict[Any, None] = {}
-        if on_timeout != DROP:
-            self._accept(on_timeout)
         if corrections:
             estimator.check_corrections()
 
@@ -99,32 +108,43 @@ class LateLabels(base.Base):
 
         An id that is known is predicted, and not held again.
         """
-        return self.estimator.predicted(self._predicted(id, x, t, w))[0]
+        with self._turn:
+            return self.estimator.predicted(self._predicted(id, x, t, w))[0]
 
     def score_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
         """`predict_one`, as the score that the prediction is made of; an array for several."""
-        score = self._predicted(id, x, t, w)[0]
+        with self._turn:
+            score = self._predicted(id, x, t, w)[0]
         return float(score) if np.ndim(score) == 0 else score
 
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
         """A label came at time `t`: its event is learnt, or the label waits for it."""
         key, moment = name(id), seconds(t)
-        label = y.item() if isinstance(y, np.generic) else y
-        self._accept(label)
-        self._join.label(label, key, moment)
-        self._learn()
+        with self._turn:
+            label = self._accepted_label(y)
+            self.estimator._model.waiting()  # noqa: SLF001 - one of us
+            self._join.label(label, key, moment)
+            self._learn()
 
-    def _accept(self, label: Any) -> None:
-        """BadEvent if it cannot be learnt together with those that were accepted."""
-        if label not in self._accepted:
-            classes = self.estimator.learns == "classes"
-            self.estimator.check_labels([*self._accepted, label] if classes else [label])
-            if classes:
-                self._accepted[label] = None
+    def _accepted_label(self, y: Any) -> Any:
+        """A label as Python has it; BadEvent if it cannot be learnt with those before it."""
+        if self.estimator.learns != "classes":
+            self.estimator.check_labels([y])
+            return y if isinstance(y, float) else float(y)
+        label = y.item() if isinstance(y, np.generic) else y
+        try:
+            known = label in self._accepted
+        except TypeError:
+            raise BadEvent(f"a label must be hashable, got {y!r}") from None
+        if not known:
+            self.estimator.check_labels([*self._accepted, label])
+            self._accepted[label] = None
+        return label
 
     def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Array:
         """The score of an event, which is held from now on."""
         weight = self.estimator._checked_weight(w)  # noqa: SLF001 - one of us
+        self.estimator._model.waiting()  # noqa: SLF001 - before anything has changed
         reader = self.estimator._model.reader  # noqa: SLF001
         self._join.read(reader, x, name(key), seconds(t), weight)
         row = int(np.flatnonzero(self._join.rows.roles == PREDICTED)[-1])
@@ -191,21 +211,27 @@ class LateLabels(base.Base):
         return {one: getattr(self, one) for one in names}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
+        with self._turn:
+            return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["estimator"], **state["params"])  # type: ignore[misc]
         self._restore(state["state"])
 
+    def __copy__(self) -> Self:
+        """With an estimator of its own: the scores of what is held are those of one."""
+        return copy.deepcopy(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator and all that is held to a file; `load` goes on, to the bit."""
         one = self.estimator
-        saved = {
-            "estimator": "LateLabels",
-            "late": one.described(one._state()),  # noqa: SLF001 - one of us
-            "params": plain(self._settings()),
-            "state": self._state(),
-        }
+        with self._turn:
+            saved = {
+                "estimator": "LateLabels",
+                "late": one.described(one._state()),  # noqa: SLF001 - one of us
+                "params": plain(self._settings()),
+                "state": self._state(),
+            }
         modelfile.write(path, saved)
 
     @classmethod
@@ -246,8 +272,11 @@ def seconds(t: Any) -> float:
     """A time in seconds since 1970; NaN: none. A datetime without a zone is of UTC."""
     if t is None:
         return math.nan
-    if isinstance(t, datetime):
+    if isinstance(t, datetime) and t == t:  # noqa: PLR0124 - pandas' NaT is not itself
         return (t if t.tzinfo is not None else t.replace(tzinfo=UTC)).timestamp()
-    if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not np.isfinite(t):
-        raise ValueError(f"t={t!r}: a time is a finite number of seconds, or a datetime")
-    return float(t)
+    number = isinstance(t, int | float | np.integer | np.floating)
+    if number and not isinstance(t, bool | np.timedelta64):
+        with contextlib.suppress(OverflowError):
+            if math.isfinite(moment := float(t)):
+                return moment
+    raise ValueError(f"t={t!r}: a time is a finite number of seconds, or a datetime")

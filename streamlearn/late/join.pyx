@@ -21,7 +21,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport INFINITY, NAN, fmin, isnan
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from streamlearn.engine.events cimport CLASS, UNLABELLED, Events, Kind, Tags
+from streamlearn.engine.events cimport CLASS, INT, UNLABELLED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
@@ -43,6 +43,8 @@ NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
+
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
 
 cdef enum:
     SOON = 8  # events
@@ -70,10 +72,12 @@ cdef class Join:
     def __init__(
         self, hold_events, hold_for=None, on_timeout=DROP, corrections=False, keep_orphans=False
     ):
-        if isinstance(hold_events, bool) or not isinstance(hold_events, int) or hold_events < 1:
+        whole = isinstance(hold_events, (int, np.integer)) and not isinstance(hold_events, bool)
+        if not whole or hold_events < 1:
             raise ValueError(f"hold_events={hold_events!r}: a whole number >= 1")
         hold = math.inf if hold_for is None else hold_for
-        if isinstance(hold, bool) or not isinstance(hold, (int, float)) or not hold > 0.0:
+        number = isinstance(hold, (int, float, np.integer, np.floating))
+        if not number or isinstance(hold, (bool, np.timedelta64)) or not hold > 0.0:
             raise ValueError(f"hold_for={hold_for!r}: seconds > 0, or None")
         if on_timeout is None or on_timeout != on_timeout:
             raise ValueError(f"on_timeout={on_timeout!r}: \"drop\", or a label")
@@ -106,7 +110,7 @@ cdef class Join:
 
     def set_label(self):
         """The label of time-outs as a number."""
-        cdef Kind kind = LABEL_KINDS.get(type(self.on_timeout), CLASS)
+        cdef Kind kind = kind_of(self.on_timeout)
         self.at_timeout.kind = kind
         if isinstance(self.on_timeout, str) and self.on_timeout == DROP:
             self.at_timeout.kind = UNLABELLED
@@ -239,7 +243,7 @@ cdef class Join:
     def label(self, label, bytes key, double time):
         """A label as Python has it."""
         cdef Tags tags
-        tags.kind = LABEL_KINDS.get(type(label), CLASS)
+        tags.kind = kind_of(label)
         tags.label = self.code(label) if tags.kind == CLASS else label
         tags.weight, tags.time = 1.0, time
         tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
@@ -370,7 +374,9 @@ cdef class Join:
         """A label came for an id that is done with: a duplicate, unless it corrects a guess."""
         cdef Head head
         cdef int64_t kept
-        same = tags.kind == self.at_timeout.kind and tags.label == self.at_timeout.label
+        # 0, 0.0 and False are one label, as in Python
+        same = (tags.kind == CLASS) == (self.at_timeout.kind == CLASS) and (
+            tags.label == self.at_timeout.label)
         if self.settled.kind(place) != GUESSED or not self.corrections or same:
             self.duplicates += 1
             return 0
@@ -595,6 +601,12 @@ cdef class Join:
                 head.ticket = -1
                 self.guessed.rewrite(place, &head)
             place = self.guessed.next(place)
+
+
+cdef Kind kind_of(label) except *:
+    """How a label is held: as a number, or as a class, if a float64 is not exactly that number."""
+    cdef Kind kind = LABEL_KINDS.get(type(label), CLASS)
+    return CLASS if kind == INT and not -EXACT <= label <= EXACT else kind
 
 
 cdef double[11] BOUND

@@ -4,7 +4,7 @@ A prediction waits for its label at a ticket: `exchange` puts it there, and brin
 """
 
 cimport cython
-from libc.math cimport isfinite, isnan
+from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
@@ -69,6 +69,8 @@ cdef class Joined(Events):
                 if k >= 0:
                     for j in range(n):
                         then[k + j] = now[j]
+                        if at_timeout != NULL:  # of another event, which had this ticket before
+                            at_timeout[k + j] = NAN
             elif not isnan(now[0]):
                 if at_timeout != NULL and self.role[i] == TO_TIME_OUT:
                     for j in range(n):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Report:
     """How far a learner is from the best fixed model of the events it has learnt.
 
-    events, weight: how many, and the sum of their weights.
+    events, weight: how many, and the sum of their weights; of classes that are learnt one versus
+        the rest, those before the third class came.
     progressive_loss: the weighted sum of the losses, each before its event was learnt.
     objective: that plus the sum of Psi(w_t); `penalty` says how it was taken: "exact", or
         "scheduled": looked at from time to time, and on a line in between.

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 OFTEN = ("learn_many", "learn_rows", "progressive_rows", "predict_one")
 SEVERAL = (
-    "one versus the rest is a problem for each class; for one regret of all classes use a loss of "
-    "several outputs, Softmax or MulticlassHinge"
+    "one versus the rest is a problem for each class, so events and losses are counted up to the "
+    "third class only; for one regret of all classes use a loss of several outputs, Softmax or "
+    "MulticlassHinge"
 )
 
 

@@ -93,7 +93,8 @@ cdef class NormalizedAdaptive(Sized):
             w = firsts(load(a), load(b))
             step = times(gradient, x)
             squares = plus(seconds(load(a), load(b)), times(step, step))
-            step = where_above(squares, none, over(times(rate, x), root(squares)))
+            # the rate last: it may be too much for the greatest x
+            step = where_above(squares, none, times(rate, over(x, root(squares))))
             if explicit:
                 w = less(w, times(gradient, step))
             else:

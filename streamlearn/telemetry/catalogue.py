@@ -79,7 +79,11 @@ FLOW = (
 )
 QUALITY = (
     gauge("learnt_events", "Events learnt over the model's life.", LEARNER),
-    gauge("diverged_events", "Events left out as their score was not finite.", LEARNER),
+    gauge(
+        "diverged_events",
+        "Events left out as their score was not finite, or their gradient too large.",
+        LEARNER,
+    ),
     gauge("progressive_loss", "Mean loss before learning, over the model's life.", LEARNER),
     gauge("window_loss", "Mean loss before learning, over the last events.", LEARNER),
     gauge("error_ratio", "Share of wrong labels before learning, over life.", LEARNER),

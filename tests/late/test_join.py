@@ -14,6 +14,7 @@ import streamlearn as sl
 from streamlearn import modelfile
 from streamlearn.engine.events import Events
 from streamlearn.late.join import Join
+from streamlearn.late.remembered import Remembered
 from tests.reference import late
 
 WHAT = {0: "predict", 1: "learn", 2: "time out", 3: "correct"}
@@ -51,7 +52,7 @@ def happenings(seed: int, n: int, ids: int) -> list[tuple[Any, ...]]:
         if draw.random() < 0.6:
             found.append(("features", key(name), row(draw), time, draw.choice([1.0, 1.0, 2.0])))
         else:
-            found.append(("label", key(name), draw.choice([True, False, "odd", 3]), time))
+            found.append(("label", key(name), draw.choice([True, False, 0, 1.0, "odd", 3]), time))
     return found
 
 
@@ -260,6 +261,37 @@ def test_what_timed_out_with_another_label_is_not_corrected(before: Any, correct
     # no place for a prediction is lost: b has one, and that of a is given again
     later.read(sl.Names(), {"a": 1.0}, b"c", 9.0, 1.0)
     assert later.tickets == 2
+
+
+def test_a_time_out_that_could_not_be_learnt_is_not_taken_back() -> None:
+    """Whatever was asked for the event whose place it has."""
+    join = Join(10, 5.0, False, corrections=True)
+    memory = Remembered(join)
+    reader = sl.Names()
+
+    def learn(score: float) -> None:
+        memory.fit(1, split=False)
+        memory.take(np.full((len(join.rows), 1), score), 0, len(join.rows))
+        join.clear()
+
+    def correct(name: bytes, time: float) -> float:
+        join.label(True, name, time)
+        (row,) = memory.corrections(0, len(join.rows))
+        return float(memory.asked_at(row)[0])
+
+    join.read(reader, {"a": 1.0}, b"a", 0.0, 1.0)
+    learn(0.5)
+    join.read(reader, {"a": 1.0}, b"b", 6.0, 1.0)
+    learn(0.7)
+    assert correct(b"a", 7.0) == 0.7
+    join.clear()
+    join.read(reader, {"a": 1.0}, b"c", 8.0, 1.0)
+    learn(0.5)
+    assert join.tickets == 2
+    for name, time in ((b"d", 11.5), (b"e", 13.5)):  # by which b goes, and c
+        join.read(reader, {"a": 1.0}, name, time, 1.0)
+        learn(math.nan)
+    assert math.isnan(correct(b"c", 14.0))
 
 
 def test_what_another_version_held_is_refused() -> None:

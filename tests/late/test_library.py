@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import random
+import sys
+import threading
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from river import evaluate, metrics, stream
 
@@ -114,6 +119,54 @@ def test_the_same_label_corrects_nothing() -> None:
     assert (late.counts["corrected"], late.counts["duplicates"]) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("guess", "label"), [(False, 0), (0, False), (0, 0.0), (np.bool_(False), False), (1, np.True_)]
+)
+def test_a_label_of_another_type_is_the_same(guess: Any, label: Any) -> None:
+    late = sl.LateLabels(
+        sl.DualAveragingClassifier(), hold_for=10.0, on_timeout=guess, corrections=True
+    )
+    late.predict_one("e", {"a": 2.0}, 0.0)
+    late.predict_one("f", {"b": 1.0}, 11.0)
+    late.learn_one("e", label, 12.0)
+    assert (late.counts["corrected"], late.counts["duplicates"]) == (0, 1)
+
+
+def test_labels_that_no_float_holds() -> None:
+    labels = [2**53 + 1, 2**53, 2**60, 10**400, 1]
+    model = sl.LinearClassifier()
+    late = sl.LateLabels(model)
+    for i in range(40):
+        late.predict_one(i, {f"f{i % 5}": 1.0}, i)
+        late.learn_one(i, labels[i % 5], i)
+    assert set(model.labels) == set(labels)
+    for i, label in enumerate(labels):
+        assert late.predict_one(100 + i, {f"f{i}": 1.0}) == label
+    number = sl.LateLabels(sl.LinearRegressor())
+    with pytest.raises(sl.BadEvent, match="too large"):
+        number.learn_one("e", 10**400)
+
+
+def test_numbers_of_any_kind_are_learnt_as_such() -> None:
+    late = sl.LateLabels(sl.LinearRegressor())
+    for i in range(20):
+        late.predict_one(i, {"a": 1.0}, i)
+        late.learn_one(i, Decimal(i), i)
+    assert late._join.state()["classes"] == []  # which would grow with every new one
+
+
+def test_factors_are_those_of_labels_of_any_type() -> None:
+    plain, late = (
+        sl.LinearClassifier(class_weight={np.int64(0): 1.0, np.int64(1): 5.0}) for _ in range(2)
+    )
+    joined = sl.LateLabels(late)
+    for i in range(30):
+        plain.learn_one({"a": float(i % 7)}, i % 2)
+        joined.predict_one(i, {"a": float(i % 7)}, i)
+        joined.learn_one(i, i % 2, i)
+    assert late.weights == pytest.approx(plain.weights, rel=1e-9)
+
+
 def test_corrections_are_refused_where_they_mean_nothing() -> None:
     options: dict[str, Any] = {"on_timeout": False, "corrections": True}
     for estimator in (
@@ -137,6 +190,10 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
         lambda: late.predict_one("f", {"a": 1.0}, "soon"),
         lambda: late.predict_one("f", {"a": 1.0}, float("inf")),
         lambda: late.predict_one("f", {"a": 1.0}, 1.0, w=-1.0),
+        lambda: late.predict_one("f", {"a": 1.0}, pd.NaT),
+        lambda: late.predict_one("f", {"a": 1.0}, 10**400),
+        lambda: late.predict_one("f", {"a": 1.0}, np.timedelta64(1, "s")),
+        lambda: late.learn_one("e", [1], 1.0),  # type: ignore[arg-type]
         lambda: late.learn_one("e", None, 1.0),
         lambda: late.learn_one("e", float("nan"), 1.0),
     ):
@@ -171,3 +228,41 @@ def test_regression() -> None:
         "duplicates": 0, "repeated": 0,
     }  # fmt: skip
     assert late.loss == pytest.approx(3.5**2 / 2)
+
+
+def test_threads_take_turns() -> None:
+    """A batch of time-outs is learnt without the GIL."""
+    late = sl.LateLabels(sl.LinearClassifier(), hold_for=50.0, on_timeout=False)
+    failed: list[Exception] = []
+
+    def work(thread: int) -> None:
+        try:
+            for i in range(2000):
+                x = {f"f{k}": 1.0 for k in range(i % 20)}
+                late.predict_one(f"{thread}.{i}", x, t=i // 500 * 100.0)
+                late.learn_one(f"{thread}.{i - 3}", i % 3 == 0)
+        except Exception as error:  # noqa: BLE001 - of a thread, to be shown by the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not failed
+    # each event was joined or timed out, but for the last three of each thread
+    assert 4000 - 6 <= late.counts["joined"] + late.counts["timed_out"] <= 4000
+
+
+def test_a_shallow_copy_learns_by_itself() -> None:
+    late = sl.LateLabels(sl.LinearClassifier())
+    late.predict_one("e", {"a": 1.0})
+    other = copy.copy(late)
+    other.learn_one("e", "b")
+    assert (other.held, late.held) == (0, 1)
+    assert (other.estimator.learnt()["labels"], late.estimator.learnt()["labels"]) == (["b"], [])

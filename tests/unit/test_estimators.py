@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -609,11 +610,11 @@ def test_a_seed_makes_chance_repeatable() -> None:
 @pytest.mark.parametrize("average", ["last", "uniform"])
 def test_divergence_is_raised(average: str) -> None:
     model = sl.LinearRegressor(R.GradientDescent(1e200), average=average)
-    model.learn_one({"a": 1e100}, 1e100)
+    model.learn_one({"a": 1e50}, 1e50)
     with pytest.raises(sl.Diverged):  # noqa: PT012 - the step at which it shows is not known
         for _ in range(5):
             before = state_of(model)
-            model.learn_one({"a": 1e100}, 1e100)
+            model.learn_one({"a": 1e50}, 1e50)
     assert state_of(model) == before
     with pytest.raises(sl.Diverged):
         model.learn_rows(np.full((3, 1), 1e300), [1.0, 2.0, 3.0])
@@ -627,6 +628,41 @@ def test_divergence_of_one_class_is_raised() -> None:
             model.learn_one({"x": 1e100}, label)
     with pytest.raises(sl.Diverged):
         model.learn_rows(np.full((3, 1), 1e300), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sl.AdaptiveRegressor(),
+        sl.FTRLRegressor(),
+        sl.PrimalGradientRegressor(),
+        sl.LinearRegressor(R.AcceleratedDualAveraging()),
+        sl.LinearClassifier(R.DualAveraging(), L.Softmax()),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("great", [1e160, 1e300, sys.float_info.max])
+def test_a_gradient_too_large_to_be_squared_is_left_out(model: Any, great: float) -> None:
+    """Not learnt, with weights that are NaN from then on."""
+    model = model.clone()
+    for i in range(4):
+        model.learn_one({"a": 1.0 + i, "b": 1.0}, i % 2)
+    before = state_of(model)
+    with pytest.raises(sl.Diverged):
+        model.learn_one({"a": great, "b": 1.0}, 1)
+    assert state_of(model) == before
+    model.learn_one({"a": 1.0, "b": 1.0}, 1)
+    assert np.isfinite(model._model.learner.coefficients()).all()
+
+
+@pytest.mark.parametrize("great", [1e160, 1e300, sys.float_info.max, -sys.float_info.max])
+def test_the_default_takes_numbers_of_any_size(great: float) -> None:
+    for rule in (None, *sl.rules.Mixture().rules):
+        model = sl.LinearClassifier(rule)
+        for i in range(100):
+            model.learn_one({"a": float(i % 3), "b": great if i == 50 else 1.0}, i % 3 > 0)
+        assert np.isfinite(list(model.weights.values())).all()
+        assert model.predict_one({"a": 2.0, "b": 1.0})
 
 
 def test_two_learners_on_two_threads() -> None:
@@ -671,6 +707,26 @@ def test_one_learner_on_two_threads_is_refused() -> None:
     assert refused > 0
     assert unsaved > 0
     assert model.predict_one({0: 1.0}) in {0.0, 1.0}
+
+
+def test_a_new_class_waits_for_the_other_thread() -> None:
+    X, y = np.ones((300_000, 20)), np.zeros(300_000)
+    y[::2] = 1.0
+    model = sl.LinearClassifier()
+    model.learn_rows(X[:2], y[:2])
+    thread = threading.Thread(target=model.learn_rows, args=(X, y))
+    thread.start()
+    busy = False
+    while not busy and thread.is_alive():
+        try:
+            model._model.waiting()
+        except RuntimeError:
+            busy = True
+    with pytest.raises(RuntimeError, match="another thread"):
+        model.learn_one({0: 1.0}, "third")
+    thread.join()
+    assert model.labels == [0.0, 1.0]
+    assert model.steps == 300_002
 
 
 @pytest.mark.parametrize(

@@ -617,6 +617,16 @@ def test_an_event_refused_at_the_end_of_the_table_changes_nothing() -> None:
     assert names.read_event({"b": 1.0}) == [(1, 1.0)]
 
 
+def test_columns_for_which_there_is_no_room_leave_no_names() -> None:
+    names = Names(max_names=5)
+    names.read_event({"a": 1.0, "b": 1.0})
+    with pytest.raises(ValueError, match="max_names"):
+        names.columns(4)
+    assert names.names() == ["a", "b"]
+    names.columns(3)
+    assert names.names() == ["a", "b", 0, 1, 2]
+
+
 @pytest.mark.parametrize(
     "wrong", [{"max_names": 0}, {"max_names": True}, {"max_names": 1.5}, {"beyond": "x"}]
 )

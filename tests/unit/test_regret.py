@@ -209,6 +209,7 @@ def test_several_classes() -> None:
     report = tracker.report()
     assert report.regret is None
     assert "use a loss of several outputs" in str(report.why_no_comparator)
+    assert "up to the third class" in str(report.why_no_comparator)
     joint = Tracker(LEARNERS["softmax"](), seed=0)
     joint.learn_rows(X, y)
     assert joint.report().comparator is not None
