@@ -81,6 +81,9 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
     """Write the file as a whole or not at all: under another name first, then renamed."""
     path = Path(path)
     data = pack(model)
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)  # a device or a pipe: a file of its name would take its place
+        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         with temporary.open("xb") as file:
