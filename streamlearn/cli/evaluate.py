@@ -15,7 +15,7 @@ from streamlearn.calls import known, nearest, parse, split
 from streamlearn.cli import inputs, plot
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass
-from streamlearn.cli.parsing import json_option, whole
+from streamlearn.cli.parsing import json_option, seconds, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_json
 from streamlearn.daemon import config, parts
@@ -65,7 +65,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds",
         metavar="S",
-        type=float,
+        type=seconds,
         default=5.0,
         help="for the last hindsight of each learner (5)",
     )

@@ -39,6 +39,7 @@ OPTIONS = {
     "format.text": "--text",
     "features.bits": "--hash",
     "features.max_names": "--max-names",
+    "learner[0].name": "the model",
     "learner[0].task": "--regression",
     "learner[0].model": "--model",
     "learner[0].rule": "--rule",
