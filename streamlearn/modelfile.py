@@ -91,8 +91,10 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the name that was given; a full disk has none
         raise
 
 
