@@ -73,6 +73,9 @@ def parse(text: str, kind: type[Any] | None = None) -> Any:
     except (RecursionError, MemoryError):
         raise CallError("the call is nested too deeply") from None
     if kind is not None and not isinstance(made, kind):
+        if _family(type(made)) == _family(kind):  # a classifier, say, and a regressor is expected
+            hint = nearest(type(made).__name__, known(kind))
+            raise CallError(f"{shown(made)} is no {kind.__name__}; {hint}")
         raise CallError(f"{shown(made)} is {_family(type(made))}, and {_family(kind)} is expected")
     return made
 

@@ -180,7 +180,7 @@ def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
     if learner is None or learner not in learners:
         raise ModelFileError(
             f"{Path(path) / place.name} has the learners {', '.join(sorted(learners))}; "
-            "say which: load(path, learner=NAME)"
+            "say which: learner=NAME, or --learner NAME on the command line"
         )
     return part(data, learner)
 

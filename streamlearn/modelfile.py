@@ -81,6 +81,9 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
     """Write the file as a whole or not at all: under another name first, then renamed."""
     path = Path(path)
     data = pack(model)
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)  # a device or a pipe: a file of its name would take its place
+        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         with temporary.open("xb") as file:
@@ -88,8 +91,10 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the name that was given; a full disk has none
         raise
 
 

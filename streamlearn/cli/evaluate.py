@@ -15,7 +15,7 @@ from streamlearn.calls import known, nearest, parse, split
 from streamlearn.cli import inputs, plot
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass
-from streamlearn.cli.parsing import json_option, whole
+from streamlearn.cli.parsing import json_option, seconds, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_json
 from streamlearn.daemon import config, parts
@@ -65,7 +65,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds",
         metavar="S",
-        type=float,
+        type=seconds,
         default=5.0,
         help="for the last hindsight of each learner (5)",
     )
@@ -121,7 +121,7 @@ def run(options: Options) -> int:
     for option in ("png", "html"):
         path = getattr(options, option)
         if path is not None:
-            inputs.writable(path, f"--{option}")
+            inputs.writable(path, f"--{option}", options.files)
     settings = inputs.settings(options, [])
     shared = config.reader(settings.features, settings.format)
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
@@ -141,11 +141,11 @@ def run(options: Options) -> int:
             if not one.points or one.points[-1]["events"] < one.loss.events:
                 one.mark(options.seconds)
             one.tracker.close()
+    for line in batches.named:
+        sys.stderr.write(f"bad: {line}\n")
     learnt = max(one.loss.events for one in entries)
     inputs.refuse_nothing(settings, batches.events, learnt)
     present(entries, options)
-    for line in batches.named:
-        sys.stderr.write(f"bad: {line}\n")
     return 0
 
 

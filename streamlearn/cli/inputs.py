@@ -39,6 +39,7 @@ OPTIONS = {
     "format.text": "--text",
     "features.bits": "--hash",
     "features.max_names": "--max-names",
+    "learner[0].name": "the model",
     "learner[0].task": "--regression",
     "learner[0].model": "--model",
     "learner[0].rule": "--rule",
@@ -231,15 +232,23 @@ def there(files: list[str]) -> None:
             raise ValueError(f"{name} is no regular file; for a pipe give - and redirect it")
 
 
-def writable(path: str, option: str) -> None:
-    """ValueError unless a file can be written there: before hours of work, not after them."""
+def writable(path: str, option: str, files: list[str]) -> None:
+    """ValueError unless a file can be written there: before hours of work, not after them.
+
+    Nor may it be one of those that are read.
+    """
     where = Path(path)
+    for name in matching(files):
+        if where.exists() and Path(name).exists() and where.samefile(name):
+            raise ValueError(f"{option}: {path} is read here, and would be lost: give another name")
     if where.is_dir():
         raise ValueError(f"{option}: {path} is a directory: give the name of a file")
     if not where.parent.is_dir():
         raise ValueError(f"{option}: there is no directory {where.parent}: make it first")
-    if not os.access(where.parent, os.W_OK):
-        raise ValueError(f"{option}: {where.parent} cannot be written to")
+    # a file is written beside and renamed; a device or a pipe stays what it is
+    place = where if where.exists() and not where.is_file() else where.parent
+    if not os.access(place, os.W_OK):
+        raise ValueError(f"{option}: {place} cannot be written to")
 
 
 def refuse_nothing(settings: config.Config, events: int, learnt: int) -> None:
@@ -260,10 +269,16 @@ def refuse_nothing(settings: config.Config, events: int, learnt: int) -> None:
     )
 
 
+def matching(files: list[str]) -> list[str]:
+    """The files that names and globs stand for; a name that matches nothing for itself."""
+    # Path's take no absolute pattern
+    found = {name: sorted(glob.glob(name, recursive=True)) for name in files}  # noqa: PTH207
+    return [path for name in files for path in (found[name] or [name])]
+
+
 def guess(files: list[str], otherwise: str | None = None) -> str:
     """The format that the names of the files say."""
-    names = [found for name in files for found in (sorted(glob.glob(name)) or [name])]  # noqa: PTH207
-    kinds = {kind_of(name) for name in names}
+    kinds = {kind_of(name) for name in matching(files)}
     if otherwise is not None and kinds == {None}:
         return otherwise
     if len(kinds) > 1 or None in kinds:

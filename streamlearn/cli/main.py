@@ -94,9 +94,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def process() -> NoReturn:
     """`main` as a process of its own, which ends when the command has ended."""
+    open_streams()
     code = main()
     end_soon(EXIT_SECONDS, code, Log())
     sys.exit(code)
+
+
+def open_streams() -> None:
+    """What was closed for us (`>&-`, as for daemons) is empty, and takes whatever is written."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def failed(error: Exception, options: Options) -> int:

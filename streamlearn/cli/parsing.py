@@ -7,6 +7,7 @@ error that names the nearest valid option, shell completion) is little, and here
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -88,6 +89,17 @@ def whole(text: str, least: int = 1, most: int | None = None) -> int:
     if number < least or (most is not None and number > most):
         limit = "" if most is None else f" and <= {most}"
         raise argparse.ArgumentTypeError(f"expected a whole number >= {least}{limit}, got {text!r}")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time, for an option."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds > 0, got {text!r}")
     return number
 
 

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from streamlearn.cli.check import config_arguments, load
-from streamlearn.daemon import parts
+from streamlearn.daemon import config, parts
 from streamlearn.daemon.exits import Exit, code_of
 from streamlearn.daemon.log import Forward, Log
 from streamlearn.errors import SinkError, SourceError
@@ -93,6 +93,10 @@ def run(options: Options) -> int:
     """Run until the end; the exit code says why."""
     extra = {"run.until": options.until, "source.on_gap": options.on_gap}
     settings = load(options, {key: value for key, value in extra.items() if value is not None})
+    if options.reset_offsets and not isinstance(settings.source, config.KafkaSource):
+        raise ValueError(
+            f"{options.file}: --reset-offsets is for topics; the source is not Kafka's"
+        )
     log = Log(settings.log.format, settings.log.level)
     forward = Forward(log)
     logging.getLogger().addHandler(forward)

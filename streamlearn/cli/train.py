@@ -102,6 +102,8 @@ def run(options: Options) -> int:
         except KeyboardInterrupt:
             interrupted = True
         facts = teacher.facts()
+    for line in teacher.complaints:
+        sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
         inputs.refuse_nothing(settings, facts["events"], facts["learnt"])
     if isinstance(decoder, CSVDecoder):
@@ -113,8 +115,6 @@ def run(options: Options) -> int:
         show_json({**facts, "history": teacher.history})
     else:
         show_facts(facts, before="\n")
-        for line in teacher.complaints:
-            sys.stderr.write(f"bad: {line}\n")
     if interrupted:
         sys.stderr.write("streamlearn train: interrupted; this is how far it came\n")
     return INTERRUPTED if interrupted else 0
@@ -133,7 +133,7 @@ def prepared(options: Options) -> tuple[Model, config.Config, dict[str, Any]]:
     if options.passes > 1 and "-" in options.files:
         raise ValueError("standard input can be read once: give --passes 1, or files")
     if options.save is not None:
-        inputs.writable(options.save, "--save")
+        inputs.writable(options.save, "--save", options.files)
     table = inputs.learner(options)
     if options.resume is None:
         settings = inputs.settings(options, [table])

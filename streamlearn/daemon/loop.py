@@ -166,6 +166,7 @@ class Loop:
         finally:
             for thread in beside:
                 thread.join()
+        resume.recall_header(self.source, self.pipeline.reading.decoder)
 
     def _load(self) -> Found:
         """The newest sound checkpoint; those that are damaged are said aloud."""

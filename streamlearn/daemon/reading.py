@@ -25,6 +25,7 @@ class Reading(Protocol):
     """Records in, rows out; what it remembers is in the checkpoint."""
 
     late: bool  # whether labels come later
+    decoder: Decoder  # of the events
 
     def read(self, polled: Polled) -> list[Bad]:
         """Read a batch, of which `rows` are what there is to do; what could not be read."""

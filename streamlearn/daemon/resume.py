@@ -14,6 +14,7 @@ import numpy as np
 from streamlearn import modelfile
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.errors import BadEvent
+from streamlearn.stream import CSVDecoder, Files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from streamlearn.checkpoints import Place
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.pipeline import Pipeline
-    from streamlearn.stream import Partition, Source
+    from streamlearn.stream import Decoder, Partition, Source
 
 ALL = "all"  # as in --reset all
 
@@ -162,6 +163,12 @@ def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | Non
         log.info("learner begins", name=name, at=at or "the start")
     for name in changes.archived:
         log.info("learner archived", name=name, directory=directory and directory / "archive")
+
+
+def recall_header(source: Source, decoder: Decoder) -> None:
+    """The columns of a table that is gone on in, where no checkpoint has them: after a skip."""
+    if isinstance(source, Files) and isinstance(decoder, CSVDecoder) and not decoder.columns:
+        decoder.guess([source.header()])
 
 
 def check_skipped(source: Source, to: Mapping[Partition, int]) -> None:

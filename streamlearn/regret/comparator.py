@@ -166,18 +166,22 @@ def solved(
     """The best fixed model, from the one before on, within a time and a share of a core."""
     woke = time.monotonic()
     until = woke + seconds
+    enough = False
     problem = problem_of(sample.as_wide_as(before), task)
 
     def pause(_step: Step) -> bool:
-        nonlocal woke
+        nonlocal woke, enough
         now = time.monotonic()
         if share < 1.0:
             time.sleep(max(0.0, min((now - woke) * (1.0 / share - 1.0), until - now)))
             woke = time.monotonic()
-        return now >= until or cancelled()
+        enough = now >= until or cancelled()
+        return enough
 
     start = None if before is None else before.solution
     found = auto(problem, gap=gap, start=start, callback=pause)
+    if found.interrupted and not enough:
+        raise KeyboardInterrupt  # a solver ends at Ctrl-C; whoever asked for it is to end as well
     radius = math.inf
     lower_bound = found.lower_bound
     if task.unpenalised:

@@ -8,6 +8,7 @@ The header of a file that follows may name the columns in another order.
 
 import csv
 import math
+from collections import Counter
 
 from streamlearn.errors import BadEvent, TableMismatch
 
@@ -59,10 +60,11 @@ cdef class CSVDecoder(Decoder):
     def begin_table(self, names, header):
         """These are the columns."""
         names = tuple(names)
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
+        if len(set(names)) < len(names):
+            twice, _ = Counter(names).most_common(1)[0]
             raise TableMismatch(
-                f"two columns are called {twice[0]!r}: give `columns` of your own")
+                f"two columns are called {twice!r}: rename one of them in the file's first line, or"
+                " take that line out and give names of your own, `columns`")
         missing = [name for name in self.asked_for() if name not in names]
         if missing:
             said = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
@@ -110,6 +112,7 @@ cdef class CSVDecoder(Decoder):
                 order = self.columns
             elif self.is_header(row):
                 order = [name.strip() for name in row]
+                self.header = self.header or line_of(record)
             elif len(row) == len(order):
                 rows.append(dict(zip(order, row, strict=True)))
         if not rows:
@@ -158,8 +161,14 @@ cdef class CSVDecoder(Decoder):
         return self.take_event(event, events)
 
     cdef bint is_header(self, list row) except -1:
-        """Whether these are the names of the columns, in whatever order."""
-        if self.header is None or row[0].strip() not in self.columns:
+        """Whether these are the names of the columns, in whatever order.
+
+        Of columns that were named by hand: the same names, in their order.
+        """
+        if self.header is None:
+            return row[0].strip() == self.columns[0] and (
+                [name.strip() for name in row] == list(self.columns))
+        if row[0].strip() not in self.columns:
             return False
         return sorted([name.strip() for name in row]) == sorted(self.columns)
 

@@ -283,6 +283,21 @@ class Files:
         self._fingerprints[key(fresh)] = Fingerprint(path).text
         return True
 
+    def header(self) -> bytes | None:
+        """The first row of the first file that is gone on in; None: all are read from the start."""
+        for path in self._files:
+            if self._positions.get(self._partition(path), 0) > 0:
+                with opened(path) as raw, unpacked(raw, path) as file:
+                    lines = Lines(path, delimiter=self._delimiter)
+                    # all of ours have it, though BinaryIO does not say so
+                    read = cast("BufferedIOBase", file).readinto
+                    while not lines.waiting and lines.fill(read, BLOCK):
+                        pass
+                    if not lines.waiting:
+                        lines.finish()
+                    return next(iter(lines.take(1)[1]), None)
+        return None
+
     def lag(self) -> dict[Partition, int | None]:
         """How many bytes are left in each file; None: not to be known of a packed one."""
         found: dict[Partition, int | None] = {}

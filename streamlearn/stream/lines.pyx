@@ -275,6 +275,8 @@ cdef class Lines:
             if self.position == 0 and block.whole == 0 and block.filled >= MARK and memcmp(
                     block.at, b"\xef\xbb\xbf", MARK) == 0:
                 self.position = self.at = block.whole = MARK
+            elif self.position == 0 and block.whole == 0 and block.filled >= MARK:
+                refuse_other(self.name, block.at[:MARK])
             self.cut(max(rest, self.at), False)
         return count
 
@@ -314,6 +316,19 @@ cdef class Lines:
             self.at = line.start + line.length + 1
         self.position = zero + self.at
         return offsets, Cut(block, first, n), self.position
+
+
+def refuse_other(name, start):
+    """SourceError if a stream that starts with these bytes is none of lines in UTF-8."""
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise SourceError(
+            f"{name} is UTF-16, and lines are read as UTF-8: convert it first, such as with"
+            " iconv -f UTF-16 -t UTF-8"
+        )
+    if start == b"\x1f\x8b\x08":
+        raise SourceError(
+            f"{name} is packed by gzip: give a file whose name ends in .gz, or what is in it"
+        )
 
 
 def checked(delimiter):

@@ -93,7 +93,10 @@ class Synthetic:
             )
         at = positions.get(PARTITION, 0)
         if at < 0 or (self.events is not None and at > self.events):
-            raise SourceChanged(f"event {at} is not among the {self.events} of this source")
+            raise SourceChanged(
+                f"the checkpoint is at event {at}, and this source has {self.events}: give it more "
+                "`events`, or begin afresh without the checkpoint"
+            )
         self._at = self._first = at
         self._since = time.monotonic()
 

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ from streamlearn.cli import check, main
 from streamlearn.cli import main as entry
 from streamlearn.cli.main import COMMANDS, INTERRUPTED, parser
 from streamlearn.daemon.exits import Exit, Stop
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -64,6 +68,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", "a", "--jsn"], "did you mean --json?"),
         (["check", "a", "--sets=1"], "did you mean --set?"),
         (["check", "none.toml"], "No such file"),
+        (["run", "config/quickstart.toml", "--reset-offsets"], "is for topics"),
         (["check", "a", "--set", "x"], "expected KEY=VALUE"),
         (["--versio"], "did you mean --version?"),
         (["completion", "bsh"], "did you mean bash?"),
@@ -111,3 +116,14 @@ def test_a_pipe_that_closes_is_no_error() -> None:
     run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)  # noqa: S602
     assert run.stdout == "#compdef streamlearn\n"
     assert run.stderr == ""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_end_no_command(closed: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('[source]\nkind = "synthetic"\nevents = 20\n')
+    options = f"--until end --set telemetry.enabled=false --set checkpoint.path={tmp_path / 's'}"
+    for command in (f"check {tmp_path / 'a.toml'}", f"run {tmp_path / 'a.toml'} {options}"):
+        line = f"{sys.executable} -m streamlearn {command} {closed}"
+        run = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+        assert (run.returncode, "Error" in run.stderr) == (0, False), run.stderr
+    assert list((tmp_path / "s").glob("*.checkpoint"))

@@ -93,7 +93,7 @@ def test_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("Pegasos", "use L2(strength > 0)"),
         ("default,default", "there twice"),
         (" , ", "at least one"),
-        ("LinearRegressor()", "LinearRegressor"),
+        ("LinearRegressor()", "is no LinearClassifier; valid: AdaGradClassifier"),
         ("L1(1)", "a penalty"),
     ],
 )
@@ -117,3 +117,11 @@ def test_a_file_of_one_event_and_of_none(
     path.write_bytes(b"")
     assert main(["evaluate", str(path), "--label", "clicked"]) == 2
     assert "not one event was found" in capsys.readouterr().err
+
+
+def test_seconds_that_are_none(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("-1", "0", "nan", "inf", "soon"):
+        with pytest.raises(SystemExit) as end:
+            main(["evaluate", clicks, "--label", "clicked", "--seconds", text])
+        assert end.value.code == 2
+        assert f"expected a number of seconds > 0, got '{text}'" in capsys.readouterr().err

@@ -506,3 +506,41 @@ def test_every_format_is_known_by_the_files_name(
     # nothing was learnt on the way, whatever labels the file has
     assert [one["score"] for one in found] == [one["score"] for one in found[:3]] * 10
     assert found[0]["prediction"] == found[2]["prediction"] != found[1]["prediction"]
+
+
+def test_why_no_line_could_be_read_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b"{\n" * 7)
+    for command in ("train", "evaluate"):
+        assert main([command, str(path), "--label", "y", "--on-bad", "skip"]) == 2
+        said = capsys.readouterr().err
+        assert f"bad: {path}:1: no JSON" in said
+        assert "not one event" in said
+
+
+def test_a_file_that_is_read_is_not_written_over(
+    clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(clicks)
+    before = clicks.read_bytes()
+    for command in (["train", "--save", str(clicks)], ["train", "--save", str(link)]):
+        assert main([*command, str(tmp_path / "*.jsonl"), "--label", "clicked"]) == 2
+        assert "is read here, and would be lost" in capsys.readouterr().err
+    assert main(["evaluate", str(clicks), "--label", "clicked", "--png", str(clicks)]) == 2
+    assert clicks.read_bytes() == before
+
+
+def test_a_pipe_that_a_model_is_saved_to_stays_one(clicks: Path, tmp_path: Path) -> None:
+    """Nor is a device: a file of its name would take its place."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["train", str(clicks), "--label", "clicked", "--save", str(pipe)]) == 0
+        assert pipe.is_fifo()
+        assert os.read(reader, 18) == modelfile.MAGIC
+    finally:
+        os.close(reader)

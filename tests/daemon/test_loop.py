@@ -767,3 +767,27 @@ def test_a_table_without_the_labels_column_is_the_configurations_fault(tmp_path:
     log = Said()
     assert parts.loop(config.parse(given), log).run() == Exit.USAGE
     assert "no column 'y' in the header" in str(log.lines("stopped"))
+
+
+@pytest.mark.parametrize("way", ["skip", "reset"])
+def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> None:
+    """What --skip-to and --reset all leave out is not the names of the columns."""
+    path = tmp_path / "a.csv"
+    path.write_text("\na,y\n" + "1,1\n2,0\n" * 40)
+    given: dict[str, Any] = {
+        "source": {"kind": "file", "paths": [str(path)]},
+        "format": {"kind": "csv", "label": "y"},
+        "checkpoint.path": str(tmp_path / "state"),
+        "run.until": "end",
+    }
+    asked: dict[str, Any] = {"skip_to": {Partition(str(path)): 13}}
+    if way == "reset":
+        assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
+        path.write_text(path.read_text() + "3,1\n4,0\n")
+        asked, given["features.max_names"] = {"reset": ["all"]}, 1000
+    log = Said()
+    loop = parts.loop(config.parse("", overrides=given), log, **asked)
+    assert loop.run() == Exit.OK, log.lines("stopped")
+    assert loop.pipeline.counts.bad == 0
+    assert loop.pipeline.learners["default"].learnt == (78 if way == "skip" else 2)
+    assert loop.pipeline.learners.reader.names() == ["a"]

@@ -474,3 +474,25 @@ def test_why_a_file_is_not_read_has_its_own_error(tmp_path: Path) -> None:
         opened(Files([tmp_path / "*.txt"]))
     assert type(unreadable("x", PermissionError(13, "Permission denied"))) is SourceDenied
     assert type(unreadable("x", IsADirectoryError(21, "Is a directory"))) is SourceError
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,y\n1,2\n".encode("utf-16"), "is UTF-16.*iconv"),
+        (codecs.BOM_UTF16_BE + "a,y\n".encode("utf-16-be"), "is UTF-16.*iconv"),
+        (gzip.compress(b"a,y\n1,2\n"), "packed by gzip.*ends in .gz"),
+    ],
+    ids=["little", "big", "gzip"],
+)
+def test_what_is_not_utf_8_is_called_by_its_name(
+    text: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(text)
+    for block in (1, 1 << 19):
+        monkeypatch.setattr(file_module, "BLOCK", block)
+        with pytest.raises(SourceError, match=f"x.csv {said}"):
+            drained(opened(Files([path])))
+    with pytest.raises(SourceError, match=f"standard input {said}"):
+        drained(piped(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import struct
+import time
 from typing import Any
 
 import numpy as np
@@ -439,3 +440,29 @@ def test_what_a_users_function_does_wrong_is_bad() -> None:
     assert [i for i, _, _ in events.bad] == [2, 3, 4, 5]
     assert (len(events), events.blank) == (1, 1)
     assert events.bad[-1][2] == "KeyError: 'x'"
+
+
+def test_csv_whose_header_is_there_though_the_columns_were_named() -> None:
+    """It is no event, or all columns would be of text."""
+    decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"), columns=["a", "y"])
+    decoder.know({})
+    events = decode(decoder, b"a,y", b"0.5,1", b"2,0", b"y, a", b"1,7")
+    assert (len(events), events.blank, events.bad) == (3, 2, [])
+    assert decoder.types == {"a": "numbers", "y": "numbers"}
+    assert reader.names() == ["a"]
+    # other names than those of the first line are the columns' all the same
+    decoder = CSVDecoder(sl.Names(), Fields(label="y"), columns=["y", "a"])
+    assert len(decode(decoder, b"a,y", b"0.5,1")) == 2
+
+
+def test_csv_of_many_columns() -> None:
+    """In the time of their number, not of its square."""
+    names = [b"c%d" % i for i in range(100_000)]
+    begun = time.process_time()
+    events = decode(
+        CSVDecoder(sl.Names(), Fields(label="c0")), b",".join(names), b"1," * 99_999 + b"1"
+    )
+    assert len(events.row_of(0)) == 99_999
+    assert time.process_time() - begun < 20.0
+    with pytest.raises(TableMismatch, match="two columns are called 'c7': rename one"):
+        decode(CSVDecoder(sl.Names(), Fields(label="c0")), b",".join([*names, b"c7"]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
+import os
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -220,3 +222,14 @@ def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
     rule[part] = np.zeros((5, 99)) if part == "cells" else [*rule[part], rule[part][0]]
     with pytest.raises(sl.ModelFileError, match="not the state"):
         sl.LinearClassifier().restore_learnt(state)
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        modelfile.write(tmp_path / "m", {})
+    assert caught.value.filename == str(tmp_path / "m")
+    assert not list(tmp_path.iterdir())

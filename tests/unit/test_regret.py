@@ -688,3 +688,17 @@ def width(report: Report) -> float:
     assert report.regret_low is not None
     assert report.regret_high is not None
     return (report.regret_high - report.regret_low) / report.events
+
+
+def test_an_interrupted_report_is_none() -> None:
+    """A solver ends at Ctrl-C and gives its best; whoever asked for it is to end as well."""
+
+    def interrupt() -> bool:
+        raise KeyboardInterrupt
+
+    sample = Sample(X, Y.astype(float), W, float(M))
+    task = Task(L.Logistic(), P.L2(0.01), "none", 1)
+    with pytest.raises(KeyboardInterrupt):
+        solved(sample, task, None, gap=1e-12, seconds=60.0, cancelled=interrupt)
+    found = solved(sample, task, None, gap=1e-12, seconds=60.0, cancelled=lambda: True)
+    assert found.solution.interrupted
