@@ -93,7 +93,7 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.errno is not None:
             error.filename = str(path)  # the name that was given; a full disk has none
         raise
 

@@ -481,7 +481,7 @@ def test_why_a_file_is_not_read_has_its_own_error(tmp_path: Path) -> None:
     [
         ("a,y\n1,2\n".encode("utf-16"), "is UTF-16.*iconv"),
         (codecs.BOM_UTF16_BE + "a,y\n".encode("utf-16-be"), "is UTF-16.*iconv"),
-        (gzip.compress(b"a,y\n1,2\n"), "packed by gzip.*ends in .gz"),
+        (gzip.compress(b"a,y\n1,2\n"), "is packed by gzip.*ends in .gz"),
     ],
     ids=["little", "big", "gzip"],
 )
