@@ -43,7 +43,7 @@ class Keeper:
     ownership, pipeline, source, sinks
         Whose it is, what is kept, who is told, and what is delivered first.
     every_events, every_seconds
-        A checkpoint is due after so many records, or so much time with any.
+        A checkpoint is due after so many events, or so much time with any records.
     max_age_seconds
         The longest time for which records may be learnt and not be durable.
     keep
@@ -87,6 +87,7 @@ class Keeper:
         # moves of the pipeline that the latest copy has, and the newest durable checkpoint
         self._copied = self._durable = pipeline.moves
         self._copied_records = pipeline.counts.records
+        self._copied_events = pipeline.counts.events
         self._copied_at = -math.inf if fresh else time.monotonic()
         self._unsaved_since: float | None = None
         self._why = SLOW  # there is no new checkpoint
@@ -117,7 +118,7 @@ class Keeper:
                 "is intact, and what followed it is learnt again from there",
             )
         due = (
-            pipeline.counts.records - self._copied_records >= self.every_events
+            pipeline.counts.events - self._copied_events >= self.every_events
             or now - self._copied_at >= self.every_seconds
         )
         if due and pipeline.moves > self._copied and self.checkpoints.ready:
@@ -144,6 +145,7 @@ class Keeper:
         self._copied_at = time.monotonic()
         self._copied = self.pipeline.moves
         self._copied_records = self.pipeline.counts.records
+        self._copied_events = self.pipeline.counts.events
         with self.copies:
             state = self.pipeline.state()
         whole: dict[str, Any] = {

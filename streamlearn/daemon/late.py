@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.polled import Polled
 
 ORPHAN = "a label whose event did not come, or had gone before it"
+EVENTS, LABELS = range(2)  # the sides of a join
 
 
 class Origin(msgspec.Struct, array_like=True):
@@ -109,7 +110,7 @@ class Joining:
         self._decode(self.labels, self._told, polled.only(labels))
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
         self.join.both(self._events, self._told, sides, origins)
-        return [*self._bad(self._events, ~sides), *self._bad(self._told, sides)]
+        return [*self._bad(self._events, sides, EVENTS), *self._bad(self._told, sides, LABELS)]
 
     def _decode(self, decoder: Decoder | None, events: Events, polled: Polled) -> None:
         """What these records hold."""
@@ -126,11 +127,11 @@ class Joining:
                 times[unknown] = 1e-3 * polled.times()[places]
 
     @staticmethod
-    def _bad(events: Events, side: Array) -> list[Bad]:
+    def _bad(events: Events, sides: Array, side: int) -> list[Bad]:
         """What could not be read, by the number of its record among those of both sides."""
         if not events.bad:
             return []
-        numbers = np.flatnonzero(side).tolist()
+        numbers = np.flatnonzero(sides == side).tolist()
         return [(numbers[i], field, reason) for i, field, reason in events.bad]
 
     def _origins(self, polled: Polled) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import chain, compress
+from itertools import accumulate, chain, compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,7 @@ class Polled:
     def __init__(self, records: Sequence[Records]) -> None:
         self.records = records
         self.sizes = [len(one.offsets) for one in records]
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
+        self.starts = [0, *accumulate(self.sizes)]
         self.order: Array | None = None
         if len(records) > 1 and any(one.turns is not None for one in records):
             turns, behind = [], 0
@@ -63,13 +63,14 @@ class Polled:
         return self if all(wanted) else Polled(list(compress(self.records, wanted)))
 
     def __len__(self) -> int:
-        return int(self.starts[-1])
+        return self.starts[-1]
 
     def find(self, numbers: Array) -> tuple[Array, Array]:
         """In which of the records these are, counted in their order, and where in them."""
         places = numbers if self.order is None else self.order[numbers]
-        which = np.searchsorted(self.starts, places, "right") - 1
-        return which, places - self.starts[which]
+        starts = np.array(self.starts)
+        which = np.searchsorted(starts, places, "right") - 1
+        return which, places - starts[which]
 
     def times(self) -> Array:
         """Milliseconds since 1970, by place; NaN: not known."""
