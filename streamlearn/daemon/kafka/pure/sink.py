@@ -57,9 +57,8 @@ class PureSink(KafkaSink):
             max_request_size=self._largest + 2 * OVERHEAD,
             max_block_ms=int(FULL_SECONDS * 1000),
             linger_ms=5,
-            batch_size=min(
-                BATCH_BYTES, self._largest
-            ),  # a larger batch would be refused, and split
+            # a larger batch would be refused, and split
+            batch_size=min(BATCH_BYTES, self._largest),
             metrics_enabled=False,
         )
         self._producer.partitions_for(topic)  # known before the first record has to wait for it
@@ -112,7 +111,9 @@ class PureSink(KafkaSink):
                 break
             except KafkaTimeoutError as timeout:
                 raise error(self._topic, None) from timeout
-            except UnknownError:  # kafka-python's word for: a batch was split, wait for its parts
+            except UnknownError as split:  # so it calls a batch that was split: wait for the parts
+                if time.monotonic() > end:
+                    raise error(self._topic, None) from split
                 time.sleep(SPLIT_SECONDS)
         with self._lock:
             self._waiting -= waiting
