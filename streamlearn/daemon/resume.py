@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 
 from streamlearn import modelfile
 from streamlearn.daemon.exits import Exit, Stop
@@ -127,7 +126,7 @@ def resume(
 def waiting(data: Mapping[str, Any]) -> int:
     """How many events or labels a checkpoint holds that have not met."""
     segments = data.get("join", {}).get("waiting", ())
-    return sum(int(np.count_nonzero(segment["alive"])) for segment in segments)
+    return sum(segment["live"] for segment in segments)
 
 
 def check_labels(pipeline: Pipeline, name: str, data: Mapping[str, Any]) -> None:

@@ -1,8 +1,12 @@
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from streamlearn.engine.events cimport Events, Kind, Tags
 from streamlearn.late.places cimport Places
+
+
+cdef enum:
+    AHEAD = 32  # events
 
 
 @cython.final
@@ -10,7 +14,6 @@ cdef class Arrivals:
     cdef Events events
     cdef Py_ssize_t n, room
     cdef uint64_t* tag  # the hash of each id
-    cdef int64_t* hint  # where an entry of that hash was, when it was last looked for; -1: nowhere
     cdef int see(self, Events events, Places places) except -1
 
     cdef inline void fill(self, Py_ssize_t i, Tags* tags) noexcept:

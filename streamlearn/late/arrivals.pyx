@@ -4,7 +4,7 @@ They are hashed together: so none waits for the one before it, and entries can b
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
 from streamlearn.engine.events cimport Events
@@ -18,21 +18,21 @@ cdef class Arrivals:
 
     def __dealloc__(self):
         free(self.tag)
-        free(self.hint)
 
     cdef int see(self, Events events, Places places) except -1:
         """These come next."""
         cdef Py_ssize_t i, first = 0, end
         if events.n > self.room:
             self.tag = <uint64_t*>room(self.tag, 2 * events.n * sizeof(uint64_t))
-            self.hint = <int64_t*>room(self.hint, 2 * events.n * sizeof(int64_t))
             self.room = 2 * events.n
         for i in range(events.n):
             end = <Py_ssize_t>events.id_end[i]
             self.tag[i] = places.hashed(events.id_text + first, end - first)
             first = end
+            if i < AHEAD:
+                places.approach(self.tag[i])
         self.events, self.n = events, events.n
         return 0
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + (sizeof(uint64_t) + sizeof(int64_t)) * self.room
+        return object.__sizeof__(self) + sizeof(uint64_t) * self.room

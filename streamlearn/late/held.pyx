@@ -1,35 +1,80 @@
 """A store of held events: compact, in the order in which they came.
 
-An entry is a few bytes in a row: a head, its id, slots, a bit for each of them, values, and maybe
-more. A value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of up
-to 4096. One that is full never changes again but for which of its entries are live, so a checkpoint
-shares its bytes and copies the marks alone. When more has gone than is left, neighbours are united.
+An entry is a few bytes in a row: what is known of it, its slots, a bit for each of them, values. A
+value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of half a
+megabyte. One that is full never changes again but for which of its entries are live, so a
+checkpoint shares its bytes and copies the marks alone. When more has gone than is left, neighbours
+are united.
 """
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
-from streamlearn.features.text cimport copy_text
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
 
 import numpy as np
 
 cdef enum:
-    LONGEST = 1 << 24  # bytes of a segment to which no more is added
-    SPARE = 4 * MOST  # entries that may take room though they have gone
+    FULL = UNITS * UNIT  # bytes of a segment to which no more is added
+    LARGEST = 1 << 30  # bytes of an entry
+    SMALL = 1 << 12  # bytes of the first segment
+    SPARE = 1 << 21  # bytes that may be taken by what has gone
     EVERY = 1024  # entries that go between two looks at that
 
 cdef extern from *:
     """
+    #include <stddef.h>
     #include <stdint.h>
+    #include <string.h>
 
     #define STREAMLEARN_ONE 0x3ff0000000000000u  /* 1.0 */
+
+    /* Which values are 1 can't be foreseen, so there is no branch for it: each is written, and the
+       next one over it if it was a 1. Up to 8 bytes behind the end are written, and read. */
+
+    /* A word of 32 bits for as many values, set for those that are not 1, and then those. */
+    static inline char *streamlearn_pack(char *to, const double *value, ptrdiff_t n) {
+        char *bits = to;
+        to += 4 * ((n + 31) >> 5);
+        for (ptrdiff_t from = 0; from < n; from += 32, bits += 4) {
+            ptrdiff_t size = n - from < 32 ? n - from : 32;
+            uint32_t others = 0;
+            for (ptrdiff_t k = 0; k < size; k++) {
+                uint64_t bytes;
+                memcpy(&bytes, value + from + k, 8);
+                memcpy(to, &bytes, 8);
+                uint32_t other = bytes != STREAMLEARN_ONE;
+                others |= other << k;
+                to += 8 * other;
+            }
+            memcpy(bits, &others, 4);
+        }
+        return to;
+    }
+
+    static inline void streamlearn_unpack(const char *text, double *value, ptrdiff_t n) {
+        const char *bits = text;
+        text += 4 * ((n + 31) >> 5);
+        for (ptrdiff_t from = 0; from < n; from += 32, bits += 4) {
+            ptrdiff_t size = n - from < 32 ? n - from : 32;
+            uint32_t others;
+            memcpy(&others, bits, 4);
+            for (ptrdiff_t k = 0; k < size; k++, others >>= 1) {
+                uint64_t bytes, other = others & 1;
+                memcpy(&bytes, text, 8);
+                bytes = STREAMLEARN_ONE ^ ((bytes ^ STREAMLEARN_ONE) & -other);
+                memcpy(value + from + k, &bytes, 8);
+                text += 8 * other;
+            }
+        }
+    }
+
     #if defined(__GNUC__)
-    #define streamlearn_lowest(bits) __builtin_ctz(bits)
+    #define streamlearn_lowest(bits) __builtin_ctzll(bits)
     #else
-    static inline int streamlearn_lowest(uint32_t bits) {
+    static inline int streamlearn_lowest(uint64_t bits) {
         int k = 0;
         while (!(bits >> k & 1))
             k++;
@@ -37,71 +82,57 @@ cdef extern from *:
     }
     #endif
     """
-    uint64_t ONE "STREAMLEARN_ONE"
+    char* pack "streamlearn_pack"(char* to, const double* value, Py_ssize_t n) noexcept
+    void unpack "streamlearn_unpack"(const char* text, double* value, Py_ssize_t n) noexcept
     # the place of the lowest bit that is set
-    int lowest "streamlearn_lowest"(uint32_t bits) noexcept nogil
-
-
-cdef inline uint32_t others_of(const double* value, Py_ssize_t n) noexcept nogil:
-    """Which of up to 32 values are not 1."""
-    cdef uint32_t bits = 0
-    cdef uint64_t bytes_of_it
-    cdef Py_ssize_t k
-    for k in range(n):
-        memcpy(&bytes_of_it, value + k, 8)
-        bits |= <uint32_t>(bytes_of_it != ONE) << k
-    return bits
-
-
-cdef inline Py_ssize_t marks(Py_ssize_t n) noexcept nogil:
-    """How many bytes have a bit for each of n values, in words of 32."""
-    return 4 * ((n + 31) >> 5)
-
-
-cdef inline uint64_t tag_of(const char* entry, Places places) noexcept:
-    """The hash of the id of an entry that begins here."""
-    cdef Head head
-    memcpy(&head, entry, sizeof(Head))
-    return places.hashed(entry + sizeof(Head), head.id_length)
+    int lowest "streamlearn_lowest"(uint64_t bits) noexcept
 
 
 @cython.final
 cdef class Segment:
     """Entries that came one after the other."""
 
-    def __cinit__(self, Py_ssize_t size):
-        self.offset = np.zeros(MOST + 1, dtype=np.uint32)
-        self.alive = np.zeros(MOST, dtype=np.uint8)
+    def __cinit__(self, Py_ssize_t capacity):
         self.after = self.before = -1
-        self.widen(size)
+        self.widen(capacity)
 
-    cdef int widen(self, Py_ssize_t size) except -1:
-        """Room for so many bytes; the arrays may be others now."""
-        data = np.empty(size, dtype=np.uint8)
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.data.nbytes
+
+    cdef int widen(self, Py_ssize_t capacity) except -1:
+        """Room for so many bytes, and those that `pack` needs; they lie elsewhere then."""
+        data = np.empty(capacity + UNIT, dtype=np.uint8)
         if self.size:
             data[:self.size] = self.data[:self.size]
-        self.data, self.capacity = data, size
+        self.data, self.capacity = data, capacity
         self.text = <char*><size_t>self.data.ctypes.data
-        self.start = <uint32_t*><size_t>self.offset.ctypes.data
-        self.is_live = <uint8_t*><size_t>self.alive.ctypes.data
         return 0
 
     cdef int seal(self) except -1:
         """No more will come: give back what is not needed."""
         self.sealed = True
-        self.offset = self.offset[:self.entries + 1].copy()
-        self.alive = self.alive[:self.entries].copy()
         if 8 * self.size < 7 * self.capacity:
             self.widen(self.size)
-        else:
-            self.start = <uint32_t*><size_t>self.offset.ctypes.data
-            self.is_live = <uint8_t*><size_t>self.alive.ctypes.data
         return 0
+
+    cdef Py_ssize_t next(self, Py_ssize_t unit) noexcept:
+        """The first live entry that begins there or later; -1: there is none."""
+        cdef Py_ssize_t word = unit >> 6
+        cdef uint64_t bits
+        if word >= WORDS:
+            return -1
+        bits = self.alive[word] >> (unit & 63) << (unit & 63)
+        while bits == 0:
+            word += 1
+            if word == WORDS:
+                return -1
+            bits = self.alive[word]
+        return word << 6 | lowest(bits)
 
 
 @cython.final
 cdef class Held:
-    """Held entries; a place is a segment's number, and an entry's in it.
+    """Held entries; a place is a segment's number, and where in it an entry begins.
 
     Whoever appends and removes says so to the table of `places`; the store itself tells it of what
     it moves.
@@ -110,86 +141,88 @@ cdef class Held:
     def __init__(self, Places places):
         self.segments, self.vacant = [], []
         self.head = self.tail = -1
-        self.count = self.dead = 0
         self.places = places
 
     def __len__(self):
         return self.count
 
     def __sizeof__(self):
-        found = [one for one in self.segments if one is not None]
-        total = object.__sizeof__(self)
-        for segment in found:
-            total += (
-                (<Segment>segment).data.nbytes + (<Segment>segment).offset.nbytes
-                + (<Segment>segment).alive.nbytes + object.__sizeof__(segment) + 300)
-        return total
+        found = [one.__sizeof__() for one in self.segments if one is not None]
+        return object.__sizeof__(self) + sum(found)
 
     # Entries
 
-    cdef int64_t append(
-        self, Head* head, Row* row, const char* name, const char* extra, Py_ssize_t extra_length
-    ) except -1:
-        """One more entry; where it is."""
-        cdef Segment last = None if self.tail < 0 else self.segments[self.tail]
-        cdef Py_ssize_t n = 0 if row == NULL else row.n, k, most
-        cdef uint32_t others
-        cdef char* to
-        cdef char* values
-        if last is None or last.entries == MOST or last.size >= LONGEST:
-            if last is not None:
-                last.seal()
-            self.tail = self.new_segment()
-            last = self.segments[self.tail]
-        most = sizeof(Head) + head.id_length + 12 * n + marks(n) + extra_length
-        if most > LONGEST * 64:
-            raise ValueError(f"an event of {most} bytes is too large to be held")
-        if last.size + most > last.capacity:
-            last.widen(2 * (last.size + most))
-        head.n = <int32_t>n
-        to = last.text + last.size
-        memcpy(to, head, sizeof(Head))
-        to += sizeof(Head)
-        copy_text(to, name, head.id_length)
-        to += head.id_length
-        if n:
+    cdef int64_t append(self, Entry* entry, const void* rest, Row* row) except -1:
+        """One more entry; where it is.
+
+        It has the features of a row, or (NULL) `entry.n` bytes of something else.
+        """
+        cdef Py_ssize_t n = entry.n if row == NULL else row.n
+        cdef Segment last = self.room_for(sizeof(Entry) + (n if row == NULL else 16 * n) + UNIT)
+        cdef char* to = last.text + last.size + sizeof(Entry)
+        entry.n = <int>n
+        if row == NULL:
+            memcpy(to, rest, n)
+            to += n
+        else:
             memcpy(to, row.slot, 4 * n)
-            to += 4 * n
-            values = to + marks(n)
-            for k in range(0, n, 32):
-                others = others_of(row.value + k, min(n - k, 32))
-                memcpy(to, &others, 4)
-                to += 4
-                while others:
-                    memcpy(values, row.value + k + lowest(others), 8)
-                    values += 8
-                    others &= others - 1
-            to = values
-        if extra_length:
-            memcpy(to, extra, extra_length)
-        last.is_live[last.entries] = 1
-        last.size = to - last.text + extra_length
-        last.entries += 1
+            to = pack(to + 4 * n, row.value, n)
+        return self.add(last, entry, to - last.text - last.size)
+
+    cdef int64_t copy(self, Entry* entry) except -1:
+        """One more entry, the same as one of another store; where it is."""
+        cdef Py_ssize_t size = entry.size * <Py_ssize_t>UNIT
+        cdef Segment last = self.room_for(size)
+        memcpy(last.text + last.size, entry, size)
+        return self.add(last, entry, size)
+
+    cdef Segment room_for(self, Py_ssize_t bytes_of_it):
+        """The segment that the next entry goes to, which has room for it."""
+        cdef Segment last = None
+        if bytes_of_it > LARGEST:
+            raise ValueError(f"an event of {bytes_of_it} bytes is too large to be held")
+        if self.tail >= 0:
+            last = self.segment(self.tail << BITS)
+            if last.size < FULL:
+                if last.size + bytes_of_it > last.capacity:
+                    last.widen(max(last.size, min(2 * last.capacity, FULL)) + bytes_of_it)
+                return last
+            last.seal()
+        self.tail = self.new_segment(SMALL if last is None else FULL + bytes_of_it)
+        return self.segments[self.tail]
+
+    cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t bytes_of_it) noexcept:
+        """What was written behind the last entry is one now, of so many bytes."""
+        cdef Py_ssize_t unit = last.size // UNIT, units = (bytes_of_it + UNIT - 1) // UNIT
+        entry.size = <uint32_t>units
+        memcpy(last.text + last.size, entry, sizeof(Entry))
+        last.alive[unit >> 6] |= <uint64_t>1 << (unit & 63)
         last.live += 1
-        last.start[last.entries] = <uint32_t>last.size
+        last.size += units * UNIT
+        last.used += units * UNIT
         self.count += 1
-        return self.place(self.tail, last.entries - 1)
+        self.size += units * UNIT
+        self.used += units * UNIT
+        return self.tail << BITS | unit
 
     cdef int remove(self, int64_t place) except -1:
         """An entry goes."""
-        cdef Py_ssize_t k = number(place)
-        cdef Segment one = self.segments[k]
-        one.is_live[place & (MOST - 1)] = 0
+        cdef Segment one = self.segment(place)
+        cdef Py_ssize_t unit = place & (UNITS - 1)
+        cdef Py_ssize_t size = one.at(unit).size * <Py_ssize_t>UNIT
+        one.alive[unit >> 6] &= ~(<uint64_t>1 << (unit & 63))
         one.live -= 1
+        one.used -= size
         self.count -= 1
-        self.dead += 1
+        self.used -= size
+        self.removed += 1
         if one.live == 0:
-            self.dead -= one.entries
+            self.size -= one.size
             if one.sealed:
-                self.unlink(k)
+                self.unlink(place >> BITS)
             else:
-                one.entries = one.size = one.first = 0
-        elif self.dead > self.count + SPARE and self.dead % EVERY == 0:
+                one.size = one.first = 0
+        elif self.removed % EVERY == 0 and self.size > 2 * self.used + SPARE:
             self.gather()
         return 0
 
@@ -199,80 +232,45 @@ cdef class Held:
         cdef Segment one
         while k >= 0:
             one = self.segments[k]
-            while one.first < one.entries and not one.is_live[one.first]:
-                one.first += 1
-            if one.first < one.entries:
-                return self.place(k, one.first)
+            one.first = one.next(one.first)
+            if one.first >= 0:
+                return k << BITS | one.first
+            one.first = one.size // UNIT
             k = one.after
         return -1
 
     cdef int64_t next(self, int64_t place):
         """The place of the entry that came after this one; -1: it is the last."""
-        cdef Py_ssize_t k = number(place), i = (place & (MOST - 1)) + 1
+        cdef Py_ssize_t k = place >> BITS, unit = (place & (UNITS - 1)) + 1
         cdef Segment one
         while k >= 0:
             one = self.segments[k]
-            while i < one.entries and not one.is_live[i]:
-                i += 1
-            if i < one.entries:
-                return self.place(k, i)
-            k, i = one.after, 0
+            unit = one.next(unit)
+            if unit >= 0:
+                return k << BITS | unit
+            k, unit = one.after, 0
         return -1
 
-    cdef const char* read(self, int64_t place, Row* row) noexcept:
-        """The id of an entry; its features go to the row's memory, which has room for them."""
-        cdef Head head
-        cdef const char* name = self.at(place, &head)
-        cdef const char* text = name + head.id_length
-        cdef const char* bits = text + 4 * head.n
-        cdef const char* values = bits + marks(head.n)
+    cdef void read(self, int64_t place, Row* row) noexcept:
+        """The features of an entry go to the row's memory, which has room for them."""
+        cdef Entry* entry = self.at(place)
+        cdef const char* text = <const char*>(entry + 1)
         cdef double* value = <double*>row.value
-        cdef uint32_t others
-        cdef Py_ssize_t k
-        memcpy(<int*>row.slot, text, 4 * head.n)
-        for k in range(head.n):
-            value[k] = 1.0
-        for k in range(0, head.n, 32):
-            memcpy(&others, bits, 4)
-            bits += 4
-            while others:
-                memcpy(value + k + lowest(others), values, 8)
-                values += 8
-                others &= others - 1
-        row.square = squared(value, head.n)
-        return name
+        memcpy(<int*>row.slot, text, 4 * entry.n)
+        unpack(text + 4 * entry.n, value, entry.n)
+        row.square = squared(value, entry.n)
 
-    cdef void rewrite(self, int64_t place, Head* head) noexcept:
-        """Another head, as long as the one before, for an entry that no checkpoint shares."""
-        cdef Segment one = self.segment(place)
-        memcpy(one.text + one.start[place & (MOST - 1)], head, sizeof(Head))
-
-    cdef bytes extra(self, int64_t place):
-        """What else was said of an entry."""
-        cdef Head head
-        cdef const char* text = self.at(place, &head) + head.id_length
-        cdef Segment one = self.segment(place)
-        cdef Py_ssize_t size = 0
-        cdef uint32_t others
-        text += 4 * head.n
-        for _ in range(0, head.n, 32):
-            memcpy(&others, text, 4)
-            text += 4
-            while others:
-                size += 8
-                others &= others - 1
-        text += size
-        return text[:one.text + one.start[(place & (MOST - 1)) + 1] - text]
+    cdef bytes rest(self, int64_t place):
+        """What else was said of a label."""
+        cdef Entry* entry = self.at(place)
+        return (<const char*>(entry + 1))[:entry.n]
 
     # Segments
 
-    cdef Py_ssize_t new_segment(self) except -1:
+    cdef Py_ssize_t new_segment(self, Py_ssize_t capacity) except -1:
         """The number of a fresh segment, the last in the order."""
-        cdef Segment fresh
-        cdef Py_ssize_t k, size = 1 << 14
-        if self.tail >= 0:  # about as much as the one before
-            size = max(size, (<Segment>self.segments[self.tail]).size * 9 // 8)
-        fresh = Segment(size)
+        cdef Segment fresh = Segment(capacity)
+        cdef Py_ssize_t k
         if self.vacant:
             k = self.vacant.pop()
             self.segments[k] = fresh
@@ -306,7 +304,7 @@ cdef class Held:
     cdef int gather(self) except -1:
         """Unite neighbours of which little is left, the oldest first, until enough has room."""
         cdef Py_ssize_t k = self.head
-        while k >= 0 and self.dead > self.count:
+        while k >= 0 and self.size > 2 * self.used:
             if not self.unite(k):
                 k = (<Segment>self.segments[k]).after
         return 0
@@ -318,17 +316,15 @@ cdef class Held:
         if follower < 0 or not one.sealed:
             return False
         other = self.segments[follower]
-        if not other.sealed or one.live + other.live > 3 * MOST // 4:
+        if not other.sealed or one.used + other.used > 3 * FULL // 4:
             return False
-        if one.size + other.size > LONGEST and one.live + other.live > MOST // 4:
-            return False
-        fresh = Segment(one.size + other.size)
+        fresh = Segment(one.used + other.used)
         fresh.before, fresh.after = one.before, other.after
+        fresh.sealed = True
         self.segments[k] = fresh
-        self.take_over(one, k, k)
-        self.take_over(other, follower, k)
-        self.dead -= one.entries + other.entries - fresh.entries
-        fresh.seal()
+        self.take_over(k, one, k)
+        self.take_over(k, other, follower)
+        self.size += fresh.size - one.size - other.size
         if fresh.after >= 0:
             (<Segment>self.segments[fresh.after]).before = k
         else:
@@ -337,62 +333,54 @@ cdef class Held:
         self.vacant.append(follower)
         return True
 
-    cdef int take_over(self, Segment old, Py_ssize_t was, Py_ssize_t k) except -1:
-        """Copy the live entries of a segment of this number to the end of another."""
+    cdef int take_over(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:
+        """Copy to the end of segment k the live entries of one whose number was this."""
         cdef Segment to = self.segments[k]
-        cdef Py_ssize_t i, size
-        cdef const char* entry
-        cdef uint64_t[MOST] tags
-        for i in range(old.entries):  # so that no cell of the table is waited for below
-            if old.is_live[i]:
-                tags[i] = tag_of(old.text + old.start[i], self.places)
-                self.places.approach(tags[i])
-        for i in range(old.entries):
-            if old.is_live[i]:
-                entry = old.text + old.start[i]
-                size = old.start[i + 1] - old.start[i]
-                memcpy(to.text + to.size, entry, size)
-                self.places.move(tags[i], self.place(was, i), self.place(k, to.entries))
-                to.is_live[to.entries] = 1
-                to.size += size
-                to.entries += 1
-                to.live += 1
-                to.start[to.entries] = <uint32_t>to.size
+        cdef Py_ssize_t unit = old.next(0), size
+        cdef Entry* entry
+        while unit >= 0:  # so that no cell of the table is waited for below
+            self.places.approach(old.at(unit).tag)
+            unit = old.next(unit + 1)
+        unit = old.next(0)
+        while unit >= 0:
+            entry = old.at(unit)
+            size = entry.size * <Py_ssize_t>UNIT
+            memcpy(to.text + to.size, entry, size)
+            self.places.move(entry.tag, was << BITS | unit, k << BITS | to.size // UNIT)
+            to.alive[to.size // UNIT >> 6] |= <uint64_t>1 << (to.size // UNIT & 63)
+            to.live += 1
+            to.size += size
+            to.used += size
+            unit = old.next(unit + 1)
         return 0
-
-    cdef uint64_t tag(self, int64_t place) noexcept:
-        """The hash of an entry's id."""
-        cdef Segment one = self.segment(place)
-        return tag_of(one.text + one.start[place & (MOST - 1)], self.places)
 
     cdef int restamp(self, double most) except -1:
         """No entry came later than this; those that came at no known time came now."""
-        cdef Py_ssize_t k = self.head, i
-        cdef Segment one
-        cdef double stamp
-        while k >= 0:
-            one = self.segments[k]
-            if one.sealed:
-                one.widen(one.size)  # a checkpoint may share the old bytes
-            for i in range(one.entries):
-                memcpy(&stamp, one.text + one.start[i], sizeof(double))
-                if not stamp <= most:
-                    memcpy(one.text + one.start[i], &most, sizeof(double))
-            k = one.after
+        cdef int64_t place = self.oldest()
+        cdef Segment one = None
+        while place >= 0:
+            if self.segment(place) is not one:
+                one = self.segment(place)
+                one.widen(one.capacity)  # a checkpoint may share the old bytes
+            if not self.at(place).stamp <= most:
+                self.at(place).stamp = most
+            place = self.next(place)
         return 0
 
     cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1:
         """The last n entries came at this time."""
-        cdef Py_ssize_t k = self.tail, i
+        cdef Py_ssize_t k = self.tail, unit
         cdef Segment one
         while k >= 0 and n > 0:
             one = self.segments[k]
-            if one.sealed:
-                one.widen(one.size)
-            for i in range(one.entries - 1, -1, -1):
-                if one.is_live[i] and n > 0:
-                    memcpy(one.text + one.start[i], &stamp, sizeof(double))
-                    n -= 1
+            one.widen(one.capacity)
+            places, unit = [], one.next(0)
+            while unit >= 0:
+                places.append(unit)
+                unit = one.next(unit + 1)
+            for unit in places[max(len(places) - n, 0):]:
+                one.at(unit).stamp = stamp
+                n -= 1
             k = one.before
         return 0
 
@@ -405,35 +393,39 @@ cdef class Held:
         found = []
         while k >= 0:
             one = self.segments[k]
-            data, offset = one.data[:one.size], one.offset
-            if not one.sealed:
-                data, offset = data.copy(), offset[:one.entries + 1].copy()
+            data = one.data[:one.size]
             found.append({
-                "data": data, "offset": offset, "alive": one.alive[:one.entries].copy()})
+                "data": data if one.sealed else data.copy(),
+                "alive": np.array(<uint64_t[:WORDS]>one.alive)[:(one.size // UNIT + 63) // 64],
+                "live": one.live})
             k = one.after
         return found
 
     def restore(self, state):
         """Take over a state that `state` gave; nothing is held yet."""
+        cdef const uint64_t[::1] words
         cdef Segment one
-        cdef Py_ssize_t k, i
+        cdef Py_ssize_t i, unit, size
         for saved in state:
-            k = self.new_segment()
-            one = self.segments[k]
-            one.entries = len(saved["alive"])
-            one.offset[:one.entries + 1] = saved["offset"]
-            one.alive[:one.entries] = saved["alive"]
-            one.data = saved["data"]
-            one.size = one.data.size
-            one.live = int(np.count_nonzero(saved["alive"]))
-            one.widen(one.size)
             if self.tail >= 0:
                 (<Segment>self.segments[self.tail]).seal()
-            self.tail = k
+            self.tail = self.new_segment(len(saved["data"]))
+            one = self.segments[self.tail]
+            one.size = one.capacity
+            one.data[:one.size] = saved["data"]
+            words = saved["alive"]
+            for i in range(min(len(words), <Py_ssize_t>WORDS)):
+                one.alive[i] = words[i]
+            unit = one.next(0)
+            while unit >= 0:
+                if (unit * UNIT + <Py_ssize_t>sizeof(Entry) > one.size
+                        or unit + one.at(unit).size > one.size // UNIT):
+                    raise ValueError(f"an entry at {unit} of {one.size // UNIT}")
+                size = one.at(unit).size * <Py_ssize_t>UNIT
+                one.live += 1
+                one.used += size
+                self.places.enter(one.at(unit).tag, self.tail << BITS | unit)
+                unit = one.next(unit + 1)
             self.count += one.live
-            self.dead += one.entries - one.live
-        for k in range(len(self.segments)):
-            one = self.segments[k]
-            for i in range(one.entries):
-                if one.is_live[i]:
-                    self.places.enter(self.tag(self.place(k, i)), self.place(k, i))
+            self.size += one.size
+            self.used += one.used

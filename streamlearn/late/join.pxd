@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from streamlearn.engine.events cimport Tags
 from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport Head, Held
+from streamlearn.late.held cimport Entry, Held
 from streamlearn.late.joined cimport Joined
 from streamlearn.late.places cimport Places
 from streamlearn.late.settled cimport Settled
@@ -45,16 +45,13 @@ cdef class Join:
     cdef int one_label(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1
     cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1
     cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1
-    cdef int64_t find(self, Tags* tags, uint64_t tag) noexcept
+    cdef int64_t find(self, uint64_t tag, uint64_t* at) noexcept
     cdef int64_t find_guess(self, uint64_t tag) noexcept
-    cdef int hold(
-        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
-        Py_ssize_t length
-    ) except -1
-    cdef int learn(self, Held held, int64_t place, Head* head, Tags* tags, int role) except -1
-    cdef int settle(self, int64_t place, uint64_t tag, bint guessed) except -1
-    cdef int remember(self, int64_t old, uint64_t tag, uint8_t kind) except -1
-    cdef int correct(self, int64_t place, uint64_t tag, Tags* tags) except -1
+    cdef int hold(self, Entry* entry, const void* rest, Row* row) except -1
+    cdef int learn(self, Entry* entry, Held held, int64_t place, Tags* tags, int role) except -1
+    cdef int settle(self, int64_t place, uint64_t at, bint guessed) except -1
+    cdef int remember(self, uint64_t at, uint64_t tag, uint8_t kind) except -1
+    cdef int correct(self, int64_t place, uint64_t at, uint64_t tag, Tags* tags) except -1
     cdef int forget(self, int64_t place) except -1
     cdef int drop_guess(self, int64_t place, uint64_t tag) except -1
     cdef int make_way(self) except -1

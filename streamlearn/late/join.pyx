@@ -23,9 +23,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from streamlearn.engine.events cimport CLASS, INT, UNLABELLED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
-from streamlearn.late.arrivals cimport Arrivals
+from streamlearn.late.arrivals cimport AHEAD, Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport Head, Held
+from streamlearn.late.held cimport Entry, Held
 from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, Joined
 from streamlearn.late.places cimport Places
 from streamlearn.late.settled cimport DONE, GUESSED, Settled, is_settled
@@ -38,7 +38,7 @@ from streamlearn.engine.events import LABEL_KINDS
 from streamlearn.errors import ModelFileError
 
 DROP = "drop"
-LAYOUT = 3  # of what is held, in a checkpoint
+LAYOUT = 4  # of what is held, in a checkpoint
 NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
@@ -169,23 +169,19 @@ cdef class Join:
     cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept:
         """Event i comes: what is known of those that follow soon is fetched meanwhile.
 
-        Step by step, for each step looks at what the one before has fetched: the cell of the table,
-        the place in the segment, the entry.
+        Step by step: the cell of the table, and what a label waits for, of which the cell tells.
         """
-        cdef Py_ssize_t later = i + 4 * SOON
+        cdef Py_ssize_t later = i + AHEAD
+        cdef int64_t place
         cdef uint64_t at
         if later < coming.n:
             self.places.approach(coming.tag[later])
-        later = i + 2 * SOON
-        if later < coming.n:
-            at = coming.tag[later] >> 32
-            coming.hint[later] = self.places.probe(coming.tag[later], &at)
-            if coming.hint[later] >= 0 and not is_settled(coming.hint[later]):
-                self.waiting.spot(coming.hint[later])
         later = i + SOON
-        if i >= SOON and later < coming.n:
-            if coming.hint[later] >= 0 and not is_settled(coming.hint[later]):
-                self.waiting.approach(coming.hint[later])
+        if later < coming.n and coming.events.kind[later] != UNLABELLED:
+            at = coming.tag[later] >> 32
+            place = self.places.probe(coming.tag[later], &at)
+            if place >= 0 and not is_settled(place):
+                self.waiting.approach(place)
 
     def features(self, Events events):
         """Events whose labels come later, and labels among them."""
@@ -250,20 +246,22 @@ cdef class Join:
         self.take_label(&tags, self.places.hashed(tags.id, tags.id_length), None)
 
     cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1:
-        cdef Head head
+        cdef Entry entry
+        cdef Entry* held = NULL
         cdef int64_t place
+        cdef uint64_t at
         cdef int ticket
         self.advance(tags.time)
-        place = self.find(tags, tag)
+        place = self.find(tag, &at)
         if place < 0:
             self.make_way()
             ticket = self.seats.give()
-            new_head(&head, self.clock.now, tags, tags.weight, ticket, FEATURES)
-            self.hold(&head, row, tags.id, tag, NULL, 0)
+            new_entry(&entry, tag, self.clock.now, tags, tags.weight, ticket, FEATURES)
+            self.hold(&entry, NULL, row)
             return self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
         if not is_settled(place):
-            self.waiting.at(place, &head)
-        if is_settled(place) or head.kind == FEATURES:
+            held = self.waiting.at(place)
+        if held == NULL or held.kind == FEATURES:
             self.repeated += 1
             return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
         # its label came before
@@ -271,108 +269,106 @@ cdef class Join:
         self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
         self.count_delay(0.0)
         self.joined += 1
-        tags.kind = <Kind>head.kind
-        tags.label = head.number
+        tags.kind = <Kind>held.kind
+        tags.label = held.number
         self.rows.enter(row, tags, self.known, TO_LEARN, ticket)
         self.seats.take_back(ticket)
-        return self.settle(place, tag, False)
+        return self.settle(place, at, False)
 
     cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1:
-        cdef Head head
+        cdef Entry entry
+        cdef Entry* held
         cdef int64_t place
-        cdef const char* text = NULL
-        cdef Py_ssize_t length = 0
+        cdef uint64_t at
         self.advance(tags.time)
-        place = self.find(tags, tag)
+        place = self.find(tag, &at)
         if place < 0:
             self.make_way()
-            new_head(&head, self.clock.now, tags, tags.label, -1, tags.kind)
-            if self.keep_orphans and extra is not None:
-                text, length = PyBytes_AS_STRING(extra), PyBytes_GET_SIZE(extra)
-            return self.hold(&head, NULL, tags.id, tag, text, length)
+            new_entry(&entry, tag, self.clock.now, tags, tags.label, -1, tags.kind)
+            rest = extra if self.keep_orphans and extra is not None else b""
+            entry.n = <int>len(rest)
+            return self.hold(&entry, PyBytes_AS_STRING(rest), NULL)
         if is_settled(place):
-            return self.correct(place, tag, tags)
-        self.waiting.at(place, &head)
-        if head.kind != FEATURES:
+            return self.correct(place, at, tag, tags)
+        held = self.waiting.at(place)
+        if held.kind != FEATURES:
             self.duplicates += 1
             return 0
         self.joined += 1
         self.count_delay(
-            (self.clock.now - head.stamp) if isnan(tags.time - head.time)
-            else tags.time - head.time)
-        self.learn(self.waiting, place, &head, tags, TO_LEARN)
-        return self.settle(place, tag, False)
+            (self.clock.now - held.stamp) if isnan(tags.time - held.time)
+            else tags.time - held.time)
+        self.learn(held, self.waiting, place, tags, TO_LEARN)
+        return self.settle(place, at, False)
 
     # Where things are
 
-    cdef int64_t find(self, Tags* tags, uint64_t tag) noexcept:
-        """The place of an id, which has this hash; -1: it is not known."""
-        cdef uint64_t at = tag >> 32
-        cdef int64_t place = self.places.probe(tag, &at)
-        while place >= 0:
-            if is_settled(place):
-                if self.settled.tag(place) == tag:
-                    break
-            elif self.waiting.has(place, tags.id, tags.id_length):
-                break
-            place = self.places.probe(tag, &at)
-        return place
+    cdef int64_t find(self, uint64_t tag, uint64_t* at) noexcept:
+        """The place of the id that has this hash, and the cell that says so; -1: it is not known.
+
+        Of an id there is no more than its hash, whose seed is a secret: another one is taken for
+        it if all 64 bits are the same; with a million known, one in 10^13.
+        """
+        cdef int64_t place
+        at[0] = tag >> 32
+        while True:
+            place = self.places.probe(tag, at)
+            if place < 0:
+                return place
+            if tag == (
+                self.settled.tag(place) if is_settled(place) else self.waiting.at(place).tag
+            ):
+                return place
+            at[0] += 1
 
     cdef int64_t find_guess(self, uint64_t tag) noexcept:
         """The place of what was learnt with the label of a time-out, and is kept."""
         cdef uint64_t at = tag >> 32
         cdef int64_t place = self.guesses.probe(tag, &at)
-        while self.guessed.tag(place) != tag:
+        while self.guessed.at(place).tag != tag:
+            at += 1
             place = self.guesses.probe(tag, &at)
         return place
 
-    cdef int hold(
-        self, Head* head, Row* row, const char* name, uint64_t tag, const char* extra,
-        Py_ssize_t length
-    ) except -1:
+    cdef int hold(self, Entry* entry, const void* rest, Row* row) except -1:
         """Features or a label wait from now on, under an id that is not known."""
-        self.places.enter(tag, self.waiting.append(head, row, name, extra, length))
-        self.due = fmin(self.due, head.stamp + self.hold_for)
+        self.places.enter(entry.tag, self.waiting.append(entry, rest, row))
+        self.due = fmin(self.due, entry.stamp + self.hold_for)
         self.doubted += self.clock.run > 0
         return 0
 
     # What happens to them
 
-    cdef int learn(self, Held held, int64_t place, Head* head, Tags* tags, int role) except -1:
+    cdef int learn(self, Entry* entry, Held held, int64_t place, Tags* tags, int role) except -1:
         """Held features are learnt with this label."""
         cdef Row row
         cdef Tags said = tags[0]
-        self.rows.offer(&row, head.n, head.id_length)
-        said.id = held.read(place, &row)
-        said.weight = head.number
-        said.id_length = head.id_length
-        return self.rows.enter(&row, &said, self.known, role, head.ticket)
+        said.weight = entry.number
+        self.rows.offer(&row, entry.n, said.id_length)
+        held.read(place, &row)
+        return self.rows.enter(&row, &said, self.known, role, entry.ticket)
 
-    cdef int settle(self, int64_t place, uint64_t tag, bint guessed) except -1:
-        """What waited was learnt; if it was a guess it is kept."""
-        cdef Head head
-        cdef Row row
-        cdef const char* name = self.waiting.at(place, &head)
+    cdef int settle(self, int64_t place, uint64_t at, bint guessed) except -1:
+        """What waited was learnt; if it was a guess it is kept. `at` is the cell of its id."""
+        cdef Entry* entry = self.waiting.at(place)
         if guessed:
-            self.rows.offer(&row, head.n, 0)
-            self.waiting.read(place, &row)
-            self.guesses.enter(tag, self.guessed.append(&head, &row, name, NULL, 0))
-        elif head.ticket >= 0:
-            self.seats.take_back(head.ticket)
-        self.remember(place, tag, GUESSED if guessed else DONE)
+            self.guesses.enter(entry.tag, self.guessed.copy(entry))
+        elif entry.ticket >= 0:
+            self.seats.take_back(entry.ticket)
+        self.remember(at, entry.tag, GUESSED if guessed else DONE)
         return self.waiting.remove(place)
 
-    cdef int remember(self, int64_t old, uint64_t tag, uint8_t kind) except -1:
-        """An id, which was there before, is done with."""
-        self.places.move(tag, old, self.settled.append(tag, self.clock.now, kind))
+    cdef int remember(self, uint64_t at, uint64_t tag, uint8_t kind) except -1:
+        """An id is done with."""
+        self.places.alter(at, self.settled.append(tag, self.clock.now, kind))
         while self.settled.count > self.hold_events:
             self.forget(self.settled.oldest())
         self.due = fmin(self.due, self.clock.now + self.hold_for)
         return 0
 
-    cdef int correct(self, int64_t place, uint64_t tag, Tags* tags) except -1:
+    cdef int correct(self, int64_t place, uint64_t at, uint64_t tag, Tags* tags) except -1:
         """A label came for an id that is done with: a duplicate, unless it corrects a guess."""
-        cdef Head head
+        cdef Entry* entry
         cdef int64_t kept
         # 0, 0.0 and False are one label, as in Python
         same = (tags.kind == CLASS) == (self.at_timeout.kind == CLASS) and (
@@ -381,32 +377,30 @@ cdef class Join:
             self.duplicates += 1
             return 0
         kept = self.find_guess(tag)
-        self.guessed.at(kept, &head)
-        if head.ticket < 0:
+        entry = self.guessed.at(kept)
+        if entry.ticket < 0:
             self.duplicates += 1
             return 0
         self.corrected += 1
-        self.learn(self.guessed, kept, &head, tags, TO_CORRECT)
+        self.learn(entry, self.guessed, kept, tags, TO_CORRECT)
         self.drop_guess(kept, tag)
         self.settled.remove(place)
-        return self.remember(place, tag, DONE)
+        return self.remember(at, tag, DONE)
 
     cdef int forget(self, int64_t place) except -1:
-        """An id that was done with goes."""
+        """The id that was settled first goes."""
         cdef uint64_t tag = self.settled.tag(place)
-        self.places.approach(self.settled.tag_ahead(place))
+        self.places.approach(self.settled.tag_ahead())
         if self.settled.kind(place) == GUESSED:
             self.drop_guess(self.find_guess(tag), tag)
         self.places.leave(tag, place)
-        self.settled.remove(place)
-        return 0
+        return self.settled.remove(place)
 
     cdef int drop_guess(self, int64_t place, uint64_t tag) except -1:
         """What was kept to be corrected is not needed."""
-        cdef Head head
-        self.guessed.at(place, &head)
-        if head.ticket >= 0:
-            self.seats.take_back(head.ticket)
+        cdef int ticket = self.guessed.at(place).ticket
+        if ticket >= 0:
+            self.seats.take_back(ticket)
         self.guesses.leave(tag, place)
         return self.guessed.remove(place)
 
@@ -419,21 +413,19 @@ cdef class Join:
 
     cdef int pass_on(self, int64_t place) except -1:
         """What is held goes without having found its like."""
-        cdef Head head
-        cdef uint64_t tag = self.waiting.tag(place)
-        self.waiting.at(place, &head)
-        if head.kind != FEATURES:
+        cdef Entry* entry = self.waiting.at(place)
+        if entry.kind != FEATURES:
             self.orphaned += 1
-            if self.keep_orphans and (said := self.waiting.extra(place)):
+            if self.keep_orphans and (said := self.waiting.rest(place)):
                 self.orphans.append(said)  # of one held before orphans were kept nothing is known
-            return self.let_go(place, tag)
+            return self.let_go(place, entry.tag)
         self.timed_out += 1
         if self.at_timeout.kind == UNLABELLED:
-            self.seats.take_back(head.ticket)
-            return self.let_go(place, tag)
-        self.at_timeout.time = head.time
-        self.learn(self.waiting, place, &head, &self.at_timeout, TO_TIME_OUT)
-        return self.settle(place, tag, self.corrections)
+            self.seats.take_back(entry.ticket)
+            return self.let_go(place, entry.tag)
+        self.at_timeout.time = entry.time
+        self.learn(entry, self.waiting, place, &self.at_timeout, TO_TIME_OUT)
+        return self.settle(place, self.places.cell_of(entry.tag, place), self.corrections)
 
     cdef int let_go(self, int64_t place, uint64_t tag) except -1:
         """What waited is known no more."""
@@ -441,9 +433,9 @@ cdef class Join:
         return self.waiting.remove(place)
 
     cdef int count_delay(self, double seconds) except -1:
-        cdef Py_ssize_t k = 0
-        while k < DELAYS - 1 and seconds > BOUND[k]:
-            k += 1
+        cdef Py_ssize_t i, k = 0
+        for i in range(DELAYS - 1):  # all of them: where it ends can't be foreseen
+            k += seconds > BOUND[i]
         if seconds > 0.0:  # a clock that is wrong may say that the label came first
             self.delay_total += seconds
         self.delay[k] += 1
@@ -474,10 +466,8 @@ cdef class Join:
         """How many events would time out at this time, up to ten."""
         cdef int64_t place = self.waiting.oldest()
         cdef Py_ssize_t n = 0
-        cdef Head head
         while place >= 0 and n < 10:
-            self.waiting.at(place, &head)
-            if not head.stamp + self.hold_for <= time:
+            if not self.waiting.at(place).stamp + self.hold_for <= time:
                 break
             n += 1
             place = self.waiting.next(place)
@@ -485,16 +475,12 @@ cdef class Join:
 
     cdef int expire(self) except -1:
         """What was held for long enough goes, the oldest first."""
-        cdef Head head
         cdef int64_t place
         if self.clock.now < self.due:
             return 0
         self.due = INFINITY
         place = self.waiting.oldest()
-        while place >= 0:
-            self.waiting.at(place, &head)
-            if not self.is_due(head.stamp):
-                break
+        while place >= 0 and self.is_due(self.waiting.at(place).stamp):
             self.pass_on(place)
             place = self.waiting.oldest()
         place = self.settled.oldest()
@@ -525,12 +511,8 @@ cdef class Join:
     @property
     def age(self):
         """How long the oldest has been held, by the stream's clock; NaN if none is."""
-        cdef Head head
         cdef int64_t place = self.waiting.oldest()
-        if place < 0:
-            return math.nan
-        self.waiting.at(place, &head)
-        return self.clock.now - head.stamp
+        return math.nan if place < 0 else self.clock.now - self.waiting.at(place).stamp
 
     @property
     def counts(self):
@@ -592,14 +574,11 @@ cdef class Join:
 
     def believe_guesses(self):
         """Nothing is corrected of what was learnt so far: time-outs had another label then."""
-        cdef Head head
         cdef int64_t place = self.guessed.oldest()
         while place >= 0:
-            self.guessed.at(place, &head)
-            if head.ticket >= 0:
-                self.seats.take_back(head.ticket)
-                head.ticket = -1
-                self.guessed.rewrite(place, &head)
+            if self.guessed.at(place).ticket >= 0:
+                self.seats.take_back(self.guessed.at(place).ticket)
+                self.guessed.at(place).ticket = -1
             place = self.guessed.next(place)
 
 
@@ -616,9 +595,8 @@ COUNTS = (
     "joined", "orphaned", "timed_out", "evicted", "corrected", "duplicates", "repeated")
 
 
-cdef void new_head(
-    Head* head, double stamp, Tags* tags, double number, int ticket, int kind
+cdef void new_entry(
+    Entry* entry, uint64_t tag, double stamp, Tags* tags, double number, int ticket, int kind
 ) noexcept:
-    head.stamp, head.time, head.number = stamp, tags.time, number
-    head.n, head.ticket, head.kind = 0, ticket, <uint8_t>kind
-    head.id_length = <unsigned int>tags.id_length
+    entry.tag, entry.stamp, entry.time, entry.number = tag, stamp, tags.time, number
+    entry.n, entry.ticket, entry.kind = 0, ticket, <uint8_t>kind

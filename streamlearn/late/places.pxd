@@ -29,17 +29,21 @@ cdef class Places:
         prefetch(self.cell + (tag >> 32 & self.mask))
 
     cdef inline int64_t probe(self, uint64_t tag, uint64_t* at) noexcept:
-        """A place with the upper half of this tag, -1: none.
+        """The next place with the upper half of this tag, from cell `at` on; -1: there is none.
 
-        `at` is that half at first, and is then as it was left.
+        `at` is the cell in which it is, then.
         """
         cdef uint64_t cell, i = at[0]
         while True:
             i &= self.mask
             cell = self.cell[i]
-            i += 1
             if cell == 0:
                 return -1
             if cell >> 32 == tag >> 32:
                 at[0] = i
                 return <int64_t>((cell & 0xFFFFFFFFU) - 1)
+            i += 1
+
+    cdef inline void alter(self, uint64_t at, int64_t place) noexcept:
+        """What was said to be elsewhere by this cell is there now."""
+        self.cell[at] = self.cell[at] >> 32 << 32 | <uint64_t>(place + 1)

@@ -1,107 +1,115 @@
 """Ids that are done with, in the order in which they were settled.
 
-Of each there is the hash, whose seed is a secret, and when it was settled. An id that comes is
-taken for another one if all 64 bits are the same: with a million remembered, one in 10^13.
+Of each there is the hash, when it was settled, and what became of it, in blocks of 4096. One that
+is full never changes again but for the latter, so a checkpoint shares the rest.
 """
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free
 
 from streamlearn.late.places cimport Places
-from streamlearn.rules.table cimport room
 
 import numpy as np
 
 cdef enum:
-    NUMBERS = (1 << 30) - 1  # of a place: the last bits of an id's number
     EACH = 17  # bytes of an id
 
 
 @cython.final
-cdef class Settled:
-    """A ring: an id's place is its number among all that were settled, less its upper bits."""
+cdef class Block:
+    """Ids that were settled one after the other."""
 
     def __cinit__(self):
-        self.widen(64)
+        self.own(np.empty(SIZE, np.uint64), np.empty(SIZE), np.empty(SIZE, np.uint8))
 
-    def __dealloc__(self):
-        free(self.tags)
-        free(self.stamps)
-        free(self.kinds)
+    def own(self, tags, stamps, kinds):
+        """The ids are in these arrays."""
+        self.arrays = (tags, stamps, kinds)
+        self.tags = <uint64_t*><size_t>tags.ctypes.data
+        self.stamps = <double*><size_t>stamps.ctypes.data
+        self.kinds = <uint8_t*><size_t>kinds.ctypes.data
+
+
+@cython.final
+cdef class Settled:
+    """An id's place is its number among all that were settled, less its upper bits."""
+
+    def __init__(self):
+        self.blocks = []
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + (self.mask + 1) * EACH
+        return object.__sizeof__(self) + len(self.blocks) * SIZE * EACH
 
     cdef int64_t append(self, uint64_t tag, double stamp, uint8_t kind) except -1:
         """One more; its place."""
-        cdef Py_ssize_t at
-        if self.last - self.first > self.mask:
-            self.widen(2 * (self.mask + 1))
-        at = self.last & self.mask
-        self.tags[at], self.stamps[at], self.kinds[at] = tag, stamp, kind
+        cdef int64_t place = self.last & NUMBERS
+        cdef Block last
+        if self.last - self.base == len(self.blocks) * <int64_t>SIZE:
+            self.blocks.append(Block())
+        last = self.block(place)
+        last.tags[place & (SIZE - 1)] = tag
+        last.stamps[place & (SIZE - 1)] = stamp
+        last.kinds[place & (SIZE - 1)] = kind
         self.last += 1
         self.count += 1
-        return <int64_t>1 << SIDE_BIT | ((self.last - 1) & NUMBERS)
+        return <int64_t>1 << SIDE_BIT | place
 
-    cdef void remove(self, int64_t place) noexcept:
+    cdef int remove(self, int64_t place) except -1:
         """One goes."""
-        self.kinds[place & self.mask] = GONE
+        self.block(place).kinds[place & (SIZE - 1)] = GONE
         self.count -= 1
-
-    cdef int64_t oldest(self) noexcept:
-        """The place of the one that was settled first; -1: there is none."""
-        while self.first < self.last and self.kinds[self.first & self.mask] == GONE:
-            self.first += 1
-        if self.first == self.last:
-            return -1
-        return <int64_t>1 << SIDE_BIT | (self.first & NUMBERS)
-
-    cdef int widen(self, Py_ssize_t n) except -1:
-        """Room for n, a power of two; those that are there keep their places."""
-        cdef Py_ssize_t mask = n - 1, old, new
-        cdef int64_t i
-        self.tags = <uint64_t*>room(self.tags, n * sizeof(uint64_t))
-        self.stamps = <double*>room(self.stamps, n * sizeof(double))
-        self.kinds = <uint8_t*>room(self.kinds, n)
-        for i in range(self.first, self.last):
-            old, new = i & self.mask, i & mask
-            self.tags[new], self.stamps[new] = self.tags[old], self.stamps[old]
-            self.kinds[new] = self.kinds[old]
-        self.mask = mask
         return 0
 
-    cdef void restamp(self, double most) noexcept:
+    cdef int64_t oldest(self):
+        """The place of the one that was settled first; -1: there is none."""
+        while self.first < self.last:
+            if self.first - self.base == SIZE:
+                del self.blocks[0]
+                self.base = self.first
+            if self.kind(self.first) != GONE:
+                return <int64_t>1 << SIDE_BIT | (self.first & NUMBERS)
+            self.first += 1
+        return -1
+
+    cdef int restamp(self, double most) except -1:
         """None was settled later than this; those of no known time were settled now."""
         cdef int64_t i
+        cdef Block one
+        for one in self.blocks:  # a checkpoint may share the old ones
+            tags, stamps, kinds = one.arrays
+            one.own(tags, stamps.copy(), kinds)
         for i in range(self.first, self.last):
-            if not self.stamps[i & self.mask] <= most:
-                self.stamps[i & self.mask] = most
+            if not self.stamp(i) <= most:
+                self.block(i).stamps[i & (SIZE - 1)] = most
+        return 0
 
     def state(self):
-        """What a checkpoint keeps: a copy."""
-        cdef Py_ssize_t size = self.mask + 1
-        tags, stamps = <uint64_t[:size]>self.tags, <double[:size]>self.stamps
-        kinds = <uint8_t[:size]>self.kinds
-        first = self.first & self.mask
-        end = first + self.last - self.first
-        found = {}
-        for name, view in (("tags", tags), ("stamps", stamps), ("kinds", kinds)):
-            ring = np.asarray(view)
-            found[name] = np.concatenate([ring[first:end], ring[:max(end - size, 0)]])
+        """Blocks in their order, from the oldest on; what changes no more is shared, not copied."""
+        cdef int64_t at = self.base
+        cdef Block one
+        found = []
+        for one in self.blocks:
+            a, b = max(self.first - at, 0), min(self.last - at, <int64_t>SIZE)
+            tags, stamps, kinds = (array[a:b] for array in one.arrays)
+            if b < SIZE:
+                tags, stamps = tags.copy(), stamps.copy()
+            found.append({"tags": tags, "stamps": stamps, "kinds": kinds.copy()})
+            at += SIZE
         return found
 
     def restore(self, state, Places places):
         """Take over a state that `state` gave, and tell `places`; nothing is there yet."""
-        cdef const uint64_t[::1] tags = state["tags"]
-        cdef const double[::1] stamps = state["stamps"]
-        cdef const uint8_t[::1] kinds = state["kinds"]
+        cdef const uint64_t[::1] tags
+        cdef const double[::1] stamps
+        cdef const uint8_t[::1] kinds
         cdef Py_ssize_t i
-        if not len(tags) == len(stamps) == len(kinds):
-            raise ValueError(f"{len(tags)} ids, {len(stamps)} times, {len(kinds)} kinds")
-        for i in range(len(tags)):
-            place = self.append(tags[i], stamps[i], kinds[i])
-            if kinds[i] == GONE:
-                self.count -= 1
-            else:
-                places.enter(tags[i], place)
+        for saved in state:
+            tags, stamps, kinds = saved["tags"], saved["stamps"], saved["kinds"]
+            if not len(tags) == len(stamps) == len(kinds):
+                raise ValueError(f"{len(tags)} ids, {len(stamps)} times, {len(kinds)} kinds")
+            for i in range(len(tags)):
+                place = self.append(tags[i], stamps[i], kinds[i])
+                if kinds[i] == GONE:
+                    self.count -= 1
+                else:
+                    places.enter(tags[i], place)

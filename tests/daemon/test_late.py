@@ -224,7 +224,7 @@ def test_what_waits_is_not_dropped_without_a_word(
     text = CONFIG.format(path=path)
     assert parts.loop(config.parse(text), Log(level="error")).run() == Exit.OK
     held = newest(path)["join"]["waiting"]
-    left = sum(int(segment["alive"].sum()) for segment in held)
+    left = sum(segment["live"] for segment in held)
     assert left > 10
     begin, rest = text.split("[labels]")
     plain = f"{begin}[[learner]]{rest.partition('[[learner]]')[2]}"
