@@ -98,7 +98,7 @@ class Tolerance:
     def add(self, bad: Sequence[int], of: int) -> int | None:
         """A batch of so many records, of which these were bad; where there were too many."""
         if not bad:  # the share cannot have risen
-            self.blocks.add(np.stack([np.zeros(of), np.ones(of)]))
+            self.blocks.add(np.broadcast_to([[0.0], [1.0]], (2, of)))
             return None
         start = 0
         while start < of:

@@ -1,7 +1,7 @@
 """How good a learner is: progressive means over its life, and over a window counted in events.
 
-Every sum runs over the events in their order, one after the other, so that it is the same to the
-last bit whatever the batches were. A window slides by blocks of events, about a hundredth of it.
+Sums are the same to the last bit whatever the batches were. A window slides by blocks of events,
+about a hundredth of it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from streamlearn.daemon import sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,15 +31,6 @@ def parts(window: int) -> tuple[int, int]:
     return size, max(window // size, 1)
 
 
-def running(start: Array, values: Array) -> Array:
-    """`start`, and then the columns of `values` added to it one after the other.
-
-    >>> running(np.array([1e16]), np.ones((1, 4))) # a sum in pairs would be 1e16 + 4
-    array([1.e+16])
-    """
-    return np.asarray(np.add.accumulate(np.concatenate([start[:, None], values], 1), axis=1)[:, -1])
-
-
 class Blocks:
     """Sums of several rows of numbers over the latest blocks of events; the oldest first."""
 
@@ -49,25 +42,17 @@ class Blocks:
 
     def add(self, values: Array) -> Array:
         """The next events, a column each; the sums of the blocks that they filled."""
-        n, used = values.shape[1], self.count % self.size
-        self.count += n
-        head = self.size - used
-        if n < head:
-            self.open = running(self.open, values)
-            return np.zeros((len(values), 0))
-        first = running(self.open, values[:, :head])
-        whole = (n - head) // self.size
-        stop = head + whole * self.size
-        middle = values[:, head:stop].reshape(len(values), whole, self.size)
-        rest = np.add.accumulate(middle, axis=2)[:, :, -1]
-        self.open = running(np.zeros(len(values)), values[:, stop:])
-        new = np.concatenate([first[:, None], rest], 1)
-        self.full = np.concatenate([self.full, new], 1)[:, -self.kept :]
+        new = sums.blocks(self.open, values, self.count % self.size, self.size)
+        self.count += values.shape[1]
+        if new.size:
+            self.full = np.concatenate([self.full, new], 1)[:, -self.kept :]
         return new
 
     def total(self) -> Array:
         """The sums over the window, the open block included."""
-        return running(self.open, self.full)
+        total = self.open.copy()
+        sums.run_on(total, self.full)
+        return total
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
@@ -111,9 +96,11 @@ class Progressive:
 
     def add(self, values: Array, weights: Array) -> None:
         """The next events, all of them of a finite value."""
-        pairs = np.stack([values * weights, weights])
+        pairs = np.empty((2, len(values)))
+        np.multiply(values, weights, out=pairs[0])
+        pairs[1] = weights
         self.count += len(values)
-        self.sums = running(self.sums, pairs)
+        sums.run_on(self.sums, pairs)
         self.blocks.add(pairs)
 
     def state(self) -> dict[str, Any]:
