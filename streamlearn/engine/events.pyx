@@ -293,7 +293,7 @@ cdef class Events(Rows):
             else:
                 at = m
                 for k in range(m - 1, -1, -1):  # all of them, as in `kept`
-                    at = k if key[k] == self.label[i] else at
+                    at ^= (at ^ k) & -<Py_ssize_t>(key[k] == self.label[i])
                 found_code = code[at]
             to[i] = found_code if weight == NULL else kept(found_code, weight[i] != 0.0)
         return out

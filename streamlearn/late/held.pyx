@@ -8,8 +8,9 @@ are united.
 """
 
 cimport cython
+from cpython.ref cimport Py_REFCNT
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove
 
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
@@ -20,6 +21,8 @@ cdef enum:
     FULL = UNITS * UNIT  # bytes of a segment to which no more is added
     LARGEST = 1 << 30  # bytes of an entry
     SMALL = 1 << 12  # bytes of the first segment
+    LARGE = FULL + (1 << 12)  # bytes of the others, if no entry is larger than what is beyond FULL
+    SPARES = 4  # segments' memory that is kept to be used again
     SPARE = 1 << 21  # bytes that may be taken by what has gone
     EVERY = 1024  # entries that go between two looks at that
 
@@ -88,25 +91,38 @@ cdef extern from *:
     int lowest "streamlearn_lowest"(uint64_t bits) noexcept
 
 
+cdef object memory(Py_ssize_t capacity):
+    """Room for so many bytes of entries, and the few that `pack` needs behind them."""
+    return np.empty(capacity + UNIT, dtype=np.uint8)
+
+
 @cython.final
 cdef class Segment:
     """Entries that came one after the other."""
 
-    def __cinit__(self, Py_ssize_t capacity):
+    def __cinit__(self, data):
         self.after = self.before = -1
-        self.widen(capacity)
+        self.own(data)
 
     def __sizeof__(self):
         return object.__sizeof__(self) + self.data.nbytes
 
     cdef int widen(self, Py_ssize_t capacity) except -1:
-        """Room for so many bytes, and those that `pack` needs; they lie elsewhere then."""
-        data = np.empty(capacity + UNIT, dtype=np.uint8)
-        if self.size:
-            data[:self.size] = self.data[:self.size]
-        self.data, self.capacity = data, capacity
-        self.text = <char*><size_t>self.data.ctypes.data
+        """Room for so many bytes; they lie elsewhere then."""
+        data = memory(capacity)
+        data[:self.size] = self.data[:self.size]
+        self.own(data)
         return 0
+
+    cdef int own(self, data) except -1:
+        """The entries are in this array."""
+        self.data, self.capacity = data, len(data) - UNIT
+        self.text = <char*><size_t>data.ctypes.data
+        return 0
+
+    cdef bint lent(self) noexcept:
+        """Whether a checkpoint shares the memory."""
+        return Py_REFCNT(self.data) > 1
 
     cdef int seal(self) except -1:
         """No more will come: give back what is not needed."""
@@ -139,7 +155,7 @@ cdef class Held:
     """
 
     def __init__(self, Places places):
-        self.segments, self.vacant = [], []
+        self.segments, self.vacant, self.spares = [], [], []
         self.head = self.tail = -1
         self.places = places
 
@@ -148,7 +164,7 @@ cdef class Held:
 
     def __sizeof__(self):
         found = [one.__sizeof__() for one in self.segments if one is not None]
-        return object.__sizeof__(self) + sum(found)
+        return object.__sizeof__(self) + sum(found) + sum([one.nbytes for one in self.spares])
 
     # Entries
 
@@ -188,7 +204,13 @@ cdef class Held:
                     last.widen(max(last.size, min(2 * last.capacity, FULL)) + bytes_of_it)
                 return last
             last.seal()
-        self.tail = self.new_segment(SMALL if last is None else FULL + bytes_of_it)
+        if last is None:
+            data = memory(max(bytes_of_it, <Py_ssize_t>SMALL))
+        elif self.spares and bytes_of_it <= LARGE:
+            data = self.spares.pop()
+        else:
+            data = memory(max(FULL + bytes_of_it, <Py_ssize_t>LARGE))
+        self.tail = self.new_segment(data)
         return self.segments[self.tail]
 
     cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t bytes_of_it) noexcept:
@@ -196,7 +218,7 @@ cdef class Held:
         cdef Py_ssize_t unit = last.size // UNIT, units = (bytes_of_it + UNIT - 1) // UNIT
         entry.size = <uint32_t>units
         memcpy(last.text + last.size, entry, sizeof(Entry))
-        last.alive[unit >> 6] |= <uint64_t>1 << (unit & 63)
+        last.mark(unit, True)
         last.live += 1
         last.size += units * UNIT
         last.used += units * UNIT
@@ -210,7 +232,7 @@ cdef class Held:
         cdef Segment one = self.segment(place)
         cdef Py_ssize_t unit = place & (UNITS - 1)
         cdef Py_ssize_t size = one.at(unit).size * <Py_ssize_t>UNIT
-        one.alive[unit >> 6] &= ~(<uint64_t>1 << (unit & 63))
+        one.mark(unit, False)
         one.live -= 1
         one.used -= size
         self.count -= 1
@@ -267,9 +289,9 @@ cdef class Held:
 
     # Segments
 
-    cdef Py_ssize_t new_segment(self, Py_ssize_t capacity) except -1:
-        """The number of a fresh segment, the last in the order."""
-        cdef Segment fresh = Segment(capacity)
+    cdef Py_ssize_t new_segment(self, data) except -1:
+        """The number of a fresh segment in this memory, the last in the order."""
+        cdef Segment fresh = Segment(data)
         cdef Py_ssize_t k
         if self.vacant:
             k = self.vacant.pop()
@@ -297,6 +319,8 @@ cdef class Held:
             (<Segment>self.segments[one.after]).before = one.before
         else:
             self.tail = one.before
+        if one.capacity == LARGE and not one.lent() and len(self.spares) < SPARES:
+            self.spares.append(one.data)
         self.segments[k] = None
         self.vacant.append(k)
         return 0
@@ -311,46 +335,44 @@ cdef class Held:
 
     cdef bint unite(self, Py_ssize_t k) except -1:
         """Make one of a segment and the next, if together they are not too much."""
-        cdef Segment one = self.segments[k], other, fresh
-        cdef Py_ssize_t follower = one.after
+        cdef Segment one = self.segments[k], other
+        cdef Py_ssize_t follower = one.after, before
         if follower < 0 or not one.sealed:
             return False
         other = self.segments[follower]
         if not other.sealed or one.used + other.used > 3 * FULL // 4:
             return False
-        fresh = Segment(one.used + other.used)
-        fresh.before, fresh.after = one.before, other.after
-        fresh.sealed = True
-        self.segments[k] = fresh
-        self.take_over(k, one, k)
-        self.take_over(k, other, follower)
-        self.size += fresh.size - one.size - other.size
-        if fresh.after >= 0:
-            (<Segment>self.segments[fresh.after]).before = k
-        else:
-            self.tail = k
-        self.segments[follower] = None
-        self.vacant.append(follower)
+        before = one.size + other.size
+        if one.lent() or one.used + other.used > one.capacity:
+            one.widen(max(one.capacity, one.used + other.used))
+        self.take_over(k, k)
+        self.take_over(k, follower)
+        self.size += one.size - before
+        self.unlink(follower)
         return True
 
-    cdef int take_over(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:
-        """Copy to the end of segment k the live entries of one whose number was this."""
-        cdef Segment to = self.segments[k]
+    cdef int take_over(self, Py_ssize_t k, Py_ssize_t was) except -1:
+        """Move the live entries of a segment to the end of segment k, or its own to its front."""
+        cdef Segment to = self.segments[k], old = self.segments[was]
         cdef Py_ssize_t unit = old.next(0), size
         cdef Entry* entry
         while unit >= 0:  # so that no cell of the table is waited for below
             self.places.approach(old.at(unit).tag)
             unit = old.next(unit + 1)
+        if to is old:
+            to.size = to.first = 0
+        else:
+            to.live += old.live
+            to.used += old.used
         unit = old.next(0)
         while unit >= 0:
             entry = old.at(unit)
-            size = entry.size * <Py_ssize_t>UNIT
-            memcpy(to.text + to.size, entry, size)
             self.places.move(entry.tag, was << BITS | unit, k << BITS | to.size // UNIT)
-            to.alive[to.size // UNIT >> 6] |= <uint64_t>1 << (to.size // UNIT & 63)
-            to.live += 1
+            old.mark(unit, False)
+            to.mark(to.size // UNIT, True)
+            size = entry.size * <Py_ssize_t>UNIT
+            memmove(to.text + to.size, entry, size)
             to.size += size
-            to.used += size
             unit = old.next(unit + 1)
         return 0
 
@@ -409,7 +431,7 @@ cdef class Held:
         for saved in state:
             if self.tail >= 0:
                 (<Segment>self.segments[self.tail]).seal()
-            self.tail = self.new_segment(len(saved["data"]))
+            self.tail = self.new_segment(memory(len(saved["data"])))
             one = self.segments[self.tail]
             one.size = one.capacity
             one.data[:one.size] = saved["data"]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.stream.turns import places
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -37,12 +39,18 @@ class Polled:
         self.starts = [0, *accumulate(self.sizes)]
         self.order: Array | None = None
         if len(records) > 1 and any(one.turns is not None for one in records):
-            turns, behind = [], 0
-            for one, size in zip(records, self.sizes, strict=True):
-                mine = np.arange(behind, behind + size) if one.turns is None else one.turns
-                behind = max(behind, int(mine.max(initial=-1)) + 1)
-                turns.append(mine)
-            self.order = places(np.concatenate(turns))
+            self.order = places(np.concatenate(self._turns()))
+
+    def _turns(self) -> list[Array]:
+        """Those of each; who says nothing of them comes behind who lies before it."""
+        turns: list[Array] = []
+        for one, size in zip(self.records, self.sizes, strict=True):
+            if one.turns is not None:
+                turns.append(one.turns)
+            else:
+                behind = max((int(mine.max(initial=-1)) + 1 for mine in turns), default=0)
+                turns.append(np.arange(behind, behind + size))
+        return turns
 
     @cached_property
     def values(self) -> Sequence[bytes | None]:
@@ -88,18 +96,3 @@ class Polled:
             records = self.records[k]
             at_end = i + 1 == len(records.offsets)
             yield records.partition, records.end if at_end else records.offsets[i + 1]
-
-
-def places(turns: Array) -> Array:
-    """Whose turn is first, second, ..
-
-    >>> places(np.array([2, 0, 1])), places(np.array([9, 0, 9]))
-    (array([1, 2, 0]), array([1, 0, 2]))
-    """
-    n = len(turns)
-    if n and turns.min() >= 0 and turns.max() < n:  # each number once, as a rule: no need to sort
-        order = np.full(n, -1)
-        order[turns] = np.arange(n)
-        if order.min() >= 0:
-            return order
-    return np.argsort(turns, kind="stable")

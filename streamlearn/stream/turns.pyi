@@ -1,0 +1,3 @@
+from streamlearn.frames import Array
+
+def places(turns: Array) -> Array: ...
