@@ -232,13 +232,12 @@ class Loop:
         until, source = self.policy.until, self.source
         while not self.stop_wanted.is_set():
             self.watchdog.beat()
-            self._check()
             begun = time.perf_counter()
             polled = source.poll(POLL_SECONDS)
             seconds = time.perf_counter() - begun
             self.pipeline.tell("on_poll", seconds, sum(len(one.offsets) for one in polled))
+            self._check()
             if wanted := until.part(polled):
-                self._check()
                 self.pipeline.process(wanted)
                 self.watchdog.beat()
             if self.keeper is not None:

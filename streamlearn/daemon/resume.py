@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-
 from streamlearn import modelfile
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.errors import BadEvent

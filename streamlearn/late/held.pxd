@@ -34,7 +34,6 @@ cdef class Segment:
     cdef uint64_t[WORDS] alive  # a bit for each unit: a live entry begins there
     cdef int own(self, data) except -1
     cdef int widen(self, Py_ssize_t capacity) except -1
-    cdef bint lent(self) noexcept
     cdef int seal(self) except -1
     cdef Py_ssize_t next(self, Py_ssize_t unit) noexcept
 
@@ -44,15 +43,15 @@ cdef class Segment:
 
     cdef inline void mark(self, Py_ssize_t unit, bint alive) noexcept:
         """A live entry begins here now, or none does."""
-        cdef uint64_t bit = <uint64_t>1 << (unit & 63)
-        self.alive[unit >> 6] = self.alive[unit >> 6] | bit if alive else self.alive[unit >> 6] & ~bit
+        cdef uint64_t bit = <uint64_t>1 << (unit & 63), word = self.alive[unit >> 6]
+        self.alive[unit >> 6] = word | bit if alive else word & ~bit
 
 
 @cython.final
 cdef class Held:
     cdef readonly Py_ssize_t count
     cdef Py_ssize_t size, used, removed
-    cdef list segments, vacant, spares
+    cdef list segments, vacant
     cdef Py_ssize_t head, tail
     cdef Places places
 
@@ -70,7 +69,7 @@ cdef class Held:
     cdef int unlink(self, Py_ssize_t k) except -1
     cdef int gather(self) except -1
     cdef bint unite(self, Py_ssize_t k) except -1
-    cdef int take_over(self, Py_ssize_t k, Py_ssize_t was) except -1
+    cdef int take_over(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1
     cdef int restamp(self, double most) except -1
     cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1
 

@@ -8,9 +8,8 @@ are united.
 """
 
 cimport cython
-from cpython.ref cimport Py_REFCNT
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy
 
 from streamlearn.late.places cimport Places
 from streamlearn.row cimport Row, squared
@@ -21,8 +20,6 @@ cdef enum:
     FULL = UNITS * UNIT  # bytes of a segment to which no more is added
     LARGEST = 1 << 30  # bytes of an entry
     SMALL = 1 << 12  # bytes of the first segment
-    LARGE = FULL + (1 << 12)  # bytes of the others, if no entry is larger than what is beyond FULL
-    SPARES = 4  # segments' memory that is kept to be used again
     SPARE = 1 << 21  # bytes that may be taken by what has gone
     EVERY = 1024  # entries that go between two looks at that
 
@@ -120,10 +117,6 @@ cdef class Segment:
         self.text = <char*><size_t>data.ctypes.data
         return 0
 
-    cdef bint lent(self) noexcept:
-        """Whether a checkpoint shares the memory."""
-        return Py_REFCNT(self.data) > 1
-
     cdef int seal(self) except -1:
         """No more will come: give back what is not needed."""
         self.sealed = True
@@ -155,7 +148,7 @@ cdef class Held:
     """
 
     def __init__(self, Places places):
-        self.segments, self.vacant, self.spares = [], [], []
+        self.segments, self.vacant = [], []
         self.head = self.tail = -1
         self.places = places
 
@@ -164,7 +157,7 @@ cdef class Held:
 
     def __sizeof__(self):
         found = [one.__sizeof__() for one in self.segments if one is not None]
-        return object.__sizeof__(self) + sum(found) + sum([one.nbytes for one in self.spares])
+        return object.__sizeof__(self) + sum(found)
 
     # Entries
 
@@ -204,13 +197,8 @@ cdef class Held:
                     last.widen(max(last.size, min(2 * last.capacity, FULL)) + bytes_of_it)
                 return last
             last.seal()
-        if last is None:
-            data = memory(max(bytes_of_it, <Py_ssize_t>SMALL))
-        elif self.spares and bytes_of_it <= LARGE:
-            data = self.spares.pop()
-        else:
-            data = memory(max(FULL + bytes_of_it, <Py_ssize_t>LARGE))
-        self.tail = self.new_segment(data)
+        size = max(bytes_of_it, <Py_ssize_t>SMALL) if last is None else FULL + bytes_of_it
+        self.tail = self.new_segment(memory(size))
         return self.segments[self.tail]
 
     cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t bytes_of_it) noexcept:
@@ -319,8 +307,6 @@ cdef class Held:
             (<Segment>self.segments[one.after]).before = one.before
         else:
             self.tail = one.before
-        if one.capacity == LARGE and not one.lent() and len(self.spares) < SPARES:
-            self.spares.append(one.data)
         self.segments[k] = None
         self.vacant.append(k)
         return 0
@@ -335,45 +321,41 @@ cdef class Held:
 
     cdef bint unite(self, Py_ssize_t k) except -1:
         """Make one of a segment and the next, if together they are not too much."""
-        cdef Segment one = self.segments[k], other
-        cdef Py_ssize_t follower = one.after, before
+        cdef Segment one = self.segments[k], other, fresh
+        cdef Py_ssize_t follower = one.after
         if follower < 0 or not one.sealed:
             return False
         other = self.segments[follower]
         if not other.sealed or one.used + other.used > 3 * FULL // 4:
             return False
-        before = one.size + other.size
-        if one.lent() or one.used + other.used > one.capacity:
-            one.widen(max(one.capacity, one.used + other.used))
-        self.take_over(k, k)
-        self.take_over(k, follower)
-        self.size += one.size - before
+        fresh = Segment(memory(one.used + other.used))
+        fresh.before, fresh.after, fresh.sealed = one.before, one.after, True
+        self.segments[k] = fresh
+        self.take_over(k, one, k)
+        self.take_over(k, other, follower)
+        self.size += fresh.size - one.size - other.size
         self.unlink(follower)
         return True
 
-    cdef int take_over(self, Py_ssize_t k, Py_ssize_t was) except -1:
-        """Move the live entries of a segment to the end of segment k, or its own to its front."""
-        cdef Segment to = self.segments[k], old = self.segments[was]
+    cdef int take_over(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:
+        """Copy to the end of segment k the live entries of one whose number was this."""
+        cdef Segment to = self.segments[k]
         cdef Py_ssize_t unit = old.next(0), size
         cdef Entry* entry
         while unit >= 0:  # so that no cell of the table is waited for below
             self.places.approach(old.at(unit).tag)
             unit = old.next(unit + 1)
-        if to is old:
-            to.size = to.first = 0
-        else:
-            to.live += old.live
-            to.used += old.used
         unit = old.next(0)
         while unit >= 0:
             entry = old.at(unit)
             self.places.move(entry.tag, was << BITS | unit, k << BITS | to.size // UNIT)
-            old.mark(unit, False)
             to.mark(to.size // UNIT, True)
             size = entry.size * <Py_ssize_t>UNIT
-            memmove(to.text + to.size, entry, size)
+            memcpy(to.text + to.size, entry, size)
             to.size += size
             unit = old.next(unit + 1)
+        to.live += old.live
+        to.used = to.size
         return 0
 
     cdef int restamp(self, double most) except -1:

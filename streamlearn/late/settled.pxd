@@ -28,6 +28,7 @@ cdef class Block:
     cdef uint64_t* tags
     cdef double* stamps
     cdef uint8_t* kinds
+    cdef int own(self, tags, stamps, kinds) except -1
 
 
 @cython.final

@@ -22,19 +22,20 @@ cdef class Block:
     def __cinit__(self):
         self.own(np.empty(SIZE, np.uint64), np.empty(SIZE), np.empty(SIZE, np.uint8))
 
-    def own(self, tags, stamps, kinds):
+    cdef int own(self, tags, stamps, kinds) except -1:
         """The ids are in these arrays."""
         self.arrays = (tags, stamps, kinds)
         self.tags = <uint64_t*><size_t>tags.ctypes.data
         self.stamps = <double*><size_t>stamps.ctypes.data
         self.kinds = <uint8_t*><size_t>kinds.ctypes.data
+        return 0
 
 
 @cython.final
 cdef class Settled:
     """An id's place is its number among all that were settled, less its upper bits."""
 
-    def __init__(self):
+    def __cinit__(self):
         self.blocks = []
 
     def __sizeof__(self):

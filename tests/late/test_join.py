@@ -120,7 +120,11 @@ def test_segments_come_and_go() -> None:
     """So many that there are several, of which much or little is left."""
     draw = random.Random(1)
     join, open_ids, rows = Join(1_000_000), {}, 0
+    kept = []
     for step in range(60):
+        if step % 7 == 3:
+            state = join.state()
+            kept.append((state, modelfile.pack(state)))
         batch = Events()
         for i in range(1000):
             number = 1000 * step + i
@@ -142,8 +146,10 @@ def test_segments_come_and_go() -> None:
             del open_ids[number]
         assert join.held == len(open_ids)
     live = len(open_ids)
+    # segments are united, and what checkpoints share of them stays as it was
+    assert all(modelfile.pack(state) == packed for state, packed in kept)
     # an event of six features takes about 120 bytes; those that went may take as much as what is
-    # left, and 16,384 more
+    # left, and 2 MB more
     assert join.waiting.__sizeof__() < 150 * (2 * live + 20_000) < 150 * 60_000
     state = join.state()
     again = Join(1_000_000)
@@ -156,6 +162,34 @@ def test_segments_come_and_go() -> None:
         (key(number), features) for number, features in open_ids.items()
     ]
     assert again.held == 0
+
+
+def test_events_larger_than_a_segment() -> None:
+    """Beside small ones, and over a restart."""
+    join, batch = Join(1000), Events()
+    large = [(slot, 0.5 * slot) for slot in range(100_000)]
+    given = {b"%d" % i: large if i % 10 == 5 else [(i, 1.0)] for i in range(30)}
+    for name, features in given.items():
+        batch.add(features, key=name)
+    steps(join, batch)
+    again = Join(1000)
+    again.restore(modelfile.unpack(modelfile.pack(join.state())))
+    batch.clear()
+    for name in given:
+        batch.add([], True, key=name)
+    for one in (join, again):
+        assert {name: features for _, name, features, *_ in steps(one, batch)} == given
+        assert one.held == 0
+
+
+def test_what_is_held_must_lie_inside_its_segment() -> None:
+    join, batch = Join(10), Events()
+    batch.add([(0, 1.0)], key=b"a")
+    steps(join, batch)
+    state = join.state()
+    state["waiting"][0]["data"] = state["waiting"][0]["data"][:-8]
+    with pytest.raises(ValueError, match="an entry at 0"):
+        Join(10).restore(state)
 
 
 def test_a_checkpoint_is_of_its_moment() -> None:
