@@ -76,6 +76,10 @@ class Given:
         """Nothing waits."""
         return {}
 
+    def lost(self) -> Mapping[Partition, int]:
+        """None."""
+        return {}
+
     def ended(self) -> bool:
         """Whether all were given."""
         return self.at >= len(self.polls)

@@ -114,6 +114,10 @@ class Memory:
         """How many are left."""
         return {PLACE: self.left * BATCH}
 
+    def lost(self) -> Mapping[Partition, int]:
+        """None."""
+        return {}
+
     def ended(self) -> bool:
         """Whether all were given."""
         if not self.left:

@@ -80,6 +80,8 @@ def unpack(data: bytes, name: str = "model file") -> Any:
 def write(path: str | os.PathLike[str], model: Any) -> None:
     """Write the file as a whole or not at all: under another name first, then renamed."""
     path = Path(path)
+    if path.is_symlink():  # it goes on pointing there
+        path = path.resolve()
     data = pack(model)
     if path.exists() and not path.is_file():
         path.write_bytes(data)  # a device or a pipe: a file of its name would take its place

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.calls import known, split
 from streamlearn.daemon import config
 from streamlearn.daemon.config import ConfigError
+from streamlearn.stream.packed import PACKED
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +23,6 @@ SUFFIXES = {
     "svmlight": (".svm", ".svmlight", ".libsvm"),
     "vw": (".vw",),
 }
-PACKED = (".gz", ".zst")
 # options by the keys of the configuration that they stand for
 OPTIONS = {
     "source.paths": "FILE",
@@ -297,7 +297,8 @@ def kind_of(name: str) -> str | None:
     >>> kind_of("data/clicks.jsonl.gz"), kind_of("a9a")
     ('json', None)
     """
+    name = name.lower()
     for suffix in PACKED:
         name = name.removesuffix(suffix)
-    found = [kind for kind, ends in SUFFIXES.items() if name.lower().endswith(ends)]
+    found = [kind for kind, ends in SUFFIXES.items() if name.endswith(ends)]
     return found[0] if found else None

@@ -106,6 +106,12 @@ def run(options: Options) -> int:
         sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
         inputs.refuse_nothing(settings, facts["events"], facts["learnt"])
+        if options.positive and not teacher.positive:
+            wanted = " or ".join(map(repr, options.positive))
+            teacher.ask(
+                f"no label is {wanted} (--positive), so all events were learnt as negatives: "
+                "labels are compared as they are written"
+            )
     if isinstance(decoder, CSVDecoder):
         facts["columns"] = columns(decoder.types, whole=options.json)
     if options.save is not None:
@@ -176,6 +182,7 @@ class Teacher:
         self.others = {name: Curve() for name in model.measured if name != "loss"}
         self.bar: Bar | None = None
         self.seconds = 0.0
+        self.positive = 0  # events of the first pass whose label is True or 1
 
     def begin(self, number: int, bar: Bar) -> None:
         """A pass begins."""
@@ -193,13 +200,15 @@ class Teacher:
     def learn(self, batches: Pass) -> None:
         """One pass."""
         self.batches.append(batches)
-        first = len(self.curves) == 1
+        first, options = len(self.curves) == 1, self.options
         curve = self.curves[-1]
         begun = time.perf_counter()
         try:
             for events in batches:
                 if first and not curve.events and isinstance(self.model, LinearClassifier):
                     self.ask(doubt(events))
+                if first and options.positive:
+                    self.positive += int(np.count_nonzero(events.labels == 1.0))
                 wanted = ("loss", *self.others) if first else ("loss",)
                 measures = {name: np.empty(len(events)) for name in wanted}
                 scores = self.model.progressive_events(events, measures)

@@ -17,7 +17,7 @@ from streamlearn.daemon.keeper import Keeper
 from streamlearn.daemon.observer import Status
 from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.until import Until
-from streamlearn.errors import ModelFileError, SinkError, SourceError
+from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -163,6 +163,11 @@ class Loop:
             thread.start()
         try:
             self.source.open(self.pipeline.positions, identity)
+        except SourceChanged as error:
+            if not (skipped := self.policy.skip_to):
+                raise
+            asked = ", ".join(f"{where.topic}:{where.number}:{at}" for where, at in skipped.items())
+            raise Stop(Exit.USAGE, f"--skip-to {asked}: {error}") from error
         finally:
             for thread in beside:
                 thread.join()
@@ -258,7 +263,7 @@ class Loop:
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
             self.status.positions = dict(self.pipeline.positions)
-            self.status.lag = self.source.lag()
+            self.status.lag, self.status.lost = self.source.lag(), self.source.lost()
             self.pipeline.tell("on_tick", self.status)
 
     # -- the end ----------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ class Status:
     restarts: int = 0
     positions: dict[Partition, int] = field(default_factory=dict)
     lag: dict[Partition, int | None] = field(default_factory=dict)
+    lost: Mapping[Partition, int] = field(default_factory=dict)  # before they could be read
     checkpoint_time: float | None = None  # of the last durable one, seconds since 1970
     checkpoint_failures: int = 0
 

@@ -261,14 +261,17 @@ class Watching(Observer):
         if held:
             self.tally.hold(held)
         lag: dict[tuple[str, ...], float] = {}
+        lost: dict[tuple[str, ...], float] = {}
         offsets: dict[tuple[str, ...], float] = {}
         for where in held:
             labels, waiting = self.tally.place(where), status.lag.get(where)
             if waiting is not None:
                 lag[labels] = lag.get(labels, 0) + waiting
+            lost[labels] = lost.get(labels, 0) + status.lost.get(where, 0)
             if where in status.positions and labels != OTHERS:
                 offsets[labels] = status.positions[where]
         board = self.board
+        board.replace("events_lost_total", lost)
         board.replace("lag_events", lag)
         board.replace("position_offset", offsets)
         board.unknown = sum(

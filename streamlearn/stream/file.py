@@ -326,6 +326,10 @@ class Files:
                 offset -= len(block)
         return number
 
+    def lost(self) -> Mapping[Partition, int]:
+        """None: lines do not go."""
+        return {}
+
     def ended(self) -> bool:
         """Whether the last line of the last file was given."""
         return self._current >= len(self._files)

@@ -23,7 +23,7 @@ PIECE = 1 << 14  # packed bytes at a time: what is in them may be a thousand tim
 
 def is_packed(path: str) -> bool:
     """Whether the name says that the file is packed."""
-    return path.endswith(PACKED)
+    return path.lower().endswith(PACKED)
 
 
 def opened(path: str) -> BinaryIO:
@@ -33,9 +33,9 @@ def opened(path: str) -> BinaryIO:
 
 def unpacked(file: BinaryIO, path: str) -> BinaryIO:
     """What is in the file, to be read as if it were not packed."""
-    if path.endswith(".gz"):
+    if path.lower().endswith(".gz"):
         return cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
-    if path.endswith(".zst"):
+    if path.lower().endswith(".zst"):
         return zstandard(file, path)
     return file
 

@@ -87,6 +87,9 @@ class Source(Protocol):
     def lag(self) -> dict[Partition, int | None]:
         """How many records (bytes, of files) wait in each partition; None: not known yet."""
 
+    def lost(self) -> Mapping[Partition, int]:
+        """How many records were gone before they could be read, since the start."""
+
     def ended(self) -> bool:
         """Whether all there was at the start has been given (a file that is not followed)."""
 

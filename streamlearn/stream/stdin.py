@@ -75,6 +75,10 @@ class StandardInput:
         """Not to be known of a pipe."""
         return {PARTITION: 0 if self.ended() else None}
 
+    def lost(self) -> Mapping[Partition, int]:
+        """None."""
+        return {}
+
     def ended(self) -> bool:
         """Whether the last line was given."""
         return self._ended and not self._lines.waiting

@@ -123,6 +123,10 @@ class Synthetic:
         """How many events are left."""
         return {PARTITION: None if self.events is None else self.events - self._at}
 
+    def lost(self) -> Mapping[Partition, int]:
+        """None."""
+        return {}
+
     def ended(self) -> bool:
         """Whether the last event was given."""
         return self.events is not None and self._at >= self.events

@@ -13,10 +13,9 @@ from streamlearn.late.join import BOUNDS
 
 PREFIX = "streamlearn_"
 LEARNER, PLACE = ("learner",), ("topic", "partition")
-# of batches: from tens of microseconds to a stall
+# where the buckets of histograms end. Of batches: from tens of microseconds to a stall
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-# of labels: from seconds to a month
-DELAYS = BOUNDS
+EDGES = {"batch_seconds": BUCKETS, "label_delay_seconds": BOUNDS}  # of labels: up to a month
 # what becomes of labels that come late, and of events that wait for them
 FATES = {
     "joined": "the label of an event came, and was learnt",
@@ -67,6 +66,7 @@ FLOW = (
     counter("events_unlabelled", "Events without a label, or of weight 0."),
     counter("events_deleted", "Records without a value (tombstones)."),
     counter("events_bad", "Records that could not be read, by what was wrong.", ("reason",)),
+    counter("events_lost", "Records that were deleted before they were read (on_gap).", PLACE),
     gauge("lag_events", "Records that wait behind the position (bytes, of files).", PLACE),
     gauge("position_offset", "The position to go on from.", PLACE),
     gauge("last_batch_timestamp_seconds", "When a batch was learnt last."),

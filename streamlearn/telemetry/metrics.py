@@ -14,7 +14,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from streamlearn.telemetry.catalogue import BUCKETS, DELAYS, METRICS, PREFIX
+from streamlearn.telemetry.catalogue import EDGES, METRICS, PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,12 +48,11 @@ class BoardCollector(Collector):
         """Times of batches, and of labels."""
         family = HistogramMetricFamily(PREFIX + entry.name, entry.help, labels=entry.labels)
         if entry.name == "batch_seconds":
-            bounds: tuple[float, ...] = BUCKETS
             found = self.board.stages()
         else:
-            bounds, delays = DELAYS, self.board.delays
+            delays = self.board.delays
             found = {} if delays is None else {(): delays}
-        edges = [*(str(edge) for edge in bounds), "+Inf"]
+        edges = [*(str(edge) for edge in EDGES[entry.name]), "+Inf"]
         for labels, (counts, total) in found.items():
             sums = [sum(counts[: i + 1]) for i in range(len(counts))]
             family.add_metric(labels, list(zip(edges, sums, strict=True)), total)

@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from streamlearn.telemetry.catalogue import (
-    BUCKETS,
     DAEMON,
+    EDGES,
     FATES,
     FLOW,
     LATE,
@@ -88,7 +88,7 @@ def row(metric: Metric) -> str:
     named = ", ".join(f"`{label}`" for label in metric.labels)
     about = metric.help
     if metric.kind == "histogram":
-        about += f" Buckets end at {', '.join(f'{edge:g}' for edge in BUCKETS)} s."
+        about += f" Buckets end at {', '.join(f'{edge:.10g}' for edge in EDGES[metric.name])} s."
     kind = "gauge, always 1" if metric.kind == "info" else metric.kind
     return f"| `{PREFIX}{metric.name}` | {kind} | {named} | {about} |"
 

@@ -136,7 +136,7 @@ def test_however_a_file_is_packed(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "BLOCK", 1000)
-    name = "a.jsonl" if kind in {"plain", "crlf"} else f"a.jsonl.{kind}"
+    name = "a.jsonl" if kind in {"plain", "crlf"} else f"a.jsonl.{kind.upper()}"
     path = packed(tmp_path / name, b"\n".join(values(300)), kind)
     facts = trained(capsys, str(path), "--label", "clicked")
     assert facts["events"] == 300
@@ -532,6 +532,24 @@ def test_a_file_that_is_read_is_not_written_over(
         assert "is read here, and would be lost" in capsys.readouterr().err
     assert main(["evaluate", str(clicks), "--label", "clicked", "--png", str(clicks)]) == 2
     assert clicks.read_bytes() == before
+
+
+def test_a_link_that_a_model_is_saved_to_stays_one(clicks: Path, tmp_path: Path) -> None:
+    link = tmp_path / "latest"
+    link.symlink_to(tmp_path / "model-1")
+    for _ in range(2):
+        assert main(["train", str(clicks), "--label", "clicked", "--save", str(link)]) == 0
+        assert link.is_symlink()
+        assert sl.LinearClassifier.load(tmp_path / "model-1").nonzero
+
+
+def test_a_positive_label_that_never_comes_is_said(
+    clicks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for value, said in (("yes", True), ("true", False)):
+        given = ["train", str(clicks), "--label", "clicked", "--positive", value]
+        assert main([*given, "--positive", "1.5"]) == 0
+        assert ("no label is 'yes' or 1.5 (--positive)" in capsys.readouterr().err) == said
 
 
 def test_a_pipe_that_a_model_is_saved_to_stays_one(clicks: Path, tmp_path: Path) -> None:

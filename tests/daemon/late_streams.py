@@ -104,6 +104,9 @@ class TwoTopics:
     def lag(self) -> dict[Partition, int | None]:
         return {where: len(self.log[where.topic]) - at for where, at in self.positions.items()}
 
+    def lost(self) -> Mapping[Partition, int]:
+        return {}
+
     def ended(self) -> bool:
         return not any(self.lag().values())
 

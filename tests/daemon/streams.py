@@ -93,6 +93,9 @@ class MadeUp:
     def lag(self) -> dict[Partition, int | None]:
         return {where: self.length - at for where, at in self.positions.items()}
 
+    def lost(self) -> Mapping[Partition, int]:
+        return {}
+
     def ended(self) -> bool:
         return all(at >= self.length for at in self.positions.values())
 

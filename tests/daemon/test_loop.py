@@ -311,6 +311,20 @@ def test_what_the_source_does_not_have_is_not_skipped_in_silence() -> None:
     assert loop.pipeline.counts.events == 15
 
 
+def test_what_lies_behind_the_end_is_not_skipped_to(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1, "y": 1}\n' * 40)
+    given = {
+        "source": {"kind": "file", "paths": [str(path)]},
+        "format.label": "y",
+        "run.until": "end",
+    }
+    log = Said()
+    asked = {Partition(str(path)): 12345}
+    assert parts.loop(config.parse("", overrides=given), log, skip_to=asked).run() == Exit.USAGE
+    assert f"--skip-to {path}:0:12345: " in log.lines("stopped")[0]["reason"]
+
+
 def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) -> None:
     given = {
         "source.kind": "synthetic",

@@ -148,13 +148,17 @@ def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
 def test_series_of_what_is_gone_are_dropped_and_too_many_added_up() -> None:
     _, watching = watched(None, MadeUp(1, 0))
     many = [Partition("t", n) for n in range(MOST_PLACES + 10)]
-    status = Status(positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2))
+    status = Status(
+        positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2), lost={many[-1]: 8, many[3]: 9}
+    )
     for where in many:
         watching.board.add("events_polled_total", 1, *watching.tally.place(where))
     watching.look(status)
     lag = watching.board.values("lag_events")
     assert len(lag) == MOST_PLACES + 1
     assert lag["other", "other"] == 20
+    lost = watching.board.values("events_lost_total")
+    assert (lost["other", "other"], lost["t", "3"], sum(lost.values())) == (8, 9, 17)
     assert len(watching.board.values("events_polled_total")) == MOST_PLACES + 1
     watching.look(Status(positions=status.positions, lag={many[3]: 7}))
     assert watching.board.values("lag_events") == {("t", "3"): 7}

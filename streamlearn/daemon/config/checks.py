@@ -30,6 +30,7 @@ from streamlearn.daemon.config.structs import (
     SyntheticSource,
     milliseconds,
 )
+from streamlearn.stream.packed import is_packed
 
 Found = Iterator[Problem]
 FORMATS = ("json", "svmlight", "vw", "csv")
@@ -109,7 +110,7 @@ def files(source: Source) -> Found:
     """Files that are followed grow, so they are not packed."""
     if isinstance(source, FileSource) and source.follow:
         for i, path in enumerate(source.paths):
-            if path.endswith((".gz", ".zst")):
+            if is_packed(path):
                 yield Problem(
                     f"source.paths[{i}]", "a packed file cannot be followed; use follow = false"
                 )

@@ -55,7 +55,7 @@ class KafkaSource:
         How much is fetched ahead, of all partitions together.
     on_gap
         If records at a position are gone, because retention has overtaken it: `"stop"`, or
-        `"continue"` at what is left, counting in `lost` how many are not there.
+        `"continue"` at what is left, counting in `lost()` how many are not there.
     reset_offsets
         Go on, too, where a position is past the end (at the end), and in topics that were made
         again or are of another cluster (at `start`).
@@ -90,7 +90,7 @@ class KafkaSource:
         self._by_time = order == "time"
         self._batch = batch
         self._refresh = refresh_seconds
-        self.lost: dict[Partition, int] = {}
+        self._lost: dict[Partition, int] = {}
         self._identity: dict[str, str] = {}
         self._ends: dict[Partition, int] = {}  # of what poll has given
         self._goal: dict[Partition, int] = {}  # the ends when it was opened
@@ -269,13 +269,17 @@ class KafkaSource:
     def _count_lost(self, lost: Mapping[Partition, int]) -> None:
         for partition, count in lost.items():
             if count:
-                self.lost[partition] = self.lost.get(partition, 0) + count
+                self._lost[partition] = self._lost.get(partition, 0) + count
                 log.warning(
                     "%s/%d: %d records were deleted before they were read",
                     partition.topic,
                     partition.number,
                     count,
                 )
+
+    def lost(self) -> dict[Partition, int]:
+        """Return how many records were deleted before they were read."""
+        return dict(self._lost)
 
     def lag(self) -> dict[Partition, int | None]:
         """Return how many records wait on the broker and here, as of the last fetch."""
