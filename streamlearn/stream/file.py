@@ -7,6 +7,7 @@ what comes then is the path's next partition, number 1, 2, ..., so positions nev
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import os
@@ -133,6 +134,7 @@ class Files:
         self._files: list[str] = []
         self._fingerprints: dict[str, str] = {}
         self._positions: dict[Partition, int] = {}
+        self._rotated: dict[str, str] = {}  # where the rest of what was begun lies, by path
         self._current = 0
         self._raw: BinaryIO | None = None  # as it lies on the disk
         self._file: BinaryIO | None = None  # what is in it
@@ -147,6 +149,7 @@ class Files:
         self.close()
         self._files = expanded(self.paths)
         self._positions = dict(positions)
+        self._rotated = {}
         # what is gone on with was guessed already
         self._missing = 0 if any(positions.values()) else self._first
         self._current = 0
@@ -162,15 +165,49 @@ class Files:
             kept = (identity or {}).get(key(where))
             at = self._positions.get(where, 0)
             if kept is not None and Fingerprint.refuted(path, kept):
-                raise SourceChanged(
-                    f"{path} is another file than the one that was read up to byte {at}: put that "
-                    "one back, or begin afresh without the checkpoint"
-                )
+                self._find_rotated(path, kept, at)
+                continue
             if not is_packed(path) and size < at:
                 raise SourceChanged(
                     f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
                     "back, or begin afresh without the checkpoint"
                 )
+
+    def _find_rotated(self, path: str, kept: str, at: int) -> None:
+        """Look for the file that was read, of which another has taken the place.
+
+        It is one beside it whose name begins alike, if the file is followed. Where others have come
+        since, they might be what was between the two: that is refused.
+        """
+        name = Path(path).name
+        beside = [
+            one
+            for one in Path(path).parent.iterdir()
+            if one.name.startswith(name.partition(".")[0]) and one.name != name
+            if one.is_file() and not is_packed(one.name)
+        ]
+        found = [
+            one
+            for one in beside
+            if one.stat().st_size >= at and not Fingerprint.refuted(str(one), kept)
+        ]
+        if not (self.follow and path == self._files[-1] and len(found) == 1):
+            raise SourceChanged(
+                f"{path} is another file than the one that was read up to byte {at}: put that "
+                "one back, or begin afresh without the checkpoint"
+            )
+        (rest,) = found
+        later = [one.name for one in beside if one.stat().st_mtime > rest.stat().st_mtime]
+        if later:
+            raise SourceChanged(
+                f"{path} was rotated more than once since byte {at} of it was read: that is "
+                f"{rest.name} now, and {', '.join(sorted(later))} came later; put it back, with "
+                "them behind it, or begin afresh without the checkpoint"
+            )
+        self._rotated[path] = str(rest)
+        self._fingerprints[key(self._partition(path))] = kept
+        if self._report is not None:
+            self._report(f"{path} was rotated: going on at byte {at} of {rest}")
 
     def _partition(self, path: str) -> Partition:
         """The newest partition of a path."""
@@ -182,7 +219,7 @@ class Files:
         path = self._files[self._current]
         at = self._positions.get(self._partition(path), 0)
         try:
-            self._raw = opened(path)
+            self._raw = opened(self._rotated.get(path, path))
             self._file = unpacked(self._raw, path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
@@ -278,6 +315,7 @@ class Files:
             self._report(f"{path} {what} at byte {self._lines.position}: going on at its beginning")
         self._next()
         self._current -= 1
+        self._rotated.pop(path, None)
         fresh = Partition(path, where.number + 1)
         self._positions[fresh] = 0
         self._fingerprints[key(fresh)] = Fingerprint(path).text
@@ -287,7 +325,8 @@ class Files:
         """The first row of the first file that is gone on in; None: all are read from the start."""
         for path in self._files:
             if self._positions.get(self._partition(path), 0) > 0:
-                with opened(path) as raw, unpacked(raw, path) as file:
+                rest = self._rotated.get(path, path)
+                with opened(rest) as raw, unpacked(raw, path) as file:
                     lines = Lines(path, delimiter=self._delimiter)
                     # all of ours have it, though BinaryIO does not say so
                     read = cast("BufferedIOBase", file).readinto
@@ -303,10 +342,10 @@ class Files:
         found: dict[Partition, int | None] = {}
         for path in self._files:
             where = self._partition(path)
-            try:
-                size = Path(path).stat().st_size
-            except OSError:
-                size = 0
+            size = 0
+            for part in {path, self._rotated.get(path, path)}:
+                with contextlib.suppress(OSError):
+                    size += Path(part).stat().st_size
             left = max(size - self._positions.get(where, 0), 0)
             found[where] = None if is_packed(path) else left
         return found

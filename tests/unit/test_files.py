@@ -394,6 +394,48 @@ def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> No
     source.close()
 
 
+@pytest.mark.parametrize("way", ["renamed", "copied"])
+@pytest.mark.parametrize("name", ["x.log.1", "x-20261119.log"])
+def test_a_file_that_was_rotated_while_nobody_read_it(way: str, name: str, tmp_path: Path) -> None:
+    path, rest, said = tmp_path / "x.log", tmp_path / name, list[str]()
+    (tmp_path / "x.log.2").write_bytes(b"older\n")
+    os.utime(tmp_path / "x.log.2", (1e9, 1e9))
+    path.write_bytes(b"one\ntwo\n")
+    source = opened(Files([path], follow=True, batch=1))
+    [records] = source.poll(0.0)
+    kept, identity = {records.partition: records.end}, source.identity()
+    with path.open("ab") as file:
+        file.write(b"three\n")
+    if way == "renamed":
+        path.rename(rest)
+    else:
+        rest.write_bytes(path.read_bytes())
+    path.write_bytes(b"new\n")
+    os.utime(rest, (2e9, 2e9))
+    for _ in range(2):  # it may end again before anything was read
+        again = opened(Files([path], follow=True, report=said.append), kept, identity)
+        assert again.lag() == {Partition(str(path)): len(b"two\nthree\nnew\n")}
+        identity = again.identity()
+    assert "x.log was rotated: going on at byte 4 of" in said[0]
+    found = drained(again, 1)
+    assert [value for _, _, value in found] == [b"two", b"three"]
+    [records] = again.poll(0.0)
+    assert (records.partition, records.values) == (Partition(str(path), 1), [b"new"])
+    at_end = {Partition(str(path)): 14, records.partition: records.end}
+    assert drained(opened(Files([path], follow=True), at_end, again.identity()), 1) == []
+    # what came later may have been between the two; and who reads only once has read another file
+    (tmp_path / "x.log.0").write_bytes(b"between?\n")
+    os.utime(tmp_path / "x.log.0", (3e9, 3e9))
+    with pytest.raises(SourceChanged, match=r"rotated more than once .*x.log.0 came later"):
+        opened(Files([path], follow=True), kept, identity)
+    (tmp_path / "x.log.0").unlink()
+    with pytest.raises(SourceChanged, match="is another file"):
+        opened(Files([path]), kept, identity)
+    rest.rename(tmp_path / "elsewhere")
+    with pytest.raises(SourceChanged, match="is another file"):
+        opened(Files([path], follow=True), kept, identity)
+
+
 def test_standard_input_is_read_once() -> None:
     ours, theirs = os.pipe()
     source = opened(StandardInput(batch=2, descriptor=ours))
