@@ -11,6 +11,7 @@ import contextlib
 import glob
 import hashlib
 import os
+import re
 import stat
 import time
 from pathlib import Path
@@ -68,7 +69,12 @@ class Fingerprint:
             with Path(path).open("rb") as file:
                 head = file.read(length)
                 status = os.fstat(file.fileno())
-        self.text = f"{status.st_ino}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
+        self.text = Fingerprint.of(status.st_ino, head)
+
+    @staticmethod
+    def of(inode: int, head: bytes) -> str:
+        """The text of a file that lies there and begins so."""
+        return f"{inode}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
 
     @staticmethod
     def refuted(path: str, kept: str) -> bool:
@@ -135,6 +141,8 @@ class Files:
         self._fingerprints: dict[str, str] = {}
         self._positions: dict[Partition, int] = {}
         self._rotated: dict[str, str] = {}  # where the rest of what was begun lies, by path
+        self._head: bytes | None = None  # how the followed file begins; None: of no regular file
+        self._overwritten = False  # it begins otherwise now
         self._current = 0
         self._raw: BinaryIO | None = None  # as it lies on the disk
         self._file: BinaryIO | None = None  # what is in it
@@ -158,52 +166,67 @@ class Files:
         for path in self._files:
             where = self._partition(path)
             try:
-                self._fingerprints[key(where)] = Fingerprint(path).text
+                found = Fingerprint(path).text
                 size = Path(path).stat().st_size
             except OSError as error:
                 raise unreadable(path, error) from error
             kept = (identity or {}).get(key(where))
             at = self._positions.get(where, 0)
-            if kept is not None and Fingerprint.refuted(path, kept):
+            if kept is not None and self._is_another(path, kept):
                 self._find_rotated(path, kept, at)
                 continue
+            self._fingerprints[key(where)] = found
             if not is_packed(path) and size < at:
                 raise SourceChanged(
                     f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
                     "back, or begin afresh without the checkpoint"
                 )
 
-    def _find_rotated(self, path: str, kept: str, at: int) -> None:
-        """Look for the file that was read, of which another has taken the place.
+    def _is_another(self, path: str, kept: str) -> bool:
+        """Whether the file is another than the one whose fingerprint was kept.
 
-        It is one beside it whose name begins alike, if the file is followed. Where others have come
-        since, they might be what was between the two: that is refused.
+        Rotated files may begin alike, such as with the header of a table: of one that is followed
+        it is looked whether the one that was read lies beside it. One that was copied elsewhere and
+        back lies elsewhere, and is the same.
         """
+        if Fingerprint.refuted(path, kept):
+            return True
+        inode = int(kept.partition(":")[0])
+        return (
+            self.follow
+            and path == self._files[-1]
+            and Path(path).stat().st_ino != inode
+            and any(one.stat().st_ino == inode for one in self._holding(path, kept, 0))
+        )
+
+    @staticmethod
+    def _holding(path: str, kept: str, at: int) -> list[Path]:
+        """The files beside it that may be the one that was read up to there."""
         name = Path(path).name
-        beside = [
+        found = [
             one
             for one in Path(path).parent.iterdir()
             if one.name.startswith(name.partition(".")[0]) and one.name != name
             if one.is_file() and not is_packed(one.name)
-        ]
-        found = [
-            one
-            for one in beside
             if one.stat().st_size >= at and not Fingerprint.refuted(str(one), kept)
         ]
-        if not (self.follow and path == self._files[-1] and len(found) == 1):
+        inode = int(kept.partition(":")[0])
+        return [one for one in found if one.stat().st_ino == inode] or found
+
+    def _find_rotated(self, path: str, kept: str, at: int) -> None:
+        """Look for the file that was read, of which another has taken the place.
+
+        It is one beside it whose name begins alike, if the file is followed.
+        """
+        followed = self.follow and path == self._files[-1]
+        found = self._holding(path, kept, at) if followed else []
+        if len(found) != 1:
             raise SourceChanged(
                 f"{path} is another file than the one that was read up to byte {at}: put that "
                 "one back, or begin afresh without the checkpoint"
             )
         (rest,) = found
-        later = [one.name for one in beside if one.stat().st_mtime > rest.stat().st_mtime]
-        if later:
-            raise SourceChanged(
-                f"{path} was rotated more than once since byte {at} of it was read: that is "
-                f"{rest.name} now, and {', '.join(sorted(later))} came later; put it back, with "
-                "them behind it, or begin afresh without the checkpoint"
-            )
+        refuse_later(path, rest.stat(), at)
         self._rotated[path] = str(rest)
         self._fingerprints[key(self._partition(path))] = kept
         if self._report is not None:
@@ -217,9 +240,17 @@ class Files:
     def _begin(self) -> Lines:
         """The file that is read now, at its position."""
         path = self._files[self._current]
-        at = self._positions.get(self._partition(path), 0)
+        where = self._partition(path)
+        at = self._positions.get(where, 0)
         try:
+            if self._is_followed() and path not in self._rotated:
+                kept = self._fingerprints[key(where)]
+                if self._is_another(path, kept):  # since its fingerprint was taken
+                    self._find_rotated(path, kept, at)
             self._raw = opened(self._rotated.get(path, path))
+            self._head, self._overwritten = None, False
+            if self._is_followed() and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode):
+                self._head = os.pread(self._raw.fileno(), HEAD, 0)
             self._file = unpacked(self._raw, path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
@@ -273,15 +304,36 @@ class Files:
         """Read a block; how many bytes."""
         if self._file is None:
             return 0
+        # all of ours have it, though BinaryIO does not say so
+        read = cast("BufferedIOBase", self._file).readinto
         try:
-            # all of ours have it, though BinaryIO does not say so
-            return lines.fill(cast("BufferedIOBase", self._file).readinto, BLOCK)
+            if self._head is None:
+                return lines.fill(read, BLOCK)
+            return lines.fill(lambda room: self._read(read, room, lines.read), BLOCK)
         except SourceError:
             raise
         except (OSError, EOFError, ValueError) as error:
             raise SourceError(f"{self._files[self._current]} cannot be read on: {error}") from error
         except Exception as error:  # what unpacks has errors of its own, not derived from those
             raise SourceError(f"{self._files[self._current]} is damaged: {error}") from error
+
+    def _read(self, read: Callable[[memoryview], int], room: memoryview, at: int) -> int:
+        """Read more of the followed file, unless it was cut and written anew meanwhile.
+
+        A file is known by its first bytes, and it may have been short when it was begun: as it
+        grows, more of it is kept.
+        """
+        count, head = read(room), self._head or b""
+        descriptor = cast("BinaryIO", self._raw).fileno()
+        if os.pread(descriptor, len(head), 0) != head:
+            self._overwritten = True
+            return 0
+        if count and len(head) < HEAD:
+            self._head = head + bytes(room[len(head) - at : min(count, HEAD - at)])
+            where = self._partition(self._files[self._current])
+            inode = os.fstat(descriptor).st_ino
+            self._fingerprints[key(where)] = Fingerprint.of(inode, self._head)
+        return count
 
     def _is_followed(self) -> bool:
         return self.follow and self._current == len(self._files) - 1
@@ -296,30 +348,46 @@ class Files:
         path = self._files[self._current]
         if self._file is None or self._lines is None:
             return False
+        where = self._partition(path)
         try:
             now = Path(path).stat()
         except FileNotFoundError:
             return False  # between a rotation's two steps
+        # after the new one: who has begun to write there writes here no more
         mine = os.fstat(self._file.fileno())
         rotated = (now.st_ino, now.st_dev) != (mine.st_ino, mine.st_dev)
-        if not rotated and now.st_size >= self._lines.read:
-            return False
-        if rotated and mine.st_size > self._lines.read:
-            return False  # what came meanwhile is read first
-        self._lines.release()
+        at, kept = self._lines.position, self._fingerprints[key(where)]
+        if self._overwritten or mine.st_size < self._lines.read:
+            if self._holding(path, kept, at):  # what was not read before it was cut is in a copy
+                self._find_rotated(path, kept, at)
+                self.close()
+                return True
+            self._lines.release()
+        elif not rotated or mine.st_size > self._lines.read or now.st_size == 0:
+            return False  # what came meanwhile is read first, and what may still come
+        else:
+            refuse_later(path, mine, at)
+            self._lines.finish()
         if self._lines.waiting:
             return True  # what was held back is read first
-        where = self._partition(path)
-        if self._report is not None:
-            what = "was rotated" if rotated else "was cut"
-            self._report(f"{path} {what} at byte {self._lines.position}: going on at its beginning")
+        self._follow_on(path, "was rotated" if rotated else "was cut")
+        return True
+
+    def _follow_on(self, path: str, what: str) -> None:
+        """Begin the next part of the file that is followed."""
+        where, lines = self._partition(path), self._lines
+        try:
+            fresh = Fingerprint(path).text
+        except OSError as error:
+            raise unreadable(path, error) from error
+        if self._report is not None and lines is not None:
+            self._report(f"{path} {what} at byte {lines.position}: going on at its beginning")
         self._next()
         self._current -= 1
         self._rotated.pop(path, None)
-        fresh = Partition(path, where.number + 1)
-        self._positions[fresh] = 0
-        self._fingerprints[key(fresh)] = Fingerprint(path).text
-        return True
+        following = Partition(path, where.number + 1)
+        self._positions[following] = 0
+        self._fingerprints[key(following)] = fresh
 
     def header(self) -> bytes | None:
         """The first row of the first file that is gone on in; None: all are read from the start."""
@@ -382,6 +450,32 @@ class Files:
             if file is not None:
                 file.close()
         self._file = self._raw = self._lines = None
+
+
+def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
+    """SourceChanged if others were rotated after the one that was read.
+
+    They might be what was between it and the one that has its name now.
+    """
+    name = Path(path)
+    like = re.compile(
+        rf"{re.escape(name.name)}.+|{re.escape(name.stem)}[\W\d_TZ]+{re.escape(name.suffix)}"
+    )
+    beside = [one for one in name.parent.iterdir() if like.fullmatch(one.name)]
+    plain = {one.name: one.stat() for one in beside if one.is_file() and not is_packed(one.name)}
+    places = {mine.st_ino, name.stat().st_ino}
+    later = [
+        one
+        for one, status in plain.items()
+        if status.st_mtime_ns > mine.st_mtime_ns and status.st_size
+        if status.st_ino not in places
+    ]
+    if later:
+        raise SourceChanged(
+            f"{path} was rotated more than once since byte {at} of it was read: "
+            f"{', '.join(sorted(later))} came later than what was read; put that back, with them "
+            "behind it, or begin afresh without the checkpoint"
+        )
 
 
 def key(where: Partition) -> str:

@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -220,7 +221,7 @@ def test_lines_to_guess_from_are_waited_for_in_files(tmp_path: Path) -> None:
     path.rename(tmp_path / "x.log.1")  # its lines are given, and the other file's are waited for
     path.write_bytes(b"one\n")
     [records] = source.poll(0.0)
-    assert (records.partition, records.values) == (where, [b"one", b"two", b"three"])
+    assert (records.partition, records.values) == (where, [b"one", b"two", b"three", b"fo"])
     [records] = source.poll(0.0)
     assert (records.partition, records.values) == (second, [b"one"])
     # what is gone on with was guessed
@@ -434,6 +435,135 @@ def test_a_file_that_was_rotated_while_nobody_read_it(way: str, name: str, tmp_p
     rest.rename(tmp_path / "elsewhere")
     with pytest.raises(SourceChanged, match="is another file"):
         opened(Files([path], follow=True), kept, identity)
+
+
+class Log:
+    """A file that is followed, and what becomes of it."""
+
+    def __init__(self, path: Path, start: bytes) -> None:
+        self.path, self.said = path, list[str]()
+        path.write_bytes(start)
+        self.source = opened(Files([path], follow=True, batch=2, report=self.said.append))
+        self.at: dict[Partition, int] = {}
+        self.identity: dict[str, str] = {}
+
+    def write(self, text: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(text)
+
+    def rotate(self, name: str, way: str = "renamed") -> None:
+        """What was written is in a file of this name, and the log is empty."""
+        rest = self.path.with_name(name)
+        if way == "renamed":
+            self.path.rename(rest)
+            self.path.touch()
+        else:
+            rest.write_bytes(self.path.read_bytes())
+            os.truncate(self.path, 0)
+
+    def more(self) -> list[tuple[int, bytes | None]]:
+        """What comes, and of which of the path's partitions."""
+        found: list[tuple[int, bytes | None]] = []
+        for records in itertools.chain.from_iterable(self.source.poll(0.0) for _ in range(9)):
+            self.at[records.partition] = records.end
+            found += [(records.partition.number, value) for value in records.values]
+        return found
+
+    def restart(self) -> None:
+        self.identity |= self.source.identity()
+        self.source = Files([self.path], follow=True, batch=2, report=self.said.append)
+        opened(self.source, self.at, self.identity)
+
+
+@pytest.mark.parametrize("way", ["renamed", "copied"])
+@pytest.mark.parametrize("down", [True, False])
+@pytest.mark.parametrize("start", [b"", b"a,b\n"])
+def test_rotated_files_that_begin_alike(
+    start: bytes, way: str, tmp_path: Path, *, down: bool
+) -> None:
+    log, header = Log(tmp_path / "x.csv", start), start.splitlines()
+    assert log.more() == [(0, line) for line in header]
+    log.write(b"1,1\n2,2\n")
+    assert log.more() == [(0, b"1,1"), (0, b"2,2")]
+    log.write(b"3,3\n")
+    log.rotate("x.csv.1", way)
+    log.write(start + b"4,4\n5,5\n6,6\n7,7\n")
+    if down:
+        log.restart()
+    rest = [*header, b"4,4", b"5,5", b"6,6", b"7,7"]
+    assert log.more() == [(0, b"3,3"), *((1, line) for line in rest)]
+
+
+def test_a_file_of_which_only_what_all_begin_with_was_read(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.csv", b"a,b\n")
+    (tmp_path / "x.csv.2").write_bytes(b"a,b\n0,0\n")
+    os.utime(tmp_path / "x.csv.2", (1e9, 1e9))
+    assert log.more() == [(0, b"a,b")]
+    log.write(b"1,1\n")
+    log.rotate("x.csv.1")
+    log.write(b"a,b\n2,2\n3,3\n")
+    log.restart()
+    assert log.more() == [(0, b"1,1"), (1, b"a,b"), (1, b"2,2"), (1, b"3,3")]
+
+
+def test_a_file_that_is_rotated_twice_between_two_looks(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log", b"one\n")
+    assert log.more() == [(0, b"one")]
+    log.rotate("x.log.2")
+    log.write(b"two\n")
+    log.rotate("x.log.1")
+    os.utime(tmp_path / "x.log.2", (1e9, 1e9))
+    (tmp_path / "x-errors.log").write_bytes(b"of something else\n")
+    log.write(b"three\n")
+    with pytest.raises(SourceChanged, match=r"more than once .*: x.log.1 came later"):
+        log.more()
+    with pytest.raises(SourceChanged, match=r"more than once .*: x.log.1 came later"):
+        log.restart()
+    (tmp_path / "x.log.1").write_bytes(b"")  # nothing was between
+    log.restart()
+    assert log.more() == [(1, b"three")]
+
+
+def test_what_is_written_into_a_file_after_it_was_rotated(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log", b"one\n")
+    with log.path.open("ab", buffering=0) as writer:
+        assert log.more() == [(0, b"one")]
+        log.rotate("x.log.1")
+        assert log.more() == []
+        writer.write(b"two\nthree")  # it has not seen it yet
+    assert log.more() == [(0, b"two")]
+    log.write(b"four\n")
+    assert log.more() == [(0, b"three"), (1, b"four")]
+
+
+def test_a_followed_file_that_is_rotated_while_others_are_read(tmp_path: Path) -> None:
+    first, last = tmp_path / "x.log.1", tmp_path / "x.log"
+    first.write_bytes(b"one\n")
+    last.write_bytes(b"two\n")
+    source = opened(Files([first, last], follow=True))
+    assert [value for _, _, value in drained(source, 1)] == [b"one"]
+    first.rename(tmp_path / "x.log.2")
+    last.rename(first)
+    last.write_bytes(b"three\n")
+    assert [value for _, _, value in drained(source, 2)] == [b"two", b"three"]
+
+
+def test_a_followed_file_that_may_not_be_read_after_its_rotation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path / "x.log", b"one\n")
+    assert log.more() == [(0, b"one")]
+    log.rotate("x.log.1")
+    log.write(b"two\n")
+
+    def refused(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file_module, "Fingerprint", refused)
+        with pytest.raises(SourceDenied, match=r"x.log cannot be read"):
+            log.more()
+    assert log.more() == [(1, b"two")]
 
 
 def test_standard_input_is_read_once() -> None:
