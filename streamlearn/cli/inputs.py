@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from pathlib import Path
@@ -241,6 +242,11 @@ def writable(path: str, option: str, files: list[str]) -> None:
     for name in matching(files):
         if where.exists() and Path(name).exists() and where.samefile(name):
             raise ValueError(f"{option}: {path} is read here, and would be lost: give another name")
+    if where.is_symlink():  # what it points to is written
+        with contextlib.suppress(RuntimeError):  # which is that of a circle, before Python 3.13
+            where = where.resolve()
+        if where.is_symlink():
+            raise ValueError(f"{option}: {path} is a link that leads to itself: remove it")
     if where.is_dir():
         raise ValueError(f"{option}: {path} is a directory: give the name of a file")
     if not where.parent.is_dir():

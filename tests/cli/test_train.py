@@ -543,6 +543,19 @@ def test_a_link_that_a_model_is_saved_to_stays_one(clicks: Path, tmp_path: Path)
         assert sl.LinearClassifier.load(tmp_path / "model-1").nonzero
 
 
+def test_a_link_that_cannot_be_written_through_is_refused_before_the_work(
+    clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "latest"
+    for to, why in ((link, "leads to itself"), (tmp_path / "none" / "model", "no directory")):
+        link.unlink(missing_ok=True)
+        link.symlink_to(to)
+        assert main(["train", str(clicks), "--label", "clicked", "--save", str(link)]) == 2
+        said = capsys.readouterr()
+        assert why in said.err
+        assert not said.out
+
+
 def test_a_positive_label_that_never_comes_is_said(
     clicks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
