@@ -180,6 +180,13 @@ def check_skipped(source: Source, to: Mapping[Partition, int]) -> None:
             f"--skip-to {unknown[0].topic}:{unknown[0].number}: the source has no such partition; "
             f"there: {names or 'none'}",
         )
+    for where, at in to.items():
+        if isinstance(source, Files) and not source.begins_line(where, at):
+            raise Stop(
+                Exit.USAGE,
+                f"--skip-to {where.topic}:{where.number}:{at}: no line begins at this byte, and a "
+                "part of one would be learnt",
+            )
 
 
 def skip(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:

@@ -175,6 +175,9 @@ class Files:
             if kept is not None and self._is_another(path, kept):
                 self._find_rotated(path, kept, at)
                 continue
+            same = (one for name, one in (identity or {}).items() if topic_of(name) == path)
+            if kept is None and not all(self._is_another(path, one) for one in same):
+                raise SourceChanged(f"{path} was neither rotated nor cut: it has no such partition")
             self._fingerprints[key(where)] = found
             if not is_packed(path) and size < at:
                 raise SourceChanged(
@@ -424,6 +427,18 @@ class Files:
         here = 0 if self._raw is None or self._raw.closed else self._raw.tell()
         return sum(sizes[: self._current]) + here, sum(sizes)
 
+    def begins_line(self, partition: Partition, offset: int) -> bool:
+        """Whether a line begins there, or the file ends."""
+        path = partition.topic
+        rest = self._rotated.get(path, path)
+        if offset == 0 or not Path(rest).is_file():
+            return True
+        with opened(rest) as raw, unpacked(raw, path) as file:
+            skip(file, path, offset - 1)
+            before = file.read(1)
+            # the first line begins behind the mark of UTF-8
+            return before in {b"\n", b""} or not file.read(1) or (offset, before) == (3, b"\xbf")
+
     def line_number(self, partition: Partition, offset: int) -> int:
         """The number of the line that begins at this offset, from 1; it is counted anew."""
         number = 1
@@ -481,6 +496,16 @@ def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
 def key(where: Partition) -> str:
     """The name of a partition in an identity."""
     return where.topic if where.number == 0 else f"{where.topic}#{where.number}"
+
+
+def topic_of(name: str) -> str:
+    """The path of a partition by its name in an identity.
+
+    >>> topic_of("x.log"), topic_of("x.log#2"), topic_of("#1.log")
+    ('x.log', 'x.log', '#1.log')
+    """
+    path, sign, number = name.rpartition("#")
+    return path if sign and number.isdigit() else name
 
 
 def skip(file: BinaryIO, path: str, position: int) -> None:

@@ -325,6 +325,35 @@ def test_what_lies_behind_the_end_is_not_skipped_to(tmp_path: Path) -> None:
     assert f"--skip-to {path}:0:12345: " in log.lines("stopped")[0]["reason"]
 
 
+def test_a_part_of_a_file_that_never_was_is_not_skipped_to(tmp_path: Path) -> None:
+    """All of the file would be learnt again as another part of it."""
+    path, log = tmp_path / "a.jsonl", Said()
+    line = '{"a": 1, "y": 1}\n'
+    path.write_text(line * 40)
+    settings = config.parse(
+        "",
+        overrides={
+            "source": {"kind": "file", "paths": [str(path)]},
+            "format.label": "y",
+            "checkpoint.path": str(tmp_path / "state"),
+            "run.until": "end",
+        },
+    )
+    assert parts.loop(settings, log).run() == Exit.OK
+    path.write_text(line * 42)
+    for where, at, why in (
+        (Partition(str(path), 5), 0, "neither rotated nor cut"),
+        (Partition(str(path)), 40 * len(line) + 3, "no line begins at this byte"),
+    ):
+        assert parts.loop(settings, log, skip_to={where: at}).run() == Exit.USAGE
+        reason = log.lines("stopped")[-1]["reason"]
+        assert reason.startswith(f"--skip-to {path}:{where.number}:{at}: ")
+        assert why in reason
+    loop = parts.loop(settings, log, skip_to={Partition(str(path)): 41 * len(line)})
+    assert loop.run() == Exit.OK
+    assert loop.pipeline.counts.events == 41
+
+
 def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) -> None:
     given = {
         "source.kind": "synthetic",

@@ -437,6 +437,16 @@ def test_a_file_that_was_rotated_while_nobody_read_it(way: str, name: str, tmp_p
         opened(Files([path], follow=True), kept, identity)
 
 
+def test_where_lines_begin(tmp_path: Path) -> None:
+    path, packed = tmp_path / "x.txt", tmp_path / "x.txt.GZ"
+    path.write_bytes(MARK + b"one\ntwo")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for name in (path, packed):
+        source = opened(Files([name]))
+        found = [at for at in range(11) if source.begins_line(Partition(str(name)), at)]
+        assert found == [0, 3, 7, 10]
+
+
 class Log:
     """A file that is followed, and what becomes of it."""
 
