@@ -254,11 +254,13 @@ class Letters:
                 while not source.ended():
                     yield from ((records, source) for records in source.poll(0.25))
                 return
-            ends = {where: Path(where.topic).stat().st_size for where in source.lag()}
-            while polled := source.poll(0.0):
-                yield from ((records, source) for records in polled)
-                if polled[-1].end >= ends[polled[-1].partition]:
-                    return
+            # of a file that was rotated since, the rest and the new one: two partitions
+            left, at = sum(filter(None, source.lag().values())), positions(notes.positions)
+            while left > 0 and (polled := source.poll(0.0)):
+                for records in polled:
+                    left -= records.end - at.get(records.partition, 0)
+                    at[records.partition] = records.end
+                    yield records, source
 
 
 @contextmanager

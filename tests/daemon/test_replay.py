@@ -98,6 +98,20 @@ def test_each_goes_back_once(tmp_path: Path) -> None:
     assert topic.since == []
 
 
+def test_letters_whose_file_was_rotated(tmp_path: Path) -> None:
+    """The rest of the old one, which is longer, and all of the new one."""
+    read, topic = settings(tmp_path), Memory()
+    die(tmp_path, GARBAGE)
+    assert replay.replay(read, topic).sent == 5
+    die(tmp_path, [b"[", b"]"], start=5)
+    (tmp_path / "dead.jsonl").rename(tmp_path / "dead.jsonl.1")
+    die(tmp_path, [b"("], start=7)
+    assert reasons(read) == {"bad 0": 2, "bad 1": 1}
+    assert replay.replay(read, topic).sent == 3
+    assert topic.values() == [*GARBAGE, b"[", b"]", b"("]
+    assert replay.replay(read, topic).sent == 0
+
+
 def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
     topic = Memory()
     die(tmp_path, GARBAGE, start=40)
