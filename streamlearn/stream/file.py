@@ -214,7 +214,8 @@ class Files:
             if one.stat().st_size >= at and not Fingerprint.refuted(str(one), kept)
         ]
         inode = int(kept.partition(":")[0])
-        return [one for one in found if one.stat().st_ino == inode] or found
+        places = {one.stat().st_ino: one for one in found}  # one file may have several links
+        return [places[inode]] if inode in places else list(places.values())
 
     def _find_rotated(self, path: str, kept: str, at: int) -> None:
         """Look for the file that was read, of which another has taken the place.
@@ -413,11 +414,15 @@ class Files:
         found: dict[Partition, int | None] = {}
         for path in self._files:
             where = self._partition(path)
-            size = 0
-            for part in {path, self._rotated.get(path, path)}:
+            sizes: dict[int, int] = {}  # of what has the name now, and of what it was before
+            for part in (path, self._rotated.get(path, path)):
                 with contextlib.suppress(OSError):
-                    size += Path(part).stat().st_size
-            left = max(size - self._positions.get(where, 0), 0)
+                    status = Path(part).stat()
+                    sizes[status.st_ino] = status.st_size
+            if self._raw is not None and path == self._files[self._current]:
+                status = os.fstat(self._raw.fileno())
+                sizes[status.st_ino] = status.st_size
+            left = max(sum(sizes.values()) - self._positions.get(where, 0), 0)
             found[where] = None if is_packed(path) else left
         return found
 
@@ -486,10 +491,11 @@ def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
         if status.st_ino not in places
     ]
     if later:
+        names = [one for one, status in plain.items() if status.st_ino == mine.st_ino]
         raise SourceChanged(
-            f"{path} was rotated more than once since byte {at} of it was read: "
-            f"{', '.join(sorted(later))} came later than what was read; put that back, with them "
-            "behind it, or begin afresh without the checkpoint"
+            f"{path} was rotated more than once since byte {at} of it was read: that is "
+            f"{min(names, default='gone')} now, and {', '.join(sorted(later))} came later; put it "
+            "back, with them behind it, or begin afresh without the checkpoint"
         )
 
 
