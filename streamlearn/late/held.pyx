@@ -312,7 +312,7 @@ cdef class Held:
         return 0
 
     cdef int gather(self) except -1:
-        """Make segments smaller of which little is left, the oldest first, until enough has gone."""
+        """Copy what is left of segments, the oldest first, until enough room is given back."""
         cdef Py_ssize_t k = self.head
         while k >= 0 and self.size > 2 * self.used:
             if not self.unite(k):
@@ -320,7 +320,7 @@ cdef class Held:
         return 0
 
     cdef bint unite(self, Py_ssize_t k) except -1:
-        """Make one of a segment and the next; without that, if together they are too much."""
+        """Make one of a segment and the next, or of it alone; whether that was worth it."""
         cdef Segment one = self.segments[k], other, fresh
         cdef Py_ssize_t follower = one.after, used = one.used
         cdef bint both
