@@ -210,13 +210,24 @@ class LateLabels(base.Base):
         names = ("hold_events", "hold_for", "on_timeout", "corrections")
         return {one: getattr(self, one) for one in names}
 
+    def _parts(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
+
     def __getstate__(self) -> dict[str, Any]:
         with self._turn:
-            return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
+            return self._parts()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["estimator"], **state["params"])  # type: ignore[misc]
         self._restore(state["state"])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The estimator and what is held, of one moment, whatever other threads learn meanwhile."""
+        with self._turn:
+            parts = copy.deepcopy(self._parts(), memo)
+        found = type(self).__new__(type(self))
+        found.__setstate__(parts)
+        return found
 
     def __copy__(self) -> Self:
         """With an estimator of its own: the scores of what is held are those of one."""

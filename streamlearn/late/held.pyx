@@ -4,7 +4,7 @@ An entry is a few bytes in a row: what is known of it, its slots, a bit for each
 value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of half a
 megabyte. One that is full never changes again but for which of its entries are live, so a
 checkpoint shares its bytes and copies the marks alone. When more has gone than is left, neighbours
-are united.
+are united; one whose neighbour is too large for that is copied alone.
 """
 
 cimport cython
@@ -312,7 +312,7 @@ cdef class Held:
         return 0
 
     cdef int gather(self) except -1:
-        """Unite neighbours of which little is left, the oldest first, until enough has room."""
+        """Copy what is left of segments, the oldest first, until enough room is given back."""
         cdef Py_ssize_t k = self.head
         while k >= 0 and self.size > 2 * self.used:
             if not self.unite(k):
@@ -320,21 +320,28 @@ cdef class Held:
         return 0
 
     cdef bint unite(self, Py_ssize_t k) except -1:
-        """Make one of a segment and the next, if together they are not too much."""
+        """Make one of a segment and the next, or of it alone; whether that was worth it."""
         cdef Segment one = self.segments[k], other, fresh
-        cdef Py_ssize_t follower = one.after
+        cdef Py_ssize_t follower = one.after, used = one.used
+        cdef bint both
         if follower < 0 or not one.sealed:
             return False
         other = self.segments[follower]
-        if not other.sealed or one.used + other.used > 3 * FULL // 4:
+        both = other.sealed and used + other.used <= 3 * FULL // 4
+        if both:
+            used += other.used
+        elif one.size <= 2 * used:
             return False
-        fresh = Segment(memory(one.used + other.used))
-        fresh.before, fresh.after, fresh.sealed = one.before, one.after, True
+        fresh = Segment(memory(used))
+        fresh.before, fresh.after, fresh.sealed = one.before, follower, True
         self.segments[k] = fresh
         self.take_over(k, one, k)
-        self.take_over(k, other, follower)
-        self.size += fresh.size - one.size - other.size
-        self.unlink(follower)
+        self.size -= one.size
+        if both:
+            self.take_over(k, other, follower)
+            self.size -= other.size
+            self.unlink(follower)
+        self.size += fresh.size
         return True
 
     cdef int take_over(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:

@@ -182,6 +182,30 @@ def test_events_larger_than_a_segment() -> None:
         assert one.held == 0
 
 
+def test_large_events_that_went_leave_no_gaps() -> None:
+    """Though a few small ones are left of each segment, and the next one is full."""
+    join, small, large = Join(100_000), [(0, 1.0)] * 500, [(0, 0.5)] * 200_000
+    told, given = Events(), Events()
+    for i in range(20):
+        given.clear()
+        given.add(small, key=b"beside %d" % i)
+        given.add(large, key=b"large %d" % i)
+        for k in range(300):  # as much as a segment
+            given.add(small, key=b"full %d %d" % (i, k))
+        steps(join, given)
+        told.add([], True, key=b"large %d" % i)
+    steps(join, told)
+    for k in range(3000):  # it is looked for now and then
+        given.clear()
+        given.add([], key=b"%d" % k)
+        given.add([], True, key=b"%d" % k)
+        steps(join, given)
+    assert join.held == 20 * 301
+    # what went may take as much as what is left, and 2 MB and a segment more
+    left = join.held * (4 * len(small) + 150)
+    assert sum(segment["data"].nbytes for segment in join.state()["waiting"]) < 2 * left + 3e6
+
+
 def test_what_is_held_must_lie_inside_its_segment() -> None:
     join, batch = Join(10), Events()
     batch.add([(0, 1.0)], key=b"a")

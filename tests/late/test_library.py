@@ -250,6 +250,26 @@ def test_threads_take_turns() -> None:
     assert 4000 - 6 <= late.counts["joined"] + late.counts["timed_out"] <= 4000
 
 
+def test_a_copy_is_of_one_moment() -> None:
+    """Another thread learns while it is made: no label is learnt that is waited for still."""
+
+    class Slow(sl.LinearClassifier):
+        def __getstate__(self) -> dict[str, Any]:
+            if not threads:
+                threads.append(threading.Thread(target=late.learn_one, args=("e", True)))
+                threads[0].start()
+                threads[0].join(0.2)  # it can be done only if it need not wait for the copy
+            return super().__getstate__()
+
+    threads: list[threading.Thread] = []
+    late = sl.LateLabels(Slow())
+    late.predict_one("e", {"a": 1.0})
+    other = copy.deepcopy(late)
+    threads[0].join()
+    assert (late.held, late.estimator.learnt()["labels"]) == (0, [False, True])
+    assert (other.held, other.estimator.learnt()["labels"]) == (1, [])
+
+
 def test_a_shallow_copy_learns_by_itself() -> None:
     late = sl.LateLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0})
