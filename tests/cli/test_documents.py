@@ -5,6 +5,7 @@ Their Python examples are doctests, which pytest runs as they stand.
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import math
@@ -13,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import msgspec
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main
+from streamlearn.cli import evaluate, inspect, main, predict, train
 from streamlearn.cli.main import COMMANDS, parser
 from streamlearn.cli.run import CODES
 from streamlearn.daemon.config import Config, reading, reference
@@ -154,6 +156,54 @@ def test_commands_run(
             assert main(words[1:]) == 0, capsys.readouterr().err
     rest = {words[1] for name, words in commands() if name != ON_FILES and STATE not in words}
     assert rest - {"check"} == NEEDS_KAFKA
+
+
+def test_examples_of_help_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those on files; that of a daemon's checkpoints is left out."""
+    events = made_up(300)
+    (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
+    (tmp_path / "tomorrow.jsonl").write_bytes(b"\n".join(events))
+    (tmp_path / "a9a.svm").write_text("+1 1:1 3:0.5\n-1 2:1 3:0.1\n" * 50)
+    with gzip.open(tmp_path / "day-1.csv.gz", "wt") as file:
+        file.write("ad,price\n" + "a1,2.5\na2,3.5\n" * 50)
+    (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
+    monkeypatch.chdir(tmp_path)
+    for command in (train, predict, evaluate, inspect):
+        for line in command.EXAMPLES.splitlines():
+            words = shlex.split(re.sub(r" > \S+$", "", line), comments=True)[1:]
+            if "/var/lib/clicks" not in words:
+                assert main(words) == 0, (line, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_of_help_are_what_a_shell_takes(name: str) -> None:
+    lines = re.findall("^  streamlearn .*", COMMANDS[name].EXAMPLES, re.MULTILINE)
+    assert lines
+    for line in lines:
+        words = shlex.split(line.partition(" > ")[0], comments=True)
+        assert parser().parse_args(words[1:]).command == name, line
+
+
+TABLES: dict[str, Any] = {
+    "DualAveraging, Pegasos, Adaptive, Proximal": sl.DualAveragingClassifier,
+    "FTRLProximal": sl.FTRLClassifier,
+    "AdaGrad": partial(sl.LinearClassifier, sl.rules.AdaGrad(0.3)),
+    "the default mixture": sl.LinearClassifier,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_bytes_a_slot_are_as_told(name: str, tmp_path: Path) -> None:
+    sizes = []
+    for bits in (12, 13):
+        model = TABLES[name](features=sl.Hashing(bits=bits))
+        model.learn_one({"a": 1.0}, True)
+        model.save(tmp_path / "model")
+        sizes.append((tmp_path / "model").stat().st_size)
+    slot = (sizes[1] - sizes[0]) / 2**12
+    assert f"| {name} | {slot:.0f} |" in TEXTS["docs/operating.md"]
 
 
 def test_commands_on_checkpoints_run(
