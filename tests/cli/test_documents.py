@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import math
 import os
 import re
 import shlex
@@ -240,7 +239,10 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
     """Those that are there already are told as they are; the others are built."""
     sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "streamlearn").rglob("*.pyx"))
     added = [text for _, text in blocks("cython") if text not in sources]
-    assert [re.findall(r"cdef class (\w+)", text) for text in added] == [["LogCosh"], ["Constant"]]
+    assert [re.findall(r"cdef class (\w+)", text) for text in added] == [
+        ["Expectile"],
+        ["FixedStep"],
+    ]
     (tmp_path / "added.pyx").write_text("\n\n".join(added), encoding="utf-8")
     (tmp_path / "setup.py").write_text(BUILD, encoding="utf-8")
     build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
@@ -251,13 +253,15 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
     assert spec.loader is not None
     added_module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(added_module)
-    loss, rule = added_module.LogCosh(), added_module.Constant(0.1)
-    for p in (-3.0, 0.5, 2.0):
-        assert loss.value(p, 0.5) == pytest.approx(math.log(math.cosh(p - 0.5)))
+    loss, rule = added_module.Expectile(3.0), added_module.FixedStep(0.1)
+    for p in (-3.0, 0.0, 2.0):
         slope = loss.slope(p, 0.5)
         rise = loss.value(p + 1e-6, 0.5) - loss.value(p - 1e-6, 0.5)
         assert slope == pytest.approx(rise / 2e-6, abs=1e-8)
         assert loss.value(p, 0.5) + loss.conjugate(slope, 0.5) == pytest.approx(slope * p)
+        half = p - loss.flow(p, 0.5, 0.2) * 0.2
+        whole = p - loss.flow(p, 0.5, 0.4) * 0.4
+        assert half - loss.flow(half, 0.5, 0.2) * 0.2 == pytest.approx(whole)
     model = sl.LinearRegressor(rule, loss, sl.penalties.L2(0.1), fit_intercept=False)
     same = sl.LinearRegressor(
         sl.rules.GradientDescent(0.1), loss, sl.penalties.L2(0.1), fit_intercept=False
