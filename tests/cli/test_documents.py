@@ -262,6 +262,8 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
         half = p - loss.flow(p, 0.5, 0.2) * 0.2
         whole = p - loss.flow(p, 0.5, 0.4) * 0.4
         assert half - loss.flow(half, 0.5, 0.2) * 0.2 == pytest.approx(whole)
+    for length in (1.0, 1e10, 1e300):  # the base's implicit step, where the slope is subnormal
+        assert abs(loss.implicit(-5e-324, 0.0, length)) <= 5e-324
     model = sl.LinearRegressor(rule, loss, sl.penalties.L2(0.1), fit_intercept=False)
     same = sl.LinearRegressor(
         sl.rules.GradientDescent(0.1), loss, sl.penalties.L2(0.1), fit_intercept=False
