@@ -176,15 +176,6 @@ def test_examples_of_help_run_one_after_the_other(
                 assert main(words) == 0, (line, capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_examples_of_help_are_what_a_shell_takes(name: str) -> None:
-    lines = re.findall("^  streamlearn .*", COMMANDS[name].EXAMPLES, re.MULTILINE)
-    assert lines
-    for line in lines:
-        words = shlex.split(line.partition(" > ")[0], comments=True)
-        assert parser().parse_args(words[1:]).command == name, line
-
-
 TABLES: dict[str, Any] = {
     "DualAveraging, Pegasos, Adaptive, Proximal": sl.DualAveragingClassifier,
     "FTRLProximal": sl.FTRLClassifier,
