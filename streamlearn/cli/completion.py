@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HELP = "print what makes a shell complete commands and options"
 EXAMPLES = """\
   streamlearn completion bash > ~/.local/share/bash-completion/completions/streamlearn
-  streamlearn completion zsh > ~/.zfunc/_streamlearn      (a directory of $fpath)
+  streamlearn completion zsh > ~/.zfunc/_streamlearn   # a directory of $fpath
   streamlearn completion fish > ~/.config/fish/completions/streamlearn.fish
 """
 

@@ -27,7 +27,7 @@ HELP = "show a model: its largest weights by name, what made it, why it predicts
 EXAMPLES = """\
   streamlearn inspect clicks.model --top 50
   streamlearn inspect clicks.model --why event.json
-  streamlearn inspect /var/lib/clicks --learner sparse --json     (a daemon's checkpoints)
+  streamlearn inspect /var/lib/clicks --learner sparse --json   # a daemon's checkpoints
 """
 
 

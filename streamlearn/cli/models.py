@@ -26,7 +26,7 @@ HELP = "list, compare and roll back the checkpoints of a daemon"
 EXAMPLES = """\
   streamlearn models list /var/lib/clicks
   streamlearn models diff /var/lib/clicks 3-16 3-17 --learner sparse
-  streamlearn models rollback /var/lib/clicks 3-16     (model and positions together)
+  streamlearn models rollback /var/lib/clicks 3-16   # model and positions together
 """
 
 

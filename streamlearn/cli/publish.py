@@ -24,7 +24,7 @@ EXAMPLES = """\
   streamlearn publish clicks.jsonl --topic clicks
   streamlearn publish "day-*.vw.gz" --topic clicks --bootstrap broker-1:9092,broker-2:9092
   streamlearn publish prices.csv --topic prices --header --config config/clicks.toml
-  streamlearn publish --synthetic clicks --topic clicks --rate 1000     (until it is interrupted)
+  streamlearn publish --synthetic clicks --topic clicks --rate 1000   # until it is interrupted
 """
 FLUSH_SECONDS = 60.0
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 HELP = "send dead letters back into the topics that they came from, each once"
 EXAMPLES = """\
-  streamlearn replay config/clicks.toml --dry-run     (how many wait, and what was wrong)
+  streamlearn replay config/clicks.toml --dry-run   # how many wait, and what was wrong
   streamlearn replay config/clicks.toml
-  streamlearn replay config/clicks.toml --to letters.jsonl     (to be repaired, then published)
+  streamlearn replay config/clicks.toml --to letters.jsonl   # to be repaired, then published
 
 All readers of those topics see the records again; the headers streamlearn.origin.topic, .partition
 and .offset say where they were first. What was sent is remembered beside the checkpoints.

@@ -39,7 +39,7 @@ COLLECT_EVERY = 20_000
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
   streamlearn run config/quickstart.toml
-  streamlearn run config/clicks.toml --until end     (the backlog, then exit 0)
+  streamlearn run config/clicks.toml --until end   # the backlog, then exit 0
   streamlearn run config/clicks.toml --skip-to clicks:0:12345
   streamlearn run config/clicks.toml --reset sparse
 

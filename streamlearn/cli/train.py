@@ -40,7 +40,7 @@ EXAMPLES = """\
   streamlearn train clicks.jsonl --label clicked --save clicks.model
   streamlearn train a9a.svm --model "PegasosClassifier(l2=1e-4)" --passes 3
   streamlearn train "day-*.csv.gz" --label price --regression --hash 20 --on-bad skip
-  streamlearn train more.vw --resume clicks.model --save clicks.model
+  streamlearn train tomorrow.jsonl --resume clicks.model --save clicks.model
 """
 INTERRUPTED = 130
 COLUMNS_SHOWN = 20

@@ -280,10 +280,20 @@ class Loop:
         if code in SOUND and self.keeper is not None:
             code, reason = self._save(self.keeper, code, reason, limited=limited)
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
+        if code == Exit.OK and not limited:
+            self._tell_learnt()
         say = self.log.info if code == Exit.OK else self.log.error
         say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
         self._state("stopped", reason)
         return code
+
+    def _tell_learnt(self) -> None:
+        """What came of a run to its end, for who reads only the log: a line for each learner."""
+        for one in self.pipeline.learners:
+            means = {name: progress.mean for name, progress in one.progress.items()}
+            self.log.info(
+                "learnt", name=one.name, events=one.learnt, **means, nonzero=one.model.nonzero
+            )
 
     def _save(self, keeper: Keeper, code: Exit, reason: str, *, limited: bool) -> tuple[Exit, str]:
         """A last checkpoint; how it ended then."""

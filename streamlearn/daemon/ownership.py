@@ -85,8 +85,8 @@ class Ownership:
                     if not wait():
                         raise Stop(
                             Exit.OWNED,
-                            f"{self.directory} belongs to {owner}; stop that one, or let this one "
-                            "wait as a standby",
+                            f"{self.directory} belongs to {owner}; stop that one first (a daemon "
+                            "with checkpoint.standby = true would wait for it)",
                         )
                     continue
                 before = checkpoints.valid(self.directory)

@@ -98,7 +98,7 @@ cdef class Loss(AnyLoss):
                 if last <= 4e-16 * h:
                     break
                 continue
-            h = sqrt(max(low, DBL_MIN)) * sqrt(high)
+            h = min(sqrt(max(low, DBL_MIN)) * sqrt(high), high)  # which may be subnormal
             last = high - low
             if last <= 4e-16 * high:
                 break

@@ -5,14 +5,15 @@ Their Python examples are doctests, which pytest runs as they stand.
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
-import math
 import os
 import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import msgspec
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main
+from streamlearn.cli import evaluate, inspect, main, predict, train
 from streamlearn.cli.main import COMMANDS, parser
 from streamlearn.cli.run import CODES
 from streamlearn.daemon.config import Config, reading, reference
@@ -156,6 +157,45 @@ def test_commands_run(
     assert rest - {"check"} == NEEDS_KAFKA
 
 
+def test_examples_of_help_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those on files; that of a daemon's checkpoints is left out."""
+    events = made_up(300)
+    (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
+    (tmp_path / "tomorrow.jsonl").write_bytes(b"\n".join(events))
+    (tmp_path / "a9a.svm").write_text("+1 1:1 3:0.5\n-1 2:1 3:0.1\n" * 50)
+    with gzip.open(tmp_path / "day-1.csv.gz", "wt") as file:
+        file.write("ad,price\n" + "a1,2.5\na2,3.5\n" * 50)
+    (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
+    monkeypatch.chdir(tmp_path)
+    for command in (train, predict, evaluate, inspect):
+        for line in command.EXAMPLES.splitlines():
+            words = shlex.split(re.sub(r" > \S+$", "", line), comments=True)[1:]
+            if "/var/lib/clicks" not in words:
+                assert main(words) == 0, (line, capsys.readouterr().err)
+
+
+TABLES: dict[str, Any] = {
+    "DualAveraging, Pegasos, Adaptive, Proximal": sl.DualAveragingClassifier,
+    "FTRLProximal": sl.FTRLClassifier,
+    "AdaGrad": partial(sl.LinearClassifier, sl.rules.AdaGrad(0.3)),
+    "the default mixture": sl.LinearClassifier,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_bytes_a_slot_are_as_told(name: str, tmp_path: Path) -> None:
+    sizes = []
+    for bits in (12, 13):
+        model = TABLES[name](features=sl.Hashing(bits=bits))
+        model.learn_one({"a": 1.0}, True)
+        model.save(tmp_path / "model")
+        sizes.append((tmp_path / "model").stat().st_size)
+    slot = (sizes[1] - sizes[0]) / 2**12
+    assert f"| {name} | {slot:.0f} |" in TEXTS["docs/operating.md"]
+
+
 def test_commands_on_checkpoints_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,7 +230,10 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
     """Those that are there already are told as they are; the others are built."""
     sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "streamlearn").rglob("*.pyx"))
     added = [text for _, text in blocks("cython") if text not in sources]
-    assert [re.findall(r"cdef class (\w+)", text) for text in added] == [["LogCosh"], ["Constant"]]
+    assert [re.findall(r"cdef class (\w+)", text) for text in added] == [
+        ["Expectile"],
+        ["FixedStep"],
+    ]
     (tmp_path / "added.pyx").write_text("\n\n".join(added), encoding="utf-8")
     (tmp_path / "setup.py").write_text(BUILD, encoding="utf-8")
     build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
@@ -201,13 +244,17 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
     assert spec.loader is not None
     added_module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(added_module)
-    loss, rule = added_module.LogCosh(), added_module.Constant(0.1)
-    for p in (-3.0, 0.5, 2.0):
-        assert loss.value(p, 0.5) == pytest.approx(math.log(math.cosh(p - 0.5)))
+    loss, rule = added_module.Expectile(3.0), added_module.FixedStep(0.1)
+    for p in (-3.0, 0.0, 2.0):
         slope = loss.slope(p, 0.5)
         rise = loss.value(p + 1e-6, 0.5) - loss.value(p - 1e-6, 0.5)
         assert slope == pytest.approx(rise / 2e-6, abs=1e-8)
         assert loss.value(p, 0.5) + loss.conjugate(slope, 0.5) == pytest.approx(slope * p)
+        half = p - loss.flow(p, 0.5, 0.2) * 0.2
+        whole = p - loss.flow(p, 0.5, 0.4) * 0.4
+        assert half - loss.flow(half, 0.5, 0.2) * 0.2 == pytest.approx(whole)
+    for length in (1.0, 1e10, 1e300):  # the base's implicit step, where the slope is subnormal
+        assert abs(loss.implicit(-5e-324, 0.0, length)) <= 5e-324
     model = sl.LinearRegressor(rule, loss, sl.penalties.L2(0.1), fit_intercept=False)
     same = sl.LinearRegressor(
         sl.rules.GradientDescent(0.1), loss, sl.penalties.L2(0.1), fit_intercept=False

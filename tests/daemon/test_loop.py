@@ -204,6 +204,18 @@ def test_until_a_time_of_records(tmp_path: Path) -> None:
     assert made(tmp_path, until="1970-01-01T00:00:01Z").run() == Exit.USAGE  # no times there
 
 
+def test_the_end_says_what_each_learner_came_to(tmp_path: Path) -> None:
+    log = Said()
+    code, loop = run(tmp_path, "default,sparse", log)
+    assert code == Exit.OK
+    told = log.lines()[-3:]
+    assert [line["event"] for line in told] == ["learnt", "learnt", "stopped"]
+    for line, one in zip(told, loop.pipeline.learners, strict=False):
+        assert (line["name"], line["events"]) == (one.name, one.learnt)
+        assert (line["loss"], line["nonzero"]) == (one.progress["loss"].mean, one.model.nonzero)
+        assert 0.0 < line["error"] < 1.0
+
+
 def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
     class Asked(Observer):
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
