@@ -1,6 +1,14 @@
 """streamlearn: linear models from event streams, with known regret and exact sparsity."""
 
-from streamlearn import hindsight, losses, penalties, regret, rules, schedules
+try:
+    from streamlearn import hindsight, losses, penalties, regret, rules, schedules
+except ModuleNotFoundError as missing:
+    if not str(missing.name).startswith("streamlearn."):
+        raise
+    raise ImportError(
+        "streamlearn is imported from its sources, whose modules are not compiled here: leave this "
+        "directory, or `pip install -e .` in it"
+    ) from missing
 from streamlearn.classifier import LinearClassifier
 from streamlearn.errors import BadEvent, Diverged, ModelFileError, StreamlearnError
 from streamlearn.features import Hashing, Names

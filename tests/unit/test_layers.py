@@ -1,6 +1,7 @@
 """The layers of pyproject.toml, for compiled sources too: import-linter reads only .py."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -64,3 +65,12 @@ def test_import_is_light() -> None:
     code = f"import streamlearn, sys; print([m for m in {forbidden} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_sources_that_are_not_compiled_say_so(tmp_path: Path) -> None:
+    """As in a clone into which nothing was installed."""
+    compiled = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "streamlearn", ignore=compiled)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import streamlearn"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "not compiled here" in run.stderr.splitlines()[-1]
