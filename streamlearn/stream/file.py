@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import hashlib
 import os
-import re
 import stat
 import time
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
 from streamlearn.stream.packed import is_packed, opened, unpacked
+from streamlearn.stream.rotation import HEAD, Fingerprint, holding, refuse_later
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from io import BufferedIOBase
 
 BLOCK = 1 << 19  # bytes read at once: with what is made of them they stay in a core's cache
-HEAD = 4096  # bytes at a file's beginning that tell it from others
 PAUSE = 0.05
 
 
@@ -55,35 +53,6 @@ def unreadable(path: str, error: Exception) -> SourceError:
     if isinstance(error, PermissionError):
         return SourceDenied(reason)
     return (SourceNotFound if isinstance(error, FileNotFoundError) else SourceError)(reason)
-
-
-class Fingerprint:
-    """What tells a file from another of its name: its first bytes, and where it lies.
-
-    Of what is not a regular file, such as a named pipe, nothing is read: it would be lost.
-    """
-
-    def __init__(self, path: str, length: int = HEAD) -> None:
-        status, head = Path(path).stat(), b""
-        if stat.S_ISREG(status.st_mode):
-            with Path(path).open("rb") as file:
-                head = file.read(length)
-                status = os.fstat(file.fileno())
-        self.text = Fingerprint.of(status.st_ino, head)
-
-    @staticmethod
-    def of(inode: int, head: bytes) -> str:
-        """The text of a file that lies there and begins so."""
-        return f"{inode}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
-
-    @staticmethod
-    def refuted(path: str, kept: str) -> bool:
-        """Whether the file is another than the one whose fingerprint was kept."""
-        inode, length, _ = kept.split(":")
-        now = Fingerprint(path, int(length)).text
-        if length == "0":  # it was empty: only its place is known
-            return now.split(":")[0] != inode
-        return now.split(":")[1:] != kept.split(":")[1:]
 
 
 class Files:
@@ -199,23 +168,8 @@ class Files:
             self.follow
             and path == self._files[-1]
             and Path(path).stat().st_ino != inode
-            and any(one.stat().st_ino == inode for one in self._holding(path, kept, 0))
+            and any(one.stat().st_ino == inode for one in holding(path, kept, 0))
         )
-
-    @staticmethod
-    def _holding(path: str, kept: str, at: int) -> list[Path]:
-        """The files beside it that may be the one that was read up to there."""
-        name = Path(path).name
-        found = [
-            one
-            for one in Path(path).parent.iterdir()
-            if one.name.startswith(name.partition(".")[0]) and one.name != name
-            if one.is_file() and not is_packed(one.name)
-            if one.stat().st_size >= at and not Fingerprint.refuted(str(one), kept)
-        ]
-        inode = int(kept.partition(":")[0])
-        places = {one.stat().st_ino: one for one in found}  # one file may have several links
-        return [places[inode]] if inode in places else list(places.values())
 
     def _find_rotated(self, path: str, kept: str, at: int) -> None:
         """Look for the file that was read, of which another has taken the place.
@@ -223,7 +177,7 @@ class Files:
         It is one beside it whose name begins alike, if the file is followed.
         """
         followed = self.follow and path == self._files[-1]
-        found = self._holding(path, kept, at) if followed else []
+        found = holding(path, kept, at) if followed else []
         if len(found) != 1:
             raise SourceChanged(
                 f"{path} is another file than the one that was read up to byte {at}: put that "
@@ -362,7 +316,7 @@ class Files:
         rotated = (now.st_ino, now.st_dev) != (mine.st_ino, mine.st_dev)
         at, kept = self._lines.position, self._fingerprints[key(where)]
         if self._overwritten or mine.st_size < self._lines.read:
-            if self._holding(path, kept, at):  # what was not read before it was cut is in a copy
+            if holding(path, kept, at):  # what was not read before it was cut is in a copy
                 self._find_rotated(path, kept, at)
                 self.close()
                 return True
@@ -470,33 +424,6 @@ class Files:
             if file is not None:
                 file.close()
         self._file = self._raw = self._lines = None
-
-
-def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
-    """SourceChanged if others were rotated after the one that was read.
-
-    They might be what was between it and the one that has its name now.
-    """
-    name = Path(path)
-    like = re.compile(
-        rf"{re.escape(name.name)}.+|{re.escape(name.stem)}[\W\d_TZ]+{re.escape(name.suffix)}"
-    )
-    beside = [one for one in name.parent.iterdir() if like.fullmatch(one.name)]
-    plain = {one.name: one.stat() for one in beside if one.is_file() and not is_packed(one.name)}
-    places = {mine.st_ino, name.stat().st_ino}
-    later = [
-        one
-        for one, status in plain.items()
-        if status.st_mtime_ns > mine.st_mtime_ns and status.st_size
-        if status.st_ino not in places
-    ]
-    if later:
-        names = [one for one, status in plain.items() if status.st_ino == mine.st_ino]
-        raise SourceChanged(
-            f"{path} was rotated more than once since byte {at} of it was read: that is "
-            f"{min(names, default='gone')} now, and {', '.join(sorted(later))} came later; put it "
-            "back, with them behind it, or begin afresh without the checkpoint"
-        )
 
 
 def key(where: Partition) -> str:

@@ -1,0 +1,89 @@
+"""Which file is which, where rotation gives names to others.
+
+A file is known by how it begins and by its place on the disk (its inode). One that was renamed, or
+copied before it was cut, lies beside the one that has its name now, under a name that begins alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+
+from streamlearn.errors import SourceChanged
+from streamlearn.stream.packed import is_packed
+
+HEAD = 4096  # bytes at a file's beginning that tell it from others
+
+
+class Fingerprint:
+    """What tells a file from another of its name: its first bytes, and where it lies.
+
+    Of what is not a regular file, such as a named pipe, nothing is read: it would be lost.
+    """
+
+    def __init__(self, path: str, length: int = HEAD) -> None:
+        status, head = Path(path).stat(), b""
+        if stat.S_ISREG(status.st_mode):
+            with Path(path).open("rb") as file:
+                head = file.read(length)
+                status = os.fstat(file.fileno())
+        self.text = Fingerprint.of(status.st_ino, head)
+
+    @staticmethod
+    def of(inode: int, head: bytes) -> str:
+        """The text of a file that lies there and begins so."""
+        return f"{inode}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
+
+    @staticmethod
+    def refuted(path: str, kept: str) -> bool:
+        """Whether the file is another than the one whose fingerprint was kept."""
+        inode, length, _ = kept.split(":")
+        now = Fingerprint(path, int(length)).text
+        if length == "0":  # it was empty: only its place is known
+            return now.split(":")[0] != inode
+        return now.split(":")[1:] != kept.split(":")[1:]
+
+
+def holding(path: str, kept: str, at: int) -> list[Path]:
+    """The files beside it that may be the one that was read up to there."""
+    name = Path(path).name
+    found = [
+        one
+        for one in Path(path).parent.iterdir()
+        if one.name.startswith(name.partition(".")[0]) and one.name != name
+        if one.is_file() and not is_packed(one.name)
+        if one.stat().st_size >= at and not Fingerprint.refuted(str(one), kept)
+    ]
+    inode = int(kept.partition(":")[0])
+    places = {one.stat().st_ino: one for one in found}  # one file may have several links
+    return [places[inode]] if inode in places else list(places.values())
+
+
+def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
+    """SourceChanged if others were rotated after the one that was read.
+
+    They might be what was between it and the one that has its name now.
+    """
+    name = Path(path)
+    like = re.compile(
+        rf"{re.escape(name.name)}.+|{re.escape(name.stem)}[\W\d_TZ]+{re.escape(name.suffix)}"
+    )
+    beside = [one for one in name.parent.iterdir() if like.fullmatch(one.name)]
+    plain = {one.name: one.stat() for one in beside if one.is_file() and not is_packed(one.name)}
+    places = {mine.st_ino, name.stat().st_ino}
+    later = [
+        one
+        for one, status in plain.items()
+        if status.st_mtime_ns > mine.st_mtime_ns and status.st_size
+        if status.st_ino not in places
+    ]
+    if later:
+        names = [one for one, status in plain.items() if status.st_ino == mine.st_ino]
+        raise SourceChanged(
+            f"{path} was rotated more than once since byte {at} of it was read: that is "
+            f"{min(names, default='gone')} now, and {', '.join(sorted(later))} came later; put it "
+            "back, with them behind it, or begin afresh without the checkpoint"
+        )
