@@ -6,6 +6,7 @@ copied before it was cut, lies beside the one that has its name now, under a nam
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -47,18 +48,29 @@ class Fingerprint:
         return now.split(":")[1:] != kept.split(":")[1:]
 
 
+def beside(path: str) -> list[tuple[Path, os.stat_result]]:
+    """What lies beside a file and is not packed; not what is gone, or not ours to look at."""
+    found = []
+    with contextlib.suppress(OSError):
+        for one in Path(path).parent.iterdir():
+            with contextlib.suppress(OSError):
+                status = one.stat()
+                if stat.S_ISREG(status.st_mode) and not is_packed(one.name):
+                    found.append((one, status))
+    return found
+
+
 def holding(path: str, kept: str, at: int) -> list[Path]:
     """The files beside it that may be the one that was read up to there."""
     name = Path(path).name
-    found = [
-        one
-        for one in Path(path).parent.iterdir()
-        if one.name.startswith(name.partition(".")[0]) and one.name != name
-        if one.is_file() and not is_packed(one.name)
-        if one.stat().st_size >= at and not Fingerprint.refuted(str(one), kept)
-    ]
+    places: dict[int, Path] = {}  # one file may have several links
+    for one, status in beside(path):
+        alike = one.name.startswith(name.partition(".")[0]) and one.name != name
+        if alike and status.st_size >= at:
+            with contextlib.suppress(OSError):  # who may not read it cannot go on in it
+                if not Fingerprint.refuted(str(one), kept):
+                    places[status.st_ino] = one
     inode = int(kept.partition(":")[0])
-    places = {one.stat().st_ino: one for one in found}  # one file may have several links
     return [places[inode]] if inode in places else list(places.values())
 
 
@@ -71,9 +83,9 @@ def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
     like = re.compile(
         rf"{re.escape(name.name)}.+|{re.escape(name.stem)}[\W\d_TZ]+{re.escape(name.suffix)}"
     )
-    beside = [one for one in name.parent.iterdir() if like.fullmatch(one.name)]
-    plain = {one.name: one.stat() for one in beside if one.is_file() and not is_packed(one.name)}
-    places = {mine.st_ino, name.stat().st_ino}
+    there = {one.name: status for one, status in beside(path)}
+    plain = {one: status for one, status in there.items() if like.fullmatch(one)}
+    places = {mine.st_ino, there.get(name.name, mine).st_ino}
     later = [
         one
         for one, status in plain.items()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from streamlearn.daemon import config, parts
 from streamlearn.errors import BadEvent, SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.features import Names
-from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
+from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of, rotation
 from streamlearn.stream import file as file_module
 from streamlearn.stream.ahead import decoded
 from streamlearn.stream.csv import cells
@@ -576,6 +576,33 @@ def test_a_followed_file_that_may_not_be_read_after_its_rotation(
         with pytest.raises(SourceDenied, match=r"x.log cannot be read"):
             log.more()
     assert log.more() == [(1, b"two")]
+
+
+def test_files_that_are_not_ours_lie_beside_a_followed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cannot be the one that was read; nor can what is gone when it is looked at."""
+    path = tmp_path / "x.log"
+    path.write_bytes(b"one\n")
+    source = opened(Files([path], follow=True))
+    [records] = source.poll(0.0)
+    kept, identity = {records.partition: records.end}, source.identity()
+    path.rename(tmp_path / "x.log.1")
+    path.write_bytes(b"new\n")
+    (tmp_path / "x.log.2").write_bytes(b"secret\n")
+    os.utime(tmp_path / "x.log.2", (1e9, 1e9))
+    (tmp_path / "x.log.3").symlink_to(tmp_path / "nowhere")
+    whole = rotation.Fingerprint.__init__
+
+    def theirs(self: rotation.Fingerprint, path: str, length: int = rotation.HEAD) -> None:
+        if path.endswith(".2"):
+            raise PermissionError(13, "Permission denied", path)
+        whole(self, path, length)
+
+    monkeypatch.setattr(rotation.Fingerprint, "__init__", theirs)
+    again = opened(Files([path], follow=True), kept, identity)
+    [records] = again.poll(0.0)
+    assert (records.partition, records.values) == (Partition(str(path), 1), [b"new"])
 
 
 def test_standard_input_is_read_once() -> None:
