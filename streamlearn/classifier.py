@@ -455,16 +455,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """
         if self._single():
             return self._model.score_one(x)
-        scores = self._model.score_all(x)
-        return {label: float(scores[k]) for k, label in enumerate(self._labels)}
+        return self._model.scores_one(x, self._labels)
 
     def predict_one(self, x: Event) -> Any:  # type: ignore[override] # river's drops any **kwargs
         """The most likely label; False before any was seen."""
-        if len(self._labels) < 2:
-            return self._labels[0] if self._labels else False
-        if self._single():
-            return self._labels[1 if self._model.score_one(x) > 0.0 else 0]
-        return self._labels[int(np.argmax(self._model.score_all(x)[: len(self._labels)]))]
+        labels = self._labels
+        if len(labels) < 2:
+            return labels[0] if labels else False
+        return self._model.class_one(x, labels)
 
     def predict_proba_one(self, x: Event) -> dict[Any, float]:  # type: ignore[override] # river's drops any **kwargs
         """The probability of each label.
@@ -474,40 +472,21 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         classes, each of which is learnt versus the rest, it is the softmax of (K - 1) / K times the
         K scores, for two classes that same function.
         """
-        if not self._labels:
-            return {False: 0.5, True: 0.5}
-        if len(self._labels) == 1:
-            return {self._labels[0]: 1.0}
-        shares = self._shares(self._scores_of([x]))[0]
-        return {label: float(shares[k]) for k, label in enumerate(self._labels)}
+        labels = self._labels
+        if len(labels) < 2:
+            return {labels[0]: 1.0} if labels else {False: 0.5, True: 0.5}
+        return self._model.classes_one(x, labels)
 
     def _scores_of(self, events: Sequence[Event]) -> Array:
         """The scores of events, a column for each output that has a label."""
         if self._single():
             return np.array([[self._model.score_one(x)] for x in events]).reshape(-1, 1)
-        scores = [self._model.score_all(x)[: len(self._labels)] for x in events]
+        scores = [list(self._model.scores_one(x, self._labels).values()) for x in events]
         return np.array(scores).reshape(-1, len(self._labels))
 
     def _shares(self, scores: Array) -> Array:
         """The probabilities of two or more labels from their scores."""
-        defined = self._loss.has_probability
-        if isinstance(self._model.learner, Joint):
-            return np.asarray(self._loss.probability(scores)) if defined else softmax(scores)
-        if not self._single() and (isinstance(self._loss, Logistic) or not defined):
-            # Each score is the log-odds of its class against the rest. They are made one
-            # distribution as is right for two classes, whose scores are s and -s, and to first
-            # order where all classes are about as likely.
-            return softmax(scores * (1.0 - 1.0 / scores.shape[1]))
-        shares = (
-            np.asarray(self._loss.probability(scores))
-            if defined
-            else 0.5 * (1.0 + np.tanh(0.5 * scores))
-        )
-        if self._single():
-            return np.hstack([1.0 - shares, shares])
-        total = shares.sum(axis=1, keepdims=True)
-        even = np.full_like(shares, 1.0 / shares.shape[1])
-        return np.where(total > 0.0, shares / np.where(total > 0.0, total, 1.0), even)
+        return self._model.learner.probabilities(scores)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """`predict_proba_one` for the rows of a data frame, a column for each label."""
@@ -578,13 +557,6 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
-
-
-def softmax(scores: Array) -> Array:
-    """Probabilities in the proportion of the powers of e, a row for each event."""
-    powers: Array = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-    powers /= powers.sum(axis=1, keepdims=True)
-    return powers
 
 
 def missing(label: Any) -> bool:

@@ -324,9 +324,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """
         if self._single():
             return self._model.score_one(x)
-        names = self._targets or []
-        scores = self._model.score_all(x)
-        return {name: float(scores[k]) for k, name in enumerate(names)}
+        return self._model.scores_one(x, self._targets or [])
 
     def predict_one(self, x: Event) -> Any:
         """The prediction on the label's scale."""

@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.learner cimport Learner, bearable
 from streamlearn.engine.weights cimport Batch, Weights
-from streamlearn.losses.loss cimport VectorLoss
+from streamlearn.losses.loss cimport VectorLoss, softmax
 from streamlearn.row cimport Row
 from streamlearn.rules.table cimport room
 
@@ -94,6 +94,12 @@ cdef class Joint(Learner):
             self.placed(row, &inside)
             row = &inside
         self.ask(row, scores, True)
+
+    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+        if self.loss.has_probability:
+            self.loss.probabilities_of(scores, k, out)
+        else:
+            softmax(scores, k, 1.0, out)
 
     cdef double penalty_now(self) noexcept nogil:
         return self.weights.rule.penalty_now() if self.weights.average is None else NAN

@@ -38,6 +38,7 @@ cdef class Learner:
     cdef void learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) noexcept nogil
+    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil
     cdef void fetch(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil
     cdef void placed(self, Row* row, Row* out) noexcept nogil

@@ -64,6 +64,9 @@ cdef class Learner:
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         """The scores of one row."""
 
+    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+        """The probability of each class at the scores of k outputs; one output has two classes."""
+
     cdef void fetch(self, Row* row) noexcept nogil:
         """This row comes soon: what is kept of its features is fetched meanwhile, if `fetches`."""
 
@@ -87,6 +90,21 @@ cdef class Learner:
             raise RuntimeError(
                 "this learner is at work in another thread: wait for it, or give each a copy")
         self.busy = True
+
+    def probabilities(self, scores):
+        """The probability of each class, a row for each row of scores."""
+        cdef Py_ssize_t i, n, k, several
+        cdef const double* score
+        cdef double* share
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        n, k = scores.shape
+        several = max(k, 2)
+        shares = np.empty((n, several))
+        score = <const double*><size_t>scores.ctypes.data
+        share = <double*><size_t>shares.ctypes.data
+        for i in range(n):
+            self.classes(score + i * k, k, share + i * several)
+        return shares
 
     @property
     def takes_back(self):

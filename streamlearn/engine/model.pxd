@@ -9,6 +9,9 @@ cdef class Model:
     cdef public dict codes
     # the normaliser of a simplex runs over all slots known, an event's own included
     cdef bint grows_when_scored
+    cdef Py_ssize_t score_room
+    cdef double* scores
+    cdef double* score(self, event) except NULL
     cdef int idle(self) except -1
     cdef int read(self, event) except -1
     cpdef learn_coded(self, event, double y, double weight)

@@ -1,18 +1,21 @@
 """Events in, scores out: a reader of features and a learner, in one call per event."""
 
 from cpython.float cimport PyFloat_CheckExact
+from libc.stdlib cimport free
 
 from streamlearn.engine.events cimport Events
 from streamlearn.engine.learner cimport AHEAD, Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.row cimport Row
-
-import numpy as np
+from streamlearn.rules.table cimport room
 
 
 cdef class Model:
     """Features and what learns from them."""
+
+    def __dealloc__(self):
+        free(self.scores)
 
     def __init__(self, reader, learner, grows_when_scored=False):
         self.reader = reader
@@ -92,12 +95,40 @@ cdef class Model:
         self.learner.predict(&self.reader.row, &p)
         return p
 
-    def score_all(self, event):
-        """The scores of one event, one for each output."""
-        scores = np.empty(self.learner.outputs)
+    def scores_one(self, event, list names):
+        """The score of one event for each name, those of the first outputs."""
+        cdef Py_ssize_t k, outputs = min(<Py_ssize_t>len(names), self.learner.outputs)
+        cdef double* score = self.score(event)
+        return {names[k]: score[k] for k in range(outputs)}
+
+    def class_one(self, event, list labels):
+        """The label that the scores of one event are for; there are two or more."""
+        cdef Py_ssize_t k, best = 0
+        cdef double* score = self.score(event)
+        if self.learner.outputs == 1:
+            return labels[score[0] > 0.0]
+        for k in range(1, len(labels)):
+            if score[k] > score[best]:
+                best = k
+        return labels[best]
+
+    def classes_one(self, event, list labels):
+        """The probability of each label at one event; there are two or more."""
+        cdef Py_ssize_t k, n = len(labels)
+        cdef double* score = self.score(event)
+        cdef double* share = score + self.learner.outputs
+        self.learner.classes(score, min(n, self.learner.outputs), share)
+        return {labels[k]: share[k] for k in range(n)}
+
+    cdef double* score(self, event) except NULL:
+        """The scores of one event, with room for the probability of each class behind them."""
+        cdef Py_ssize_t n = 2 * self.learner.outputs + 1
+        if n > self.score_room:
+            self.scores = <double*>room(self.scores, n * sizeof(double))
+            self.score_room = n
         self.read(event)
-        self.learner.predict(&self.reader.row, <double*><size_t>scores.ctypes.data)
-        return scores
+        self.learner.predict(&self.reader.row, self.scores)
+        return self.scores
 
     cdef int read(self, event) except -1:
         self.idle()

@@ -23,6 +23,7 @@ cdef class Single(Learner):
     ) noexcept nogil
     cdef int correct(self, Row* row, double y, double weight, double back) except -1
     cdef double predict_one(self, Row* row) noexcept nogil
+    cdef double positive(self, double score) noexcept nogil
     cdef double ask(self, Row* row) noexcept nogil
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
 
@@ -31,4 +32,5 @@ cdef class Single(Learner):
 cdef class OneVersusRest(Learner):
     cdef readonly list singles
     cdef void** each
+    cdef bint log_odds  # the scores of one class against the rest
     cdef int point(self) except -1

@@ -1,16 +1,18 @@
 """One output, for a regression or two classes; and one output for each class."""
 
 cimport cython
-from libc.math cimport NAN
+from libc.math cimport NAN, tanh
 from libc.stdlib cimport free
 
 from streamlearn.engine.learner cimport Learner, bearable
 from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.losses.loss cimport softmax
 from streamlearn.row cimport Row
 from streamlearn.rules.table cimport room
 
 import numpy as np
 
+from streamlearn.losses.margin import Logistic
 from streamlearn.rules.needs import Refused
 
 
@@ -168,6 +170,16 @@ cdef class Single(Learner):
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         scores[0] = self.predict_one(row)
 
+    cdef double positive(self, double score) noexcept nogil:
+        """The probability of the positive class; the logistic function where the loss has none."""
+        if self.loss.has_probability:
+            return self.loss.probability_at(score)
+        return 0.5 * (1.0 + tanh(0.5 * score))
+
+    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+        out[1] = self.positive(scores[0])
+        out[0] = 1.0 - out[1]
+
     cdef void fetch(self, Row* row) noexcept nogil:
         self.weights.rule.fetch(row, self.shift)
 
@@ -245,6 +257,8 @@ cdef class OneVersusRest(Learner):
         self.features = max(single.features for single in singles)
         self.shift = singles[0].shift
         self.fetches = (<Single>singles[0]).fetches
+        loss = singles[0].loss
+        self.log_odds = isinstance(loss, Logistic) or not loss.has_probability
         self.point()
 
     def __dealloc__(self):
@@ -285,6 +299,24 @@ cdef class OneVersusRest(Learner):
         cdef Py_ssize_t k
         for k in range(self.outputs):
             scores[k] = (<Single>self.each[k]).predict_one(row)
+
+    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+        """The outputs made one distribution.
+
+        Where scores are log-odds of a class against the rest they are shrunk by (k - 1) / k: that
+        is right for two classes, whose scores are s and -s, and to first order where all classes
+        are about equally likely.
+        """
+        cdef Py_ssize_t i
+        cdef double total = 0.0
+        if self.log_odds:
+            softmax(scores, k, 1.0 - 1.0 / k, out)
+            return
+        for i in range(k):
+            out[i] = (<Single>self.each[i]).positive(scores[i])
+            total += out[i]
+        for i in range(k):
+            out[i] = out[i] / total if total > 0.0 else 1.0 / k
 
     cdef void fetch(self, Row* row) noexcept nogil:
         cdef Py_ssize_t k

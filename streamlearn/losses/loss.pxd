@@ -108,3 +108,18 @@ cdef inline double log_growth(double a, double b) noexcept nogil:
     if x > DBL_MAX:
         return (log(a) + log(b)) / b
     return log1p(x) / b
+
+
+cdef inline void softmax(
+    const double* scores, Py_ssize_t k, double scale, double* out
+) noexcept nogil:
+    """Probabilities in the proportion of e^(scale score)."""
+    cdef double top = scores[0], total = 0.0
+    cdef Py_ssize_t i
+    for i in range(1, k):
+        top = max(top, scores[i])
+    for i in range(k):
+        out[i] = exp(scale * (scores[i] - top))
+        total += out[i]
+    for i in range(k):
+        out[i] /= total

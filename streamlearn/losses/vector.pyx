@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from libc.math cimport INFINITY, exp, fabs, log, pow
 from libc.stdlib cimport free, malloc
 
-from streamlearn.losses.loss cimport DBL_MAX, VectorLoss, entropy, finite
+from streamlearn.losses.loss cimport DBL_MAX, VectorLoss, entropy, finite, softmax
 
 import numpy as np
 
@@ -210,13 +210,7 @@ cdef class Softmax(VectorLoss):
         return value if fabs(total - 1.0) <= ROUNDING else INFINITY
 
     cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef double top = highest(f, k), total = 0.0
-        for i in range(k):
-            out[i] = exp(f[i] - top)
-            total += out[i]
-        for i in range(k):
-            out[i] /= total
+        softmax(f, k, 1.0, out)
 
 
 cdef double highest(const double* f, Py_ssize_t k) noexcept nogil:
