@@ -14,7 +14,8 @@ from streamlearn import frames
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.labels import Labels
 from streamlearn.engine.single import OneVersusRest, Single
-from streamlearn.errors import BadEvent
+from streamlearn.errors import BadEvent, Diverged
+from streamlearn.frames import Frame, Matrix
 from streamlearn.linear import Event, Linear, Memory
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 from streamlearn.rules import Refused, Rule
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from streamlearn.engine.events import Events
     from streamlearn.features import Reader
-    from streamlearn.frames import Array
+    from streamlearn.frames import Array, Table
     from streamlearn.penalties import Penalty
 
 
@@ -243,7 +244,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if label not in self._codes:
             self._refuse([label])
             # the event is read as a whole before its label counts as seen
-            self._model.reader.read_event(x, True)
+            self._model.check(x)
             self._meet(label)
         return self._codes[label]
 
@@ -260,30 +261,35 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
         Column j is the feature named j, an int.
         """
-        self._run(X, y, w, scored=False)
+        rows = Matrix(X)
+        self._run(rows, *self._labeled(y, w, rows.n), scored=False)
 
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
         """Learn the rows, and return the score of each before it was learnt."""
-        return self._joined(self._run(X, y, w, scored=True))
+        rows = Matrix(X)
+        return self._joined(self._run(rows, *self._labeled(y, w, rows.n), scored=True))
 
-    def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> list[Array]:
-        """Learn the rows; their scores in stretches, for each new label the next."""
-        X = frames.matrix(X)
-        n = X.shape[0]
+    def _labeled(self, y: Any, w: Any, n: int) -> tuple[Array, Array | None]:
+        """The labels of n rows, and their weights with the factors of their classes."""
         y = frames.label_array(y, n)
-        weights = self._all_weighed(y, self._checked_weights(w, n))
+        return y, self._all_weighed(y, self._checked_weights(w, n))
+
+    def _run(self, X: Table, y: Array, weights: Array | None, *, scored: bool) -> list[Array]:
+        """Learn the rows; their scores in stretches, for each new label the next."""
+        n = X.n
         if weights is not None and not weights.any():
-            return [self._model.learner.score(self._model.rows(X, False))] if scored else []
+            return [self._scores_of(X)] if scored else []
         # a label of weight 0 is not met
         labels = Labels(y, None if weights is None else weights > 0.0)
         self._refuse(labels.distinct)
-        rows = self._model.rows(X, True)
+        rows = X.rows(self._model, grow=True)
         codes = np.empty(n)
 
         def learn(start: int, stop: int) -> Array | None:
             codes[start:stop] = labels.coded(self._codes, start, stop)
             scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-            self._model.learner.run(rows, codes, weights, scores, start, stop)
+            if self._model.learner.run(rows, codes, weights, scores, start, stop) < stop:
+                raise Diverged
             return None if scores is None else scores[start:stop]
 
         seen = zip(labels.first, labels.distinct, strict=True)
@@ -430,17 +436,13 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         Values that are missing by a column's type are left out; a NaN among floats is refused, for
         it may be a mistake: if it is none, give `X.convert_dtypes()`.
         """
-        events = frames.events(X)
-        labels = frames.listed(y, len(events))
-        given = self._checked_weights(w, len(events))
-        weights = [1.0] * len(events) if given is None else given.tolist()
-        learnt = [i for i, one in enumerate(weights) if self._weighed(labels[i], one)]
-        self._refuse(frames.distinct(labels[i] for i in learnt))
-        for i in learnt:
-            self._model.check(events[i])
+        labels, weights = self._labeled(y, w, len(X))
+        if weights is not None:
+            learned = np.flatnonzero(weights)  # of the others no name becomes known
+            X, labels, weights = X.iloc[learned], labels[learned], weights[learned]
+        rows = Frame(X)
+        self._run(rows, labels, weights, scored=False)
         self._name_labels(y)
-        for i in learnt:
-            self.learn_one(events[i], labels[i], weights[i])
 
     # -- predicting -------------------------------------------------------------------------------
 
@@ -477,13 +479,6 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             return {labels[0]: 1.0} if labels else {False: 0.5, True: 0.5}
         return self._model.classes_one(x, labels)
 
-    def _scores_of(self, events: Sequence[Event]) -> Array:
-        """The scores of events, a column for each output that has a label."""
-        if self._single():
-            return np.array([[self._model.score_one(x)] for x in events]).reshape(-1, 1)
-        scores = [list(self._model.scores_one(x, self._labels).values()) for x in events]
-        return np.array(scores).reshape(-1, len(self._labels))
-
     def _shares(self, scores: Array) -> Array:
         """The probabilities of two or more labels from their scores."""
         return self._model.learner.probabilities(scores)
@@ -493,7 +488,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         labels = self._labels or [False, True]
         if len(self._labels) < 2:
             return frames.table(np.full((len(X), len(labels)), 1.0 / len(labels)), labels, X)
-        return frames.table(self._shares(self._scores_of(frames.events(X))), labels, X)
+        scores = self._scores_of(Frame(X))[:, : len(labels)]
+        return frames.table(self._shares(scores), labels, X)
 
     def predicted(self, scores: Array) -> list[Any]:
         """The label that each score of `progressive_events` stands for."""
@@ -515,7 +511,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` for the rows of a data frame."""
-        return frames.series([self.predict_one(x) for x in frames.events(X)], self._label_name, X)
+        scores = self._scores_of(Frame(X))
+        single = self._single()
+        return frames.series(
+            self.predicted(scores[:, 0] if single else scores), self._label_name, X
+        )
 
     # -- what was learnt --------------------------------------------------------------------------
 

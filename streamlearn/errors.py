@@ -31,7 +31,17 @@ class ModelFileError(StreamlearnError, ValueError):
 
 
 class Diverged(StreamlearnError, ArithmeticError):
-    """A score or slope is no longer a finite number; the event was not learnt."""
+    """The score of an event is not finite, or its gradient too large: it was not learned."""
+
+    def __init__(
+        self,
+        message: str = (
+            "the score of an event is not finite, or its gradient too large to be squared, so it "
+            "was not learned: the steps are too long for features of this size; scale them, use a "
+            "smaller step, or a rule that sets its own (the default)"
+        ),
+    ) -> None:
+        super().__init__(message)
 
 
 class SourceError(StreamlearnError, ValueError):

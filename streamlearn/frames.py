@@ -5,7 +5,7 @@ pandas is loaded only when a data frame comes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -17,30 +17,73 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from streamlearn.engine.model import Model
+    from streamlearn.engine.rows import Rows
+
 Array = np.ndarray[Any, Any]
 
 
-def events(X: pd.DataFrame) -> list[dict[Any, Any]]:
-    """The rows as events named by the columns.
+class Table(Protocol):
+    """Rows that an estimator can learn: those of a data frame or of a matrix."""
+
+    n: int
+
+    def rows(self, model: Model, *, grow: bool) -> Rows:
+        """The rows; `grow`: new names get slots."""
+
+
+class Frame:
+    """A data frame, whose columns are the fields of its rows.
 
     What is missing in a column whose type knows that (text, categories, nullable numbers) is
-    missing in the event; a NaN among floats may be a mistake, and stays one.
+    missing in the row; a NaN among floats may be a mistake, and is refused.
     """
-    if not hasattr(X, "columns") or not hasattr(X, "iloc"):
-        raise ValueError(
-            f"X must be a data frame, got {type(X).__name__}: for arrays and sparse matrices there "
-            "are learn_rows and score_rows"
-        )
-    names = list(X.columns)
-    if len(set(names)) < len(names):
-        raise BadEvent("two columns of the data frame have one name")
-    columns = [cells(X.iloc[:, k]) for k in range(len(names))]
-    if not columns:
-        return [{} for _ in range(len(X))]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def __init__(self, X: pd.DataFrame) -> None:
+        if not hasattr(X, "columns") or not hasattr(X, "iloc"):
+            raise ValueError(
+                f"X must be a data frame, got {type(X).__name__}: for arrays and sparse matrices "
+                "there are learn_rows and score_rows"
+            )
+        self.names = list(X.columns)
+        if len(set(self.names)) < len(self.names):
+            raise BadEvent("two columns of the data frame have one name")
+        self.columns = [X.iloc[:, k] for k in range(len(self.names))]
+        self.n = len(X)
+
+    def rows(self, model: Model, *, grow: bool) -> Rows:
+        """The rows; `grow`: new names get slots."""
+        columns = []
+        # what a full table of names turns away is counted as often as it comes
+        whole = bool(model.reader.interactions) or model.reader.params.get("max_names") is not None
+        for name, column in zip(self.names, self.columns, strict=True):
+            cells = None if whole else numbers(column) or texts(column)
+            if cells is None:
+                return model.listed(self.events(), grow)
+            columns.append((name, *cells))
+        return model.table(columns, self.n, grow)
+
+    def events(self) -> list[dict[Any, Any]]:
+        """The rows as events."""
+        if not self.columns:
+            return [{} for _ in range(self.n)]
+        columns = [values(column) for column in self.columns]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def cells(column: pd.Series[Any]) -> list[Any]:
+class Matrix:
+    """A sparse matrix or an array; column j is the feature named j."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = matrix(X)
+        self.n: int = self.X.shape[0]
+
+    def rows(self, model: Model, *, grow: bool) -> Rows:
+        """The rows; `grow`: new columns get slots."""
+        return model.rows(self.X, grow)
+
+
+def values(column: pd.Series[Any]) -> list[Any]:
     """The values of a column; None for those that are missing by its type."""
     values = column.tolist()
     if isinstance(column.dtype, np.dtype):
@@ -48,6 +91,35 @@ def cells(column: pd.Series[Any]) -> list[Any]:
     return [
         None if gone else value for value, gone in zip(values, column.isna().tolist(), strict=True)
     ]
+
+
+def numbers(column: pd.Series[Any]) -> tuple[Array, None] | None:
+    """A column of finite numbers, NaN where its type says that one is missing; else None."""
+    kind = column.dtype
+    if getattr(kind, "kind", "O") not in "biuf" or getattr(kind, "itemsize", 8) > 8:
+        return None
+    if isinstance(kind, np.dtype):
+        cells = column.to_numpy(dtype=float)
+        return (cells, None) if np.isfinite(cells).all() else None
+    gone = column.isna().to_numpy()
+    cells = column.to_numpy(dtype=float, na_value=np.nan)
+    return (cells, None) if np.isfinite(cells[~gone]).all() else None
+
+
+def texts(column: pd.Series[Any]) -> tuple[Array, list[str]] | None:
+    """Which of some texts each row of a column holds, -1 where one is missing; else None."""
+    if isinstance(column.dtype, np.dtype) and column.dtype != object:
+        return None
+    try:
+        places, found = column.factorize()
+    except TypeError:  # a list, for instance
+        return None
+    listed: list[Any] = found.tolist()
+    if not all(type(text) is str for text in listed):
+        return None
+    if column.dtype == object and any(one is not None for one in column[places < 0]):
+        return None
+    return places, listed
 
 
 def table(values: Array, labels: list[Any], X: pd.DataFrame) -> pd.DataFrame:
@@ -92,14 +164,6 @@ def label_array(y: Any, n: int) -> Array:
     if labels.shape != (n,):
         raise ValueError(f"y must have one label for each of {n} rows, got shape {labels.shape}")
     return labels
-
-
-def listed(y: Any, n: int) -> list[Any]:
-    """Labels of a data frame's rows as a list."""
-    values = y.tolist() if hasattr(y, "tolist") else list(y)
-    if len(values) != n:
-        raise ValueError(f"y must have one label for each of {n} rows, got {len(values)}")
-    return values
 
 
 def distinct(labels: Iterable[Any]) -> list[Any]:

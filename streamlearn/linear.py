@@ -25,7 +25,7 @@ from streamlearn.spec import Spec
 
 if TYPE_CHECKING:
     from streamlearn.engine.events import Events
-    from streamlearn.frames import Array
+    from streamlearn.frames import Array, Table
 
 
 class Memory(Protocol):
@@ -133,8 +133,12 @@ class Linear(base.Estimator):
 
     def score_rows(self, X: Any) -> Array:
         """The scores <w, x> of the rows of a CSR matrix or an array; n x K with K outputs."""
-        scores: Array = self._model.learner.score(self._model.rows(frames.matrix(X), False))
+        scores = self._scores_of(frames.Matrix(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _scores_of(self, X: Table) -> Array:
+        """The scores of rows, a column for each output."""
+        return self._model.learner.score(X.rows(self._model, grow=False))
 
     def _checked_weight(self, w: float) -> float:
         try:
@@ -214,7 +218,7 @@ class Linear(base.Estimator):
     ) -> None:
         """Learn these rows and fill in their scores."""
         while at < stop:
-            at = self._model.run(events, codes, weights, scores, at, stop)
+            at = self._model.learner.run(events, codes, weights, scores, at, stop)
             if at < stop:
                 scores[at] = np.nan
                 at += 1

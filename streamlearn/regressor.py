@@ -12,7 +12,8 @@ from river import base
 from streamlearn import frames
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.single import Single
-from streamlearn.errors import BadEvent
+from streamlearn.errors import BadEvent, Diverged
+from streamlearn.frames import Frame, Matrix
 from streamlearn.linear import Event, Linear, Memory
 from streamlearn.losses import Loss, Squared, VectorLoss
 from streamlearn.rules import Refused, Rule
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from streamlearn.engine.events import Events
     from streamlearn.features import Reader
-    from streamlearn.frames import Array
+    from streamlearn.frames import Array, Table
     from streamlearn.penalties import Penalty
 
 
@@ -170,11 +171,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
 
         Column j is the feature named j, an int.
         """
-        self._run(X, y, w, scored=False)
+        self._run(Matrix(X), y, w, scored=False)
 
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
         """Learn the rows, and return the score of each before it was learnt."""
-        scores = np.asarray(self._run(X, y, w, scored=True))
+        scores = np.asarray(self._run(Matrix(X), y, w, scored=True))
         return scores[:, 0] if self._single() else scores
 
     @property
@@ -242,24 +243,24 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     def probabilities(self, scores: Array) -> None:
         """None: a number has no probability."""
 
-    def _run(self, X: Any, y: Any, w: Any, *, scored: bool) -> Array | None:
-        X = frames.matrix(X)
-        n = X.shape[0]
+    def _run(self, X: Table, y: Any, w: Any, *, scored: bool) -> Array | None:
+        n = X.n
         y = self._label_rows(y, n)
         weights = self._checked_weights(w, n)
         if weights is not None and not weights.any():
-            return self._model.learner.score(self._model.rows(X, False)) if scored else None
+            return self._scores_of(X) if scored else None
         if not self._single() and n > 0:
             # columns are the targets in their order, whatever their names
             names = self._targets or list(range(y.shape[1]))
             if len(names) != y.shape[1]:
                 raise BadEvent(f"y has {y.shape[1]} columns, the targets are {names}")
             names = self._checked_targets(names)
-        rows = self._model.rows(X, True)
+        rows = X.rows(self._model, grow=True)
         if not self._single() and n > 0:
             self._name_targets(names)
         scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-        self._model.learner.run(rows, y, weights, scores)
+        if self._model.learner.run(rows, y, weights, scores) < n:
+            raise Diverged
         return scores
 
     def _label_rows(self, y: Any, n: int) -> Array:
@@ -267,6 +268,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         y = np.asarray(y)
         if y.dtype.kind in "USM":
             raise BadEvent(f"labels must be numbers, got {y.dtype}")
+        if y.dtype == object and y.ndim == 1 and self._single():
+            y = np.array([self._number(label) for label in y.tolist()])
         try:
             labels: Array = np.ascontiguousarray(y, dtype=float)
         except (TypeError, ValueError):
@@ -300,17 +303,25 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         Values that are missing by a column's type are left out; a NaN among floats is refused, for
         it may be a mistake: if it is none, give `X.convert_dtypes()`.
         """
-        events = frames.events(X)
-        labels = frames.listed(y, len(events))
-        given = self._checked_weights(w, len(events))
-        weights = [1.0] * len(events) if given is None else given.tolist()
-        for x, label, one in zip(events, labels, weights, strict=True):
-            if one:
-                self._number(label) if self._single() else self._vector(label)
-                self._model.check(x)
+        weights = self._checked_weights(w, len(X))
+        if weights is not None:
+            learned = np.flatnonzero(weights)  # of the others no name becomes known
+            X, y, weights = X.iloc[learned], y.iloc[learned], weights[learned]
+        if self._single():
+            self._run(Frame(X), y, weights, scored=False)
+        else:
+            self._learn_targets(Frame(X).events(), y.tolist(), weights)
         self._name_labels(y)
-        for x, label, one in zip(events, labels, weights, strict=True):
-            self.learn_one(x, label, one)
+
+    def _learn_targets(
+        self, events: list[dict[Any, Any]], labels: list[Any], weights: Array | None
+    ) -> None:
+        """Learn events with several targets: all of them, or none if one cannot be read."""
+        for x, label in zip(events, labels, strict=True):
+            self._vector(label)
+            self._model.check(x)
+        for i, (x, label) in enumerate(zip(events, labels, strict=True)):
+            self.learn_one(x, label, 1.0 if weights is None else weights[i])
 
     # -- predicting -------------------------------------------------------------------------------
 
@@ -334,7 +345,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` for the rows of a data frame."""
-        return frames.series([self.predict_one(x) for x in frames.events(X)], self._label_name, X)
+        if not self._single():
+            events = Frame(X).events()
+            return frames.series([self.predict_one(x) for x in events], self._label_name, X)
+        scores = self._scores_of(Frame(X))[:, 0]
+        return frames.series(self.predicted(np.ascontiguousarray(scores)), self._label_name, X)
 
     # -- what was learnt --------------------------------------------------------------------------
 

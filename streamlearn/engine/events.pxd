@@ -39,7 +39,6 @@ cdef class Events(Rows):
     cdef uint8_t* kind
     cdef double* weight
     cdef double* time
-    cdef int64_t* known
     cdef int64_t* record
     cdef char* id_text
     cdef int64_t* id_end

@@ -35,9 +35,9 @@ cdef class Learner:
     cdef int enter(self) except -1
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil
     cdef void predict(self, Row* row, double* scores) noexcept nogil
-    cdef void learn_all(
+    cdef Py_ssize_t learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
-    ) noexcept nogil
+    ) except -1 nogil
     cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil
     cdef void fetch(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil

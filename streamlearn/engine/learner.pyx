@@ -75,14 +75,10 @@ cdef class Learner:
         return NAN
 
     cdef int complain(self) except -1:
-        """Raise Diverged if an event could not be learnt."""
+        """Raise Diverged if an event could not be learned."""
         if self.diverged:
             self.diverged = False
-            raise Diverged(
-                "the score of an event is not finite, or its gradient too large to be squared, so "
-                "it was not learnt: the steps are too long for features of this size; scale them, "
-                "take a smaller step, or a rule that sets its own (the default)"
-            )
+            raise Diverged
         return 0
 
     cdef int enter(self) except -1:
@@ -112,9 +108,11 @@ cdef class Learner:
         return False
 
     def run(self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None):
-        """Learn rows start .. stop - 1, without the GIL.
+        """Learn rows start .. stop - 1, without the GIL; the row of one that diverged, or stop.
 
         `labels` are float64, one row of them for each row; `weights` and `scores` too, or None.
+        Slots become known to the learner with the row that brings them, so that nothing depends
+        on where a batch ends.
         """
         cdef Columns columns
         cdef Py_ssize_t last = rows.n if stop is None else stop
@@ -126,20 +124,24 @@ cdef class Learner:
         self.enter()
         try:
             with nogil:
-                self.learn_all(rows, &columns, start, last)
+                last = self.learn_all(rows, &columns, start, last)
         finally:
             self.busy = False
-        self.complain()
+            self.diverged = False
+        return last
 
-    cdef void learn_all(
+    cdef Py_ssize_t learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
-    ) noexcept nogil:
+    ) except -1 nogil:
         cdef Py_ssize_t i
         cdef double weight = 1.0
         cdef double* scores = NULL
         cdef bint ahead = self.fetches and rows.squares != NULL  # they can be read as they lie
         cdef Row row
         for i in range(start, stop):
+            if rows.known != NULL and rows.known[i] > self.features:
+                with gil:
+                    self.know(<Py_ssize_t>rows.known[i])
             if ahead and i + AHEAD < stop:
                 rows.row(i + AHEAD, &row)
                 self.fetch(&row)
@@ -151,9 +153,10 @@ cdef class Learner:
             if weight != 0.0:
                 learn_watched(self, &row, columns.labels + i * columns.width, weight, scores)
                 if self.diverged:
-                    return
+                    return i
             elif scores != NULL:
                 self.predict(&row, scores)
+        return stop
 
     def score(self, Rows rows):
         """The scores of all rows, without the GIL."""
@@ -167,6 +170,9 @@ cdef class Learner:
         try:
             with nogil:
                 for i in range(n):
+                    if rows.known != NULL and rows.known[i] > self.features:
+                        with gil:
+                            self.know(<Py_ssize_t>rows.known[i])
                     if ahead and i + AHEAD < n:
                         rows.row(i + AHEAD, &row)
                         self.fetch(&row)

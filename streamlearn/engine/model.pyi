@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.features.reader import Reader
 
 _Array: TypeAlias = NDArray[np.float64]
+_Column: TypeAlias = tuple[Any, NDArray[np.float64] | NDArray[np.intp], list[str] | None]
 _Learner: TypeAlias = Single | OneVersusRest | Joint
 
 class Model:
@@ -26,15 +27,6 @@ class Model:
     def check(self, event: Mapping[Any, Any]) -> None: ...
     def learn_targets(self, event: Mapping[Any, Any], targets: _Array, weight: float) -> None: ...
     def score_one(self, event: Mapping[Any, Any]) -> float: ...
-    def run(
-        self,
-        events: Events,
-        labels: _Array,
-        weights: _Array,
-        scores: _Array,
-        start: int,
-        stop: int,
-    ) -> int: ...
     def correct(
         self,
         events: Events,
@@ -48,4 +40,6 @@ class Model:
     def scores_one(self, event: Mapping[Any, Any], names: list[Any]) -> dict[Any, float]: ...
     def class_one(self, event: Mapping[Any, Any], labels: list[Any]) -> Any: ...
     def classes_one(self, event: Mapping[Any, Any], labels: list[Any]) -> dict[Any, float]: ...
+    def table(self, columns: Sequence[_Column], n: int, grow: bool) -> Events: ...
+    def listed(self, events: Sequence[Mapping[Any, Any]], grow: bool) -> Events: ...
     def rows(self, X: Any, grow: bool) -> Rows: ...

@@ -1,14 +1,17 @@
 """Events in, scores out: a reader of features and a learner, in one call per event."""
 
 from cpython.float cimport PyFloat_CheckExact
+from libc.math cimport NAN
 from libc.stdlib cimport free
 
-from streamlearn.engine.events cimport Events
-from streamlearn.engine.learner cimport AHEAD, Learner, learn_watched
+from streamlearn.engine.events cimport UNLABELLED, Events, Tags
+from streamlearn.engine.learner cimport Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.row cimport Row
 from streamlearn.rules.table cimport room
+
+from streamlearn.engine.columns import table
 
 
 cdef class Model:
@@ -141,42 +144,6 @@ cdef class Model:
             self.learner.fetch(&self.reader.row)
         return 0
 
-    def run(self, Events events, labels, weights, scores, Py_ssize_t start, Py_ssize_t stop):
-        """Learn events start .. stop - 1, without the GIL; the row of one that diverged, or stop.
-
-        `labels`, `weights` and a row of `scores` for each are float64. Names become known to the
-        learner when their event comes, so that nothing depends on where a batch ends.
-        """
-        cdef const double* y = <const double*><size_t>labels.ctypes.data
-        cdef const double* w = <const double*><size_t>weights.ctypes.data
-        cdef double* out = <double*><size_t>scores.ctypes.data
-        cdef Learner learner = self.learner
-        cdef Py_ssize_t i = start, k = learner.outputs
-        cdef bint diverged = False
-        cdef Row row
-        learner.make_room(events.longest)
-        learner.enter()
-        try:
-            with nogil:
-                while i < stop and not diverged:
-                    if events.known[i] > learner.features:
-                        with gil:
-                            learner.know(<Py_ssize_t>events.known[i])
-                    if learner.fetches and i + AHEAD < stop:
-                        events.row(i + AHEAD, &row)
-                        learner.fetch(&row)
-                    events.row(i, &row)
-                    if w[i] != 0.0:
-                        learn_watched(learner, &row, y + i, w[i], out + i * k)
-                        diverged = learner.diverged
-                    else:
-                        learner.predict(&row, out + i * k)
-                    i += 1
-        finally:
-            learner.busy = False
-            learner.diverged = False
-        return i - 1 if diverged else i
-
     def correct(
         self, Events events, Py_ssize_t i, double y, double weight, asked, double before,
         double weight_before,
@@ -203,6 +170,28 @@ cdef class Model:
             if score == score and before == before:
                 back = weight_before * one.loss.slope_at(score, side(before, k, several))
             one.correct(&row, side(y, k, several), weight, back)
+
+    def table(self, columns, Py_ssize_t n, bint grow):
+        """The rows of a table whose columns are numbers or texts, as `columns.table` takes them."""
+        self.idle()
+        return table(self.reader, columns, n, grow or self.grows_when_scored)
+
+    def listed(self, events, bint grow):
+        """Events as rows: all of them, or none if one cannot be read."""
+        cdef Tags tags
+        rows = Events()
+        tags.kind, tags.label, tags.weight, tags.time = UNLABELLED, NAN, 1.0, NAN
+        tags.id, tags.id_length = NULL, 0
+        self.idle()
+        grow = grow or self.grows_when_scored
+        if grow:
+            for event in events:
+                self.reader.read(event, False)
+        for event in events:
+            self.reader.read(event, grow)
+            (<Events>rows).append(&self.reader.row, &tags, self.reader.size)
+            (<Events>rows).records += 1
+        return rows
 
     def rows(self, X, bint grow):
         """A matrix as rows of slots; column j is the feature named j."""

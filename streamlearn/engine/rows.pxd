@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from streamlearn.row cimport Row
 
@@ -16,6 +17,7 @@ cdef class Rows:
     cdef Py_ssize_t stride
     cdef bint sparse, meeting
     cdef const double* squares  # |x|^2 of each row, where rows can be read as they lie
+    cdef int64_t* known  # slots in use once each row had been read; NULL: all from the start
     cdef Py_ssize_t filled
     cdef int* slot
     cdef double* value
