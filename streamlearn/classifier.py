@@ -16,7 +16,7 @@ from streamlearn.engine.labels import Labels
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import BadEvent, Diverged
 from streamlearn.frames import Frame, Matrix
-from streamlearn.linear import Event, Linear, Memory
+from streamlearn.linear import Contribution, Event, Linear, Memory
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 from streamlearn.rules import Refused, Rule
 
@@ -534,6 +534,18 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if self._single():
             return float(values[0])
         return {label: float(values[k]) for k, label in enumerate(self._labels)}
+
+    def why(self, x: Event, output: Any = None) -> list[Contribution]:
+        """What each feature of an event adds to the score of a class; None: of the one predicted.
+
+        See `Linear.why`. Of two classes it is always the score of the positive one.
+        """
+        return super().why(x, self.predict_one(x) if output is None else output)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What each score is of: the labels seen."""
+        return self.labels
 
     @property
     def labels(self) -> list[Any]:

@@ -6,10 +6,11 @@ import copy
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from river import base
+from river.utils.pretty import print_table
 
 from streamlearn import checkpoints, frames, modelfile
 from streamlearn.engine.joint import Joint
@@ -336,6 +337,47 @@ class Linear(base.Estimator):
         bound, reason = self._model.learner.bound(u, intercept)
         return bound, reason
 
+    def why(self, x: Event, output: Any = None) -> list[Contribution]:
+        """What each feature of an event adds to its score, and the intercept; largest first.
+
+        With several classes or targets it is the score of `output`; None: of the class predicted,
+        or of the first target. The intercept has the name None.
+        """
+        learner, reader = self._model.learner, self._model.reader
+        k = 0 if learner.outputs == 1 else self._output(output)
+        # with names of their own, also where the model knows only their hashes
+        names = Names(reader.interactions)
+        found = [contribution(None, 1.0, float(learner.intercepts()[k]))]
+        for own, value in names.read_event(x):
+            name = names.name_of(own)
+            slot = reader.slot_of(name)
+            weight = 0.0 if slot is None else float(learner.weights_at(slot)[k])
+            found.append(contribution(name, value, weight))
+        return sorted(found, key=lambda one: -abs(one.contribution))
+
+    def _output(self, wanted: Any) -> int:
+        """The place of a class or target among the outputs."""
+        if wanted is None:
+            return 0
+        if wanted not in self.outputs:
+            raise ValueError(f"{wanted!r} is not one of {self.outputs}")
+        return self.outputs.index(wanted)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What each score is of: the labels seen, or the targets; of one target, nothing."""
+        return []
+
+    def debug_one(self, x: Event, decimals: int = 5) -> str:
+        """`why` as a table of text, as river prints it."""
+        rows = self.why(x)
+        columns = [
+            ["Intercept" if one.name is None else str(one.name) for one in rows],
+            *([f"{one[k]: ,.{decimals}f}" for one in rows] for k in (1, 2, 3)),
+        ]
+        table: str = print_table(["Name", "Value", "Weight", "Contribution"], columns)
+        return table
+
     def regret_bound(self, u: Any = None, intercept: float = 0.0) -> float | None:
         """The paper's bound on the regret against `u` for what has been seen.
 
@@ -444,6 +486,20 @@ class Linear(base.Estimator):
         """Remember what a series of labels is called."""
         name = getattr(y, "name", None)
         self._label_name = name if isinstance(name, str | int) else None
+
+
+class Contribution(NamedTuple):
+    """What a feature adds to a score: its value times its weight; the intercept has no name."""
+
+    name: Any
+    value: float
+    weight: float
+    contribution: float
+
+
+def contribution(name: Any, value: float, weight: float) -> Contribution:
+    """Of a feature with this value and weight."""
+    return Contribution(name, value, weight, value * weight)
 
 
 def whole(value: Any) -> bool:

@@ -362,6 +362,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         return {name: self._as_dict(values[k]) for k, name in enumerate(self._targets or [])}
 
     @property
+    def outputs(self) -> list[Any]:
+        """What each score is of: the targets; of one target, nothing."""
+        return list(self._targets or [])
+
+    @property
     def intercept(self) -> Any:
         """The intercept; with several targets, by target."""
         values = self._model.learner.intercepts()

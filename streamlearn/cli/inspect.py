@@ -14,14 +14,13 @@ from streamlearn.classifier import LinearClassifier
 from streamlearn.cli import saved
 from streamlearn.cli.parsing import json_option, whole
 from streamlearn.cli.tables import show, show_facts, show_json
-from streamlearn.features import Names
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
+    from streamlearn.linear import Contribution
 
 HELP = "show a model: its largest weights by name, what made it, why it predicts"
 EXAMPLES = """\
@@ -93,7 +92,7 @@ def largest(model: Model, top: int) -> list[dict[str, Any]]:
     """The weights that are largest in size, largest first."""
     coefficients = model._model.learner.coefficients()  # noqa: SLF001 - one of us
     names = model._names()  # noqa: SLF001
-    labels = saved.outputs(model)
+    labels = model.outputs
     order = np.argsort(-np.abs(coefficients).ravel(), kind="stable")[:top]
     rows = []
     for k, j in zip(*np.unravel_index(order, coefficients.shape), strict=True):
@@ -125,13 +124,10 @@ def explain(model: Model, event: dict[str, Any], options: Options) -> None:
         binary = not isinstance(score, dict) and len(model.labels) == 2
         told = model.labels[1] if binary else prediction
         facts["probability"] = model.predict_proba_one(event)[told]
-    output = 0
     if isinstance(score, dict):
-        labels = saved.outputs(model)
-        output = labels.index(prediction) if prediction in labels else 0
-        score = score[labels[output]]
-    rows = sorted(contributions(model, event, output), key=lambda row: -abs(row["adds"]))
-    facts |= {"score": score, "sum": sum(row["adds"] for row in rows)}
+        score = score[prediction if prediction in model.outputs else model.outputs[0]]
+    rows = [row(one) for one in model.why(event)]
+    facts |= {"score": score, "sum": sum(one["adds"] for one in rows)}
     if options.json:
         show_json({**facts, "contributions": rows})
         return
@@ -142,17 +138,7 @@ def explain(model: Model, event: dict[str, Any], options: Options) -> None:
     show(rows)
 
 
-def contributions(model: Model, event: dict[str, Any], output: int) -> Iterator[dict[str, Any]]:
-    """Weight times value of each feature of the event, and the intercept."""
-    coefficients = model._model.learner.coefficients()  # noqa: SLF001 - one of us
-    reader = model._model.reader  # noqa: SLF001 - the same
-    # with names of their own, also where the model knows only their hashes
-    names = Names(reader.interactions)
-    for own, value in names.read_event(event):
-        name = names.name_of(own)
-        slot = reader.slot_of(name)
-        known = slot is not None and slot < coefficients.shape[1]
-        weight = float(coefficients[output, slot]) if known else 0.0
-        yield {"feature": str(name), "value": value, "weight": weight, "adds": weight * value}
-    weight = float(model._model.learner.intercepts()[output])  # noqa: SLF001
-    yield {"feature": "(intercept)", "value": 1.0, "weight": weight, "adds": weight}
+def row(one: Contribution) -> dict[str, Any]:
+    """A line of the table of contributions."""
+    name = "(intercept)" if one.name is None else str(one.name)
+    return {"feature": name, "value": one.value, "weight": one.weight, "adds": one.contribution}

@@ -33,10 +33,3 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
         Decoder.restore(decoder, state)
         if isinstance(decoder, CSVDecoder):
             decoder.know(state.get("table", {}).get("types", {}))
-
-
-def outputs(model: Model) -> list[Any]:
-    """What each output is the score of: labels, or targets."""
-    if isinstance(model, LinearClassifier):
-        return model.labels
-    return list(model._targets or [])  # noqa: SLF001 - one of us

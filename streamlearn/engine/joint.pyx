@@ -176,6 +176,13 @@ cdef class Joint(Learner):
         wide = self.weights.values().reshape(self.features + self.shift, self.outputs)
         return np.ascontiguousarray(wide[self.shift :].T)
 
+    def weights_at(self, Py_ssize_t slot):
+        """The weights of one feature, one for each output."""
+        if not 0 <= slot < self.features:
+            return np.zeros(self.outputs)
+        slot = (self.shift + slot) * self.outputs
+        return self.weights.values(slot, slot + self.outputs)
+
     def intercepts(self):
         if self.inside:
             return self.weights.values(0, self.outputs)

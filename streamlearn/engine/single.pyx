@@ -193,6 +193,12 @@ cdef class Single(Learner):
         """The weights of all features, an array of outputs x features."""
         return self.weights.values(self.shift, self.shift + self.features)[None, :]
 
+    def weights_at(self, Py_ssize_t slot):
+        """The weights of one feature, one for each output."""
+        if not 0 <= slot < self.features:
+            return np.zeros(1)
+        return self.weights.values(self.shift + slot, self.shift + slot + 1)
+
     def intercepts(self):
         if self.inside:
             return self.weights.values(0, 1)
@@ -332,6 +338,9 @@ cdef class OneVersusRest(Learner):
 
     def coefficients(self):
         return np.vstack([single.coefficients() for single in self.singles])
+
+    def weights_at(self, slot):
+        return np.concatenate([single.weights_at(slot) for single in self.singles])
 
     def intercepts(self):
         return np.concatenate([single.intercepts() for single in self.singles])

@@ -809,3 +809,45 @@ def test_a_few_outlandish_values_do_not_hide_the_others() -> None:
     y = X @ np.array([1.0, -2.0, 1.0, -1.0, 2.0]) > 0.0
     right = (sl.LinearClassifier().progressive_rows(X, y) > 0.0) == y
     assert right[1000:].mean() > 0.97
+
+
+def explained() -> list[Any]:
+    """Models of one output and of several, with the intercept in every place."""
+    l1 = sl.penalties.L1(1e-3)
+    rule = R.DualAveraging()
+    return [
+        sl.DualAveragingClassifier(l1=1e-3),
+        sl.LinearClassifier(rule, penalty=l1, fit_intercept="penalised", average="uniform"),
+        sl.LinearClassifier(rule, penalty=l1, features=sl.Hashing(bits=12), fit_intercept=False),
+        sl.LinearClassifier(R.AdaGrad(), L.Softmax(), fit_intercept="penalised"),
+        sl.LinearClassifier(R.AdaGrad(), features=sl.Names(interactions=[("a", "c")])),
+        sl.LinearRegressor(R.GradientDescent(0.01)),
+        sl.LinearRegressor(R.AdaGrad(), L.MultiSquared()),
+    ]
+
+
+@pytest.mark.parametrize("model", explained(), ids=repr)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_contributions_add_up_to_the_score(model: Any, classes: int) -> None:
+    model = model.clone()
+    for i in range(60):
+        y: Any = "xyz"[i % classes]
+        if isinstance(model, sl.LinearRegressor):
+            y = float(i % 7) if model._single() else {"s": i % 7, "t": -i % 5}
+        model.learn_one({"a": i % 3, "b": -1.5, "c": f"v{i % classes}"}, y)
+    x = {"a": 2, "b": 0.5, "c": "v1", "new": 7.0}
+    scores = model.score_one(x)
+    outputs = model.outputs if isinstance(scores, dict) else [None]
+    for output in outputs:
+        rows = model.why(x, output)
+        score = scores if output is None else scores[output]
+        assert sum(one.contribution for one in rows) == pytest.approx(score, rel=1e-12)
+        assert all(one.contribution == one.value * one.weight for one in rows)
+        sizes = [abs(one.contribution) for one in rows]
+        assert sizes == sorted(sizes, reverse=True)
+        assert {"a", "b", "c=v1", "new", None} <= {one.name for one in rows}
+    assert model.why(x)[0][:3] == max(model.why(x), key=lambda one: abs(one.contribution))[:3]
+    assert len(model.debug_one(x).splitlines()) == 1 + len(model.why(x))
+    if isinstance(scores, dict):
+        with pytest.raises(ValueError, match="not one of"):
+            model.why(x, "unknown")
