@@ -371,7 +371,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self._refuse(list(first))
         return self._joined(self._in_stretches(n, new, learn, memory))
 
-    def _taken_for(self, label: Any) -> tuple[float, float]:
+    def code_of(self, label: Any) -> tuple[float, float]:
         """The code of a label, and the factor on the weight of its events."""
         return self._codes.get(label, math.nan), self._factors.get(label, 1.0)
 
@@ -497,6 +497,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             return [self._labels[0] if self._labels else False] * len(scores)
         places = scores > 0.0 if self._single() else scores[:, : len(self._labels)].argmax(axis=1)
         return [self._labels[place] for place in places.tolist()]
+
+    def prediction(self, score: Any) -> Any:
+        """The label that one score, or those of all outputs, stand for."""
+        if len(self._labels) < 2:
+            return self._labels[0] if self._labels else False
+        if self._single():
+            return self._labels[score > 0.0]
+        return self._labels[int(score[: len(self._labels)].argmax())]
 
     def probabilities(self, scores: Array) -> Array | None:
         """The probability of the positive label; with more than two, of the predicted one.

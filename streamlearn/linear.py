@@ -237,13 +237,13 @@ class Linear(base.Estimator):
         self, events: Events, row: int, code: float, weight: float, memory: Memory
     ) -> None:
         """Learn a row, and take back what it taught with another label."""
-        before, factor = self._taken_for(memory.label_before)
+        before, factor = self.code_of(memory.label_before)
         self._model.correct(
             events, row, code, weight, memory.asked_at(row), before, factor * events.weights[row]
         )
 
-    def _taken_for(self, label: Any) -> tuple[float, float]:
-        """The code of a label, and the factor on the weight of its events."""
+    def code_of(self, label: Any) -> tuple[float, float]:
+        """What the learner takes a label for, and the factor on the weight of its events."""
         return float(label), 1.0
 
     # what can be measured of a score and its label; each estimator says what it has

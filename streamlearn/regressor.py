@@ -240,6 +240,10 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         listed: list[Any] = self._responses(scores).tolist()
         return listed
 
+    def prediction(self, score: float) -> Any:
+        """The prediction that a score stands for."""
+        return self._loss.response(score) if isinstance(self._loss, Loss) else score
+
     def probabilities(self, scores: Array) -> None:
         """None: a number has no probability."""
 

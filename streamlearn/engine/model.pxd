@@ -1,5 +1,7 @@
+from streamlearn.engine.events cimport Events
 from streamlearn.engine.learner cimport Learner
 from streamlearn.features.reader cimport Reader
+from streamlearn.row cimport Row
 
 
 cdef class Model:
@@ -14,4 +16,5 @@ cdef class Model:
     cdef double* score(self, event) except NULL
     cdef int idle(self) except -1
     cdef int read(self, event) except -1
+    cdef int know(self, Events rows, Py_ssize_t i, Row* row) except -1
     cpdef learn_coded(self, event, double y, double weight)

@@ -144,6 +144,35 @@ cdef class Model:
             self.learner.fetch(&self.reader.row)
         return 0
 
+    def learn_row(self, Events rows, Py_ssize_t i, double y, double weight):
+        """The score of row i before it is learned; NaN: it diverged, and was not."""
+        cdef double p = NAN
+        cdef Row row
+        self.know(rows, i, &row)
+        learn_watched(self.learner, &row, &y, weight, &p)
+        if self.learner.diverged:
+            self.learner.diverged = False
+            return NAN
+        return p
+
+    def score_row(self, Events rows, Py_ssize_t i):
+        """The score of row i."""
+        cdef double p
+        cdef Row row
+        self.know(rows, i, &row)
+        self.learner.predict(&row, &p)
+        return p
+
+    cdef int know(self, Events rows, Py_ssize_t i, Row* row) except -1:
+        """Row i, of which the learner knows all slots from now on."""
+        rows.inside(i)
+        self.idle()
+        self.learner.make_room(rows.longest)
+        if rows.known[i] > self.learner.features:
+            self.learner.know(<Py_ssize_t>rows.known[i])
+        rows.row(i, row)
+        return 0
+
     def correct(
         self, Events events, Py_ssize_t i, double y, double weight, asked, double before,
         double weight_before,
@@ -158,11 +187,7 @@ cdef class Model:
         cdef Py_ssize_t k
         cdef double back, score
         cdef bint several = not isinstance(learner, Single)
-        events.inside(i)
-        self.idle()
-        learner.make_room(events.longest)
-        learner.know(<Py_ssize_t>events.known[i])
-        events.row(i, &row)
+        self.know(events, i, &row)
         for k in range(learner.outputs):
             one = (<OneVersusRest>learner).singles[k] if several else learner
             score = asked[k]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Hashable
 
-    from streamlearn.frames import Array
-
 
 class LateLabels(base.Base):
     """Predicts events now, holds their features, and learns them when their labels come.
@@ -109,13 +107,12 @@ class LateLabels(base.Base):
         An id that is known is predicted, and not held again.
         """
         with self._turn:
-            return self.estimator.predicted(self._predicted(id, x, t, w))[0]
+            return self.estimator.prediction(self._predicted(id, x, t, w))
 
     def score_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
         """`predict_one`, as the score that the prediction is made of; an array for several."""
         with self._turn:
-            score = self._predicted(id, x, t, w)[0]
-        return float(score) if np.ndim(score) == 0 else score
+            return self._predicted(id, x, t, w)
 
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
         """A label came at time `t`: its event is learnt, or the label waits for it."""
@@ -141,31 +138,69 @@ class LateLabels(base.Base):
             self._accepted[label] = None
         return label
 
-    def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Array:
+    def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Any:
         """The score of an event, which is held from now on."""
         weight = self.estimator._checked_weight(w)  # noqa: SLF001 - one of us
         self.estimator._model.waiting()  # noqa: SLF001 - before anything has changed
         reader = self.estimator._model.reader  # noqa: SLF001
         self._join.read(reader, x, name(key), seconds(t), weight)
-        row = int(np.flatnonzero(self._join.rows.roles == PREDICTED)[-1])
-        return self._learn()[row : row + 1]
+        return self._learn()
 
-    def _learn(self) -> Array:
-        """Do what is due; the scores of the rows."""
-        rows = self._join.rows
-        if not len(rows):
-            return np.zeros(0)
-        measures = {"loss": np.empty(len(rows))}
+    def _learn(self) -> Any:
+        """Do what is due; the score of the last row that was predicted."""
+        if not len(self._join.rows):
+            return None
         try:
-            scores = self.estimator.progressive_events(rows, measures, self._memory)
-            learnt = ~np.isnan(measures["loss"])
-            losses, weights = measures["loss"][learnt].tolist(), rows.weights[learnt].tolist()
-            for loss, weight in zip(losses, weights, strict=True):
-                self._sums[0] += loss * weight
-                self._sums[1] += weight
+            codes = self._codes()
+            return self._learn_batch() if codes is None else self._learn_each(codes)
         finally:
             self._join.clear()
-        return np.asarray(scores)
+
+    def _codes(self) -> list[float] | None:
+        """What the learner takes each row's label for; None: the rows need more than one by one."""
+        if self.corrections or self.estimator._model.learner.outputs > 1:  # noqa: SLF001
+            return None
+        rows, codes = self._join.rows, []
+        for i in range(len(rows)):
+            label = rows.label_of(i)
+            code, factor = (0.0, 1.0) if label is None else self.estimator.code_of(label)
+            if math.isnan(code) or factor != 1.0:
+                return None
+            codes.append(code)
+        return codes
+
+    def _learn_each(self, codes: list[float]) -> float | None:
+        """`_learn_batch` for one output, without arrays: what nearly every call comes to."""
+        rows, memory = self._join.rows, self._memory
+        model, loss = self.estimator._model, self.estimator._loss  # noqa: SLF001 - one of us
+        memory.fit(1, split=False)
+        predicted = None
+        for i, code in enumerate(codes):
+            role, weight, ticket = rows.place(i)
+            if role == PREDICTED:
+                predicted = memory.swap(ticket, model.score_row(rows, i), predicted=True)
+            elif weight > 0.0:
+                now = model.learn_row(rows, i, code, weight)
+                score = memory.swap(ticket, now, predicted=False)
+                if not math.isnan(score):
+                    self._sums[0] += loss.value(score, code) * weight
+                    self._sums[1] += weight
+        return predicted
+
+    def _learn_batch(self) -> Any:
+        rows = self._join.rows
+        measures = {"loss": np.empty(len(rows))}
+        scores = self.estimator.progressive_events(rows, measures, self._memory)
+        learned = ~np.isnan(measures["loss"])
+        losses, weights = measures["loss"][learned].tolist(), rows.weights[learned].tolist()
+        for loss, weight in zip(losses, weights, strict=True):
+            self._sums[0] += loss * weight
+            self._sums[1] += weight
+        predicted = np.flatnonzero(rows.roles == PREDICTED)
+        if not len(predicted):
+            return None
+        score = scores[predicted[-1]]
+        return float(score) if np.ndim(score) == 0 else score
 
     # -- what there is to see ---------------------------------------------------------------------
 
@@ -281,6 +316,8 @@ def name(given: int | str | bytes) -> bytes:
 
 def seconds(t: Any) -> float:
     """A time in seconds since 1970; NaN: none. A datetime without a zone is of UTC."""
+    if type(t) is float and math.isfinite(t):
+        return t
     if t is None:
         return math.nan
     if isinstance(t, datetime) and t == t:  # noqa: PLR0124 - pandas' NaT is not itself

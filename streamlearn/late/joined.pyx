@@ -82,6 +82,11 @@ cdef class Joined(Events):
                     for j in range(n):
                         now[j] = then[k + j]
 
+    def place(self, Py_ssize_t i):
+        """What row i is for, its weight, and where its prediction is remembered."""
+        self.inside(i)
+        return self.role[i], self.weight[i], self.ticket[i]
+
     @property
     def roles(self):
         """What each row is for: PREDICTED, LEARNT, TIMED_OUT or CORRECTED."""

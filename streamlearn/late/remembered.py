@@ -7,6 +7,7 @@ class alone is known its sign may turn, and columns are added for later ones.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +78,15 @@ class Remembered:
         """
         asked = self.asked if self.join.corrections else None
         self.join.rows.exchange(scores, start, stop, self.scores, asked)
+
+    def swap(self, ticket: int, score: float, *, predicted: bool) -> float:
+        """`take` for one row of a learner with one output: the score that is shown for it."""
+        if predicted:
+            if ticket >= 0:
+                self.scores[ticket, 0] = score
+            return score
+        then = float(self.scores[ticket, 0])
+        return then if math.isfinite(then) and not math.isnan(score) else score
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: a copy."""
