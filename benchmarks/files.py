@@ -27,7 +27,7 @@ from sklearn.datasets import dump_svmlight_file
 import streamlearn as sl
 from benchmarks import peers
 from benchmarks.report import Run, alternate, table
-from benchmarks.speed import NAMES, make_rows
+from benchmarks.workload import NAMES, make_rows
 from streamlearn.stream import Fields, Files, ahead, decoded, decoder_of
 
 BITS = 18  # Vowpal Wabbit's own

@@ -10,101 +10,44 @@ import pickle
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-import streamlearn as sl
-from benchmarks import peers
+from benchmarks import peers, single_events
 from benchmarks.report import Run, Timing, alternate, table
+from benchmarks.workload import (
+    BITS,
+    FEATURES,
+    NAMES,
+    Comparison,
+    Prepare,
+    Workload,
+    default,
+    dual_averaging,
+    hashed,
+    make_rows,
+    make_workload,
+    pegasos,
+)
 
 if TYPE_CHECKING:
     from river.base import Classifier
     from sklearn.linear_model import SGDClassifier
 
+    import streamlearn as sl
     from benchmarks.data import Labels, Rows
     from benchmarks.peers import Event
 
-Prepare: TypeAlias = Callable[[], Run]
 Learner = TypeVar("Learner", bound="Classifier")
 
-FEATURES = 20
-NAMES = 5_000
-BITS = 20
 DIMENSIONS = (10_000, 100_000, 1_000_000, 10_000_000)
 PASSES = 30  # of two threads: within a few milliseconds no kernel gives each a core of its own
 OURS = "streamlearn"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """The same events as dicts, as rows, as strings and as Vowpal Wabbit's text."""
-
-    rows: "Rows"
-    signs: "Labels"
-    events: "Sequence[Event]"
-    strings: "Sequence[Event]"
-    labels: Sequence[bool]
-    text: Path
-
-
-def make_rows(events: int, columns: int, seed: int = 0) -> tuple["Rows", "Labels"]:
-    """Rows of distinct columns with normal values, and the noisy labels of a linear target."""
-    rng = np.random.default_rng(seed)
-    width = columns // FEATURES
-    slots = rng.integers(width, size=(events, FEATURES)) + width * np.arange(FEATURES)
-    values = rng.standard_normal((events, FEATURES))
-    scores = (values * rng.standard_normal(columns)[slots]).sum(axis=1)
-    signs = np.where(scores + rng.logistic(size=events) > 0, 1.0, -1.0)
-    starts = np.arange(events + 1, dtype=np.int32) * FEATURES
-    parts = (values.ravel(), slots.astype(np.int32).ravel(), starts)
-    return sparse.csr_array(parts, shape=(events, columns)), signs
-
-
-def make_workload(events: int, directory: Path) -> Workload:
-    """Every form of the events, made before the clock starts."""
-    rows, signs = make_rows(events, NAMES)
-    names = [f"name{column}" for column in range(NAMES)]
-    slots = rows.indices.reshape(events, FEATURES).tolist()
-    values = rows.data.reshape(events, FEATURES).tolist()
-    text = directory / "rows.txt"
-    peers.write_vw(rows, signs, text)
-    return Workload(
-        rows=rows,
-        signs=signs,
-        events=[
-            {names[slot]: value for slot, value in zip(*pair, strict=True)}
-            for pair in zip(slots, values, strict=True)
-        ],
-        strings=[{f"field{k}": names[slot] for k, slot in enumerate(row)} for row in slots],
-        labels=(signs > 0).tolist(),
-        text=text,
-    )
-
-
-def dual_averaging() -> "sl.LinearClassifier":
-    """Our l1 dual averaging, exact names."""
-    return sl.DualAveragingClassifier(l1=1e-4)
-
-
-def hashed() -> "sl.LinearClassifier":
-    """The same on hashed names."""
-    return sl.DualAveragingClassifier(l1=1e-4, features=sl.Hashing(bits=BITS))
-
-
-def pegasos() -> "sl.LinearClassifier":
-    """Our support vector machine."""
-    return sl.PegasosClassifier(l2=1e-4)
-
-
-def default() -> "sl.LinearClassifier":
-    """Our default, a mixture of three rules."""
-    return sl.LinearClassifier()
 
 
 def iterate(events: "Sequence[Event]") -> None:
@@ -124,16 +67,6 @@ def read_arrays(rows: "Rows") -> None:
     """What no reader of rows can save: visit every index and value."""
     rows.indices.sum()
     rows.data.sum()
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One of our paths, its peers with the ratio each is held to, and what bounds it."""
-
-    path: str
-    ours: Prepare
-    peers: Mapping[str, tuple[Prepare, float]]
-    limits: Mapping[str, Prepare]
 
 
 class Paths:
@@ -220,10 +153,11 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
     )
 
 
-def speeds(work: Workload, *, rounds: int, ours: bool) -> Iterator[list[str]]:
+def speeds(
+    compared: Iterable[Comparison], events: int, *, rounds: int, ours: bool
+) -> Iterator[list[str]]:
     """Time each comparison; one line for each peer and each limit."""
-    events = len(work.labels)
-    for comparison in comparisons(work):
+    for comparison in compared:
         sides = {name: prepare for name, (prepare, _) in comparison.peers.items()}
         mine = {OURS: comparison.ours} if ours else {}
         timings = alternate({**mine, **sides, **comparison.limits}, rounds)
@@ -352,7 +286,9 @@ def main() -> None:
         work = make_workload(args.events, Path(directory))
         head = ["path", "us an event", "beside", "us an event", "ratio", "at least"]
         print(f"{args.events:,} events, median of {args.rounds} rounds (least to most)\n")
-        print(table(head, speeds(work, rounds=args.rounds, ours=not args.peers)), "\n")
+        for compared in (comparisons(work), single_events.comparisons(work)):
+            lines = speeds(compared, args.events, rounds=args.rounds, ours=not args.peers)
+            print(table(head, lines), "\n")
         if not args.peers:
             head = ["names n", "us an event, few in use", "us an event, all in use"]
             print(table(head, dimensions(args.events, args.rounds)), "\n")

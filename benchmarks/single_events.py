@@ -1,0 +1,231 @@
+"""Events one at a time: every call that a user makes per event, and data frames beside them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import pandas as pd
+from river import linear_model, multiclass, preprocessing
+
+import streamlearn as sl
+from benchmarks.report import Run
+from benchmarks.workload import FEATURES, Comparison, Prepare, Workload, default, dual_averaging
+from streamlearn.stream import CustomDecoder, Events, Fields, JSONDecoder
+
+PREDICTIONS = ("predict_proba_one", "predict_one")
+PLAIN = "predict_one, then learn_one, without delay"
+CLASSES = ("red", "green", "blue")
+
+
+def comparisons(work: Workload) -> Iterator[Comparison]:
+    """Every row of the table of single events."""
+    by = Calls(work)
+    logistic = linear_model.LogisticRegression
+    for call in PREDICTIONS:
+        for name, make, least in (
+            ("l1 dual averaging", dual_averaging, 5),
+            ("default", default, 3),
+        ):
+            yield Comparison(
+                f"`{call}` then `learn_one`, {name}",
+                by.both(make, call),
+                {"river LogisticRegression": (by.both(logistic, call), least)},
+                {},
+            )
+    yield Comparison(
+        "`predict_proba_one` then `learn_one`, three classes, the default",
+        by.both(default, "predict_proba_one", by.colors),
+        {
+            "river SoftmaxRegression": (
+                by.both(linear_model.SoftmaxRegression, "predict_proba_one", by.colors),
+                10,
+            ),
+            "river OneVsRestClassifier": (
+                by.both(
+                    lambda: multiclass.OneVsRestClassifier(logistic()),
+                    "predict_proba_one",
+                    by.colors,
+                ),
+                10,
+            ),
+        },
+        {},
+    )
+    river = by.predict(linear_model.LinearRegression, "predict_one", by.numbers)
+    for name, regressor, margin in (
+        ("the default", sl.LinearRegressor, 1.3),
+        ("l1 dual averaging", lambda: sl.DualAveragingRegressor(l1=1e-4), 1.7),
+    ):
+        yield Comparison(
+            f"`predict_one` of a regressor, {name}",
+            by.predict(regressor, "predict_one", by.numbers),
+            {"river LinearRegression": (river, margin)},
+            {},
+        )
+    for call in PREDICTIONS:
+        yield Comparison(
+            f"`{call}`, l1 dual averaging",
+            by.predict(dual_averaging, call),
+            {"`score_one`": (by.predict(dual_averaging, "score_one"), 1 / 1.2)},
+            {},
+        )
+    plain = by.both(dual_averaging, "predict_one")
+    yield Comparison(
+        "`LateLabels`, each label right after its event", by.late(), {PLAIN: (plain, 0.2)}, {}
+    )
+    yield Comparison(
+        "`regret.Tracker`, predict and learn",
+        by.both(lambda: sl.regret.Tracker(dual_averaging(), seed=0), "predict_one"),
+        {"without it": (plain, 0.5)},
+        {},
+    )
+    scaler = preprocessing.StandardScaler
+    yield Comparison(
+        "pipeline with river's StandardScaler",
+        by.both(lambda: scaler() | dual_averaging(), "predict_one"),
+        {
+            "with river LogisticRegression": (
+                by.both(lambda: scaler() | logistic(), "predict_one"),
+                1,
+            )
+        },
+        {"the scaler alone": by.scale(scaler)},
+    )
+    yield Comparison(
+        "decoder of one's own (msgspec)",
+        by.decode(custom),
+        {"msgspec alone": (by.parse(), 0.3)},
+        {},
+    )
+    frames = Frames(work)
+    for call in ("learn_many", "predict_many", "predict_proba_many"):
+        one = call.replace("many", "one")
+        yield Comparison(
+            f"`{call}`, {FEATURES} numeric columns",
+            frames.many(call),
+            {f"`{one}` in a loop": (frames.one(one), 1)},
+            {},
+        )
+
+
+def custom(names: sl.Names) -> CustomDecoder:
+    """A decoder whose function is Python's."""
+    return CustomDecoder(msgspec.json.decode, names, Fields(label="label"), grow_always=True)
+
+
+class Calls:
+    """The workload, call by call; learners are made outside the clock."""
+
+    def __init__(self, work: Workload) -> None:
+        self.events, self.labels = work.events, work.labels
+        self.numbers = [float(label) for label in work.labels]
+        self.colors = [CLASSES[k % 3] for k in range(len(work.labels))]
+        self.records = [
+            msgspec.json.encode({**x, "label": y})
+            for x, y in zip(work.events, work.labels, strict=True)
+        ]
+
+    def both(
+        self, make: Callable[[], Any], call: str, labels: Sequence[Any] | None = None
+    ) -> Prepare:
+        """Predict each event, then learn it."""
+        return lambda: partial(self._both, make(), call, labels or self.labels)
+
+    def _both(self, model: Any, call: str, labels: Sequence[Any]) -> None:
+        predict, learn = getattr(model, call), model.learn_one
+        for event, label in zip(self.events, labels, strict=True):
+            predict(event)
+            learn(event, label)
+
+    def predict(
+        self, make: Callable[[], Any], call: str, labels: Sequence[Any] | None = None
+    ) -> Prepare:
+        """Predict with a model that has learned all events."""
+
+        def prepare() -> Run:
+            model = make()
+            for event, label in zip(self.events, labels or self.labels, strict=True):
+                model.learn_one(event, label)
+            return partial(self._each, getattr(model, call))
+
+        return prepare
+
+    def _each(self, call: Callable[[Any], Any]) -> None:
+        for event in self.events:
+            call(event)
+
+    def late(self) -> Prepare:
+        """Delayed labels whose delay is none."""
+        return lambda: partial(self._late, sl.LateLabels(dual_averaging()))
+
+    def _late(self, model: sl.LateLabels) -> None:
+        for i, (event, label) in enumerate(zip(self.events, self.labels, strict=True)):
+            model.predict_one(i, event, float(i))
+            model.learn_one(i, label, float(i))
+
+    def scale(self, make: Callable[[], Any]) -> Prepare:
+        """What a pipeline's scaler does for itself."""
+        return lambda: partial(self._scale, make())
+
+    def _scale(self, scaler: Any) -> None:
+        for event in self.events:
+            scaler.transform_one(event)
+            scaler.learn_one(event)
+            scaler.transform_one(event)
+
+    def decode(self, make: Callable[[sl.Names], CustomDecoder | JSONDecoder]) -> Prepare:
+        """Records to rows."""
+        return lambda: partial(make(sl.Names()).decode, self.records, Events())
+
+    def parse(self) -> Prepare:
+        """Records to dicts."""
+        return lambda: partial(self._parse)
+
+    def _parse(self) -> None:
+        for record in self.records:
+            msgspec.json.decode(record)
+
+
+class Frames:
+    """The values of the workload as a data frame with as many columns as an event has fields."""
+
+    def __init__(self, work: Workload) -> None:
+        rows = work.rows.data.reshape(-1, FEATURES)
+        self.frame = pd.DataFrame(rows, columns=[f"name{k}" for k in range(FEATURES)])
+        self.labels = pd.Series(work.labels)
+        self.events = self.frame.to_dict("records")
+
+    def many(self, call: str) -> Prepare:
+        """All rows in one call."""
+
+        def prepare() -> Run:
+            model, arguments = self._model(call)
+            return partial(getattr(model, call), self.frame, *arguments)
+
+        return prepare
+
+    def one(self, call: str) -> Prepare:
+        """The rows one by one, as events that are there already."""
+
+        def prepare() -> Run:
+            model, arguments = self._model(call)
+            return partial(self._loop, getattr(model, call), *arguments)
+
+        return prepare
+
+    def _model(self, call: str) -> tuple[Any, list[Any]]:
+        """A new model to learn, or one that has learned."""
+        model = dual_averaging()
+        if call.startswith("learn"):
+            return model, [self.labels]
+        model.learn_many(self.frame, self.labels)
+        return model, []
+
+    def _loop(self, call: Callable[..., Any], labels: Any = None) -> None:
+        if labels is None:
+            for event in self.events:
+                call(event)
+            return
+        for event, label in zip(self.events, labels.tolist(), strict=True):
+            call(event, label)

@@ -1,0 +1,99 @@
+"""What the benchmarks of speed learn, the learners, and what one path is compared with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+import streamlearn as sl
+from benchmarks import peers
+from benchmarks.report import Run
+
+if TYPE_CHECKING:
+    from benchmarks.data import Labels, Rows
+    from benchmarks.peers import Event
+
+Prepare: TypeAlias = Callable[[], Run]
+
+FEATURES = 20
+NAMES = 5_000
+BITS = 20
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One of our paths, its peers with the ratio each is held to, and what bounds it."""
+
+    path: str
+    ours: Prepare
+    peers: Mapping[str, tuple[Prepare, float]]
+    limits: Mapping[str, Prepare]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The same events as dicts, as rows, as strings and as Vowpal Wabbit's text."""
+
+    rows: "Rows"
+    signs: "Labels"
+    events: "Sequence[Event]"
+    strings: "Sequence[Event]"
+    labels: Sequence[bool]
+    text: Path
+
+
+def make_rows(events: int, columns: int, seed: int = 0) -> tuple["Rows", "Labels"]:
+    """Rows of distinct columns with normal values, and the noisy labels of a linear target."""
+    rng = np.random.default_rng(seed)
+    width = columns // FEATURES
+    slots = rng.integers(width, size=(events, FEATURES)) + width * np.arange(FEATURES)
+    values = rng.standard_normal((events, FEATURES))
+    scores = (values * rng.standard_normal(columns)[slots]).sum(axis=1)
+    signs = np.where(scores + rng.logistic(size=events) > 0, 1.0, -1.0)
+    starts = np.arange(events + 1, dtype=np.int32) * FEATURES
+    parts = (values.ravel(), slots.astype(np.int32).ravel(), starts)
+    return sparse.csr_array(parts, shape=(events, columns)), signs
+
+
+def make_workload(events: int, directory: Path) -> Workload:
+    """Every form of the events, made before the clock starts."""
+    rows, signs = make_rows(events, NAMES)
+    names = [f"name{column}" for column in range(NAMES)]
+    slots = rows.indices.reshape(events, FEATURES).tolist()
+    values = rows.data.reshape(events, FEATURES).tolist()
+    text = directory / "rows.txt"
+    peers.write_vw(rows, signs, text)
+    return Workload(
+        rows=rows,
+        signs=signs,
+        events=[
+            {names[slot]: value for slot, value in zip(*pair, strict=True)}
+            for pair in zip(slots, values, strict=True)
+        ],
+        strings=[{f"field{k}": names[slot] for k, slot in enumerate(row)} for row in slots],
+        labels=(signs > 0).tolist(),
+        text=text,
+    )
+
+
+def dual_averaging() -> "sl.LinearClassifier":
+    """Our l1 dual averaging, exact names."""
+    return sl.DualAveragingClassifier(l1=1e-4)
+
+
+def hashed() -> "sl.LinearClassifier":
+    """The same on hashed names."""
+    return sl.DualAveragingClassifier(l1=1e-4, features=sl.Hashing(bits=BITS))
+
+
+def pegasos() -> "sl.LinearClassifier":
+    """Our support vector machine."""
+    return sl.PegasosClassifier(l2=1e-4)
+
+
+def default() -> "sl.LinearClassifier":
+    """Our default, a mixture of three rules."""
+    return sl.LinearClassifier()
