@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 Label = bool | int | float | str
@@ -89,32 +90,50 @@ class Fields:
             if extra:
                 raise ValueError(f"positive has {extra[0]!r}, which is not one of the labels")
 
-    @property
+    @cached_property
     def roles(self) -> dict[str, str]:
         """The role of each field that has one."""
         named = {role: getattr(self, role) for role in ROLES}
         return {name: role for role, name in named.items() if name is not None}
 
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """All fields that are named."""
+        return (*self.roles, *(self.include or ()), *self.exclude)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether no field that is nested in another is named."""
+        return not any("." in name for name in self.spoken)
+
     def below(self, name: str) -> bool:
-        """Whether a field that is nested in this one is spoken of."""
-        spoken = (*self.roles, *(self.include or ()), *self.exclude)
-        return any(other.startswith(name + ".") for other in spoken)
+        """Whether a field that is nested in this one is named."""
+        return any(other.startswith(name + ".") for other in self.spoken)
 
     def split(self, event: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The features of an event, and the values of the other roles, by role."""
         found: dict[str, Any] = {}
-        return self._split(event, None, found, inside=self.include is None), found
+        if not self.flat:
+            return self._split(event, None, found, inside=self.include is None), found
+        features = dict(event.items())
+        for name, role in self.roles.items():
+            if name in features:
+                found[role] = features.pop(name)
+        for name in self.exclude:
+            features.pop(name, None)
+        if self.include is not None:
+            features = {key: features[key] for key in features if key in self.include}
+        return features, found
 
     def _split(
         self, event: Mapping[str, Any], path: str | None, found: dict[str, Any], *, inside: bool
     ) -> dict[str, Any]:
         features: dict[str, Any] = {}
-        roles = self.roles
         for key, value in event.items():
             name = key if path is None else f"{path}.{key}"
             wanted = (inside or name in (self.include or ())) and name not in self.exclude
-            if name in roles:
-                found[roles[name]] = value
+            if name in self.roles:
+                found[self.roles[name]] = value
             elif isinstance(value, Mapping) and self.below(name):
                 features[key] = self._split(value, name, found, inside=wanted)
             elif wanted:
