@@ -144,7 +144,7 @@ def run(options: Options) -> int:
     for line in batches.named:
         sys.stderr.write(f"bad: {line}\n")
     learnt = max(one.loss.events for one in entries)
-    inputs.refuse_nothing(settings, batches.events, learnt)
+    inputs.refuse_nothing(settings, batches.events, learnt, options)
     present(entries, options)
     return 0
 

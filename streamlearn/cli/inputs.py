@@ -15,6 +15,7 @@ from streamlearn.stream.packed import PACKED
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Set as AbstractSet
 
     from streamlearn.cli.parsing import Options
 
@@ -167,23 +168,30 @@ def settings(
     if given["format.delimiter"] is None and all(".tsv" in name for name in options.files):
         given["format.delimiter"] = "\t"
     said = {key: value for key, value in given.items() if value is not None}
+    # what the model left out of its features may now be named as the id
+    roles = {options.label, options.weight, options.id}
+    kept = {
+        key: [name for name in value if name not in roles] if key == "format.exclude" else value
+        for key, value in (kept or {}).items()
+    }
     source: dict[str, Any] = {"kind": "file", "paths": options.files}
     if options.files == ["-"]:
         source = {"kind": "stdin"}
     try:
-        found = config.parse("", "", {**(kept or {}), **said, "source": source}, environ={})
+        found = config.parse("", "", {**kept, **said, "source": source}, environ={})
     except ConfigError as error:
-        raise ValueError(renamed(error)) from None
+        raise ValueError(renamed(error, kept.keys() - said.keys())) from None
     there(options.files)
     return found
 
 
-def renamed(error: ConfigError) -> str:
-    """Problems of a configuration, as problems of options."""
+def renamed(error: ConfigError, kept: AbstractSet[str]) -> str:
+    """Problems of a configuration, as problems of options; those `kept` are the model's."""
     lines = []
     for path, text in error.problems:
         key = next((key for key in OPTIONS if path == key or path.startswith(f"{key}[")), path)
-        lines.append(f"{OPTIONS.get(key, key)}: {text}")
+        whose = " of the model's training" if key in kept else ""
+        lines.append(f"{OPTIONS.get(key, key)}{whose}: {text}")
     return "; ".join(lines)
 
 
@@ -257,7 +265,7 @@ def writable(path: str, option: str, files: list[str]) -> None:
         raise ValueError(f"{option}: {place} cannot be written to")
 
 
-def refuse_nothing(settings: config.Config, events: int, learnt: int) -> None:
+def refuse_nothing(settings: config.Config, events: int, learnt: int, options: Options) -> None:
     """ValueError if there was no event, or not one with a label."""
     if learnt:
         return
@@ -266,9 +274,10 @@ def refuse_nothing(settings: config.Config, events: int, learnt: int) -> None:
         where = ", ".join(source.paths) if isinstance(source, config.FileSource) else "the input"
         raise ValueError(f"{where}: not one event was found, so nothing was learnt")
     if settings.format.kind in {"json", "csv"}:
+        whose = "" if options.label is not None else ", where the model had its labels"
         raise ValueError(
-            f"not one of {events:,} events has a label in the field {settings.format.label!r}: "
-            "say which field it is, --label FIELD"
+            f"none of {events:,} events has a label in the field {settings.format.label!r}{whose}: "
+            "name the field of the label with --label FIELD"
         )
     raise ValueError(
         f"not one of {events:,} lines has a label, so nothing was learnt: lines begin with theirs"

@@ -47,7 +47,7 @@ def run(options: Options) -> int:
     """Show the model, or one prediction's contributions."""
     model, notes = saved.load(options.model, options.learner)
     if options.why is not None:
-        explain(model, read_event(options.why), options)
+        explain(model, saved.features(read_event(options.why), notes), options)
         return 0
     facts = {**about(model), **made(notes)}
     weights = largest(model, options.top)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any, cast
 
 from streamlearn import checkpoints, modelfile
 from streamlearn.classifier import LinearClassifier
+from streamlearn.daemon import config
 from streamlearn.linear import Linear
 from streamlearn.regressor import LinearRegressor
 from streamlearn.stream import CSVDecoder, Decoder
@@ -33,3 +36,30 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
         Decoder.restore(decoder, state)
         if isinstance(decoder, CSVDecoder):
             decoder.know(state.get("table", {}).get("types", {}))
+
+
+def features(event: dict[str, Any], notes: dict[str, Any]) -> dict[str, Any]:
+    """The features of an event as the model learned them: without its label, texts as texts."""
+    found = event
+    if "format" in notes:
+        given = {"source.kind": "stdin", **notes["format"]}
+        settings = config.parse("", "", given, environ={})
+        found, _ = config.fields(settings.format).split(event)
+        if settings.format.kind == "svmlight":  # whose features are numbers, which JSON has not
+            return {int(name) if name.isdecimal() else name: value for name, value in found.items()}
+    types = notes.get("decoder", {}).get("table", {}).get("types", {})
+    return {name: cell(value, types.get(name)) for name, value in found.items()}
+
+
+def cell(value: Any, kind: str | None) -> Any:
+    """A value as it is read from a column of numbers or text; kind None: as it is.
+
+    >>> cell(80331, "text"), cell("2.5", "numbers"), cell(True, None)
+    ('80331', 2.5, True)
+    """
+    if kind == "text" and isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if kind == "numbers" and isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return float(value)
+    return value

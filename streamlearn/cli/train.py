@@ -105,7 +105,7 @@ def run(options: Options) -> int:
     for line in teacher.complaints:
         sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
-        inputs.refuse_nothing(settings, facts["events"], facts["learnt"])
+        inputs.refuse_nothing(settings, facts["events"], facts["learnt"], options)
         if options.positive and not teacher.positive:
             wanted = " or ".join(map(repr, options.positive))
             teacher.ask(
@@ -189,12 +189,7 @@ class Teacher:
         self.bar = bar
         self.curves.append(Curve(self.options.progress))
         bar.title(f"pass {number + 1} of {self.options.passes}")
-        if self.options.json:
-            return
-        if number == 0:
-            for line in HEADER:
-                bar.say(line)
-        else:
+        if number > 0 and not self.options.json:
             bar.say(f"pass {number + 1}: the loss is now that of events learnt before")
 
     def learn(self, batches: Pass) -> None:
@@ -232,10 +227,13 @@ class Teacher:
 
     def told(self, point: Point, events: Events, scores: Array) -> None:
         """Print a line, and remember it."""
+        first = not self.history
         if len(self.curves) == 1:
             self.history.append(row(point))
         if self.options.json or self.bar is None:
             return
+        for line in HEADER if first else ():
+            self.bar.say(line)
         i = point.row
         predicted = self.model.predicted(scores[i : i + 1])[0]
         length = int(events.starts[i + 1] - events.starts[i])

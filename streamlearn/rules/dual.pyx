@@ -179,7 +179,9 @@ cdef class Dual(Rule):
         if u is None:
             radius = self.geometry.norm_limit
             if radius == INFINITY:
-                return None, f"{type(self).__name__} has no radius of its own; give u"
+                return None, (
+                    f"the bound of {type(self).__name__} is against a given comparator: "
+                    "regret_bound(u)")
             if self.geometry.on_simplex:
                 return self.farthest(), None
             u = radius

@@ -85,10 +85,14 @@ cdef class CSVDecoder(Decoder):
 
     def asked_for(self):
         """The columns that must be there."""
-        fields = self.fields
-        # a table of what is to be predicted need not have what is set aside with its label
-        aside = () if fields.label is None else fields.exclude
-        return (*fields.roles, *aside, *(getattr(fields, "include") or ()), *(self.text or ()))
+        fields, text = self.fields, self.text or ()
+        included = getattr(fields, "include")
+        asked = (*fields.roles, *(included or ()))
+        if fields.label is not None:
+            return (*asked, *fields.exclude, *text)
+        # a table of what is to be predicted needs its features alone
+        features = [name for name in text if included is None or name in included]
+        return (*asked, *[name for name in features if name not in fields.exclude])
 
     def decode(self, values, Events events, order=None):
         """Append the events of these records, in this order; null is a tombstone."""

@@ -98,6 +98,50 @@ def test_why_of_several_classes_explains_the_one_predicted(
     assert why["score"] == pytest.approx(model.score_one({"word": "b"})["y"])
 
 
+def test_why_reads_an_event_as_the_model_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, saved, event = tmp_path / "a.csv", str(tmp_path / "m"), tmp_path / "e.json"
+    rows = "".join(f"{i:03d},{i % 3 * 111},{i % 5},{int(i % 3 == 0)}\n" for i in range(300))
+    data.write_text(f"id,zip,x,y\n{rows}")
+    given = ["--label", "y", "--exclude", "id", "--text", "id,zip", "--hash", "12"]
+    assert main(["train", str(data), *given, "--save", saved]) == 0
+    data.write_text("zip,x\n222,3\n")
+    capsys.readouterr()
+    assert main(["predict", saved, str(data), "--json"]) == 0
+    score = json.loads(capsys.readouterr().out)["score"]
+    # the label and what is excluded are no features, by whatever slot their names have
+    for zip_, x in ((222, 3), ("222", "3")):
+        event.write_text(json.dumps({"id": "001", "zip": zip_, "x": x, "y": 1}))
+        why = shown(capsys, "inspect", saved, "--why", str(event))
+        assert why["score"] == pytest.approx(score)
+        found = {row["feature"]: row["weight"] for row in why["contributions"]}
+        assert found.keys() == {"zip=222", "x", "(intercept)"}
+        assert found["zip=222"] != 0.0
+
+
+def test_why_knows_features_that_are_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, saved, event = tmp_path / "a.svm", str(tmp_path / "m"), tmp_path / "e.json"
+    data.write_text("1 1:1 7:2\n-1 1:1 9:1\n" * 20)
+    assert main(["train", str(data), "--save", saved]) == 0
+    capsys.readouterr()
+    event.write_text('{"7": 2}')
+    why = shown(capsys, "inspect", saved, "--why", str(event))
+    assert {row["feature"]: row["weight"] != 0.0 for row in why["contributions"]}["7"]
+
+
+def test_why_there_is_no_bound_names_what_gives_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = taught(sl.LinearClassifier(sl.rules.DualAveraging(5.0)))
+    model.save(tmp_path / "a.model")
+    bound = shown(capsys, "inspect", str(tmp_path / "a.model"))["regret bound"]
+    assert "regret_bound(u)" in bound
+    assert model.regret_bound(1.0) is not None
+
+
 @pytest.mark.parametrize("text", ["", "[1]", "{", "5", "[" * 100_000])
 def test_what_is_no_event(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     taught(sl.LinearClassifier()).save(tmp_path / "a.model")

@@ -239,8 +239,26 @@ def test_without_a_label_nothing_is_saved(
     path.write_bytes(data)
     options = ["--label", "clicked", "--save", str(tmp_path / "m")]
     assert main(["train", str(path), *options]) == 2
-    assert "has a label in the field 'clicked': say which" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert out == ""  # no table is begun
+    assert "'clicked': name the field" in err
     assert not (tmp_path / "m").exists()
+
+
+def test_an_error_names_only_options_that_were_given(
+    clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved, other = str(tmp_path / "m"), tmp_path / "b.jsonl"
+    options = ["--label", "clicked", "--include", "user,ad"]
+    assert main(["train", str(clicks), *options, "--save", saved]) == 0
+    other.write_bytes(b"{}\n")
+    capsys.readouterr()
+    assert main(["train", str(other), "--resume", saved]) == 2
+    assert "'clicked', where the model had its labels" in capsys.readouterr().err
+    assert main(["predict", saved, str(clicks), "--id", "user"]) == 2
+    assert "--include of the model's training: 'user'" in capsys.readouterr().err
+    assert main(["predict", saved, str(clicks), "--id", "user", "--include", "user"]) == 2
+    assert "--include: 'user'" in capsys.readouterr().err
 
 
 def test_where_a_model_cannot_be_saved_is_said_first(
@@ -313,6 +331,43 @@ def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learnt(
     unseen.write_text("zip\nK9\n111\n")
     assert main(["predict", saved, str(unseen)]) == 0
     assert capsys.readouterr().out == "1\n0\n"
+
+
+def test_what_the_model_left_out_may_be_the_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = tmp_path / "a.jsonl", str(tmp_path / "m")
+    path.write_text("".join(f'{{"id":"e{i}","x":{i % 7},"y":{i % 2}}}\n' for i in range(50)))
+    assert main(["train", str(path), "--label", "y", "--exclude", "id,z", "--save", saved]) == 0
+    capsys.readouterr()
+    found = []
+    for options in ([], ["--id", "id"]):
+        assert main(["predict", saved, str(path), "--json", *options]) == 0
+        found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    assert [one["id"] for one in found[1]] == [f"e{i}" for i in range(50)]
+    assert [one["score"] for one in found[0]] == [one["score"] for one in found[1]]
+
+
+@pytest.mark.parametrize("options", [["--exclude", "id"], ["--include", "zip,x"]])
+def test_a_column_that_is_no_feature_may_be_missing_when_predicting(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learned, unseen, saved = tmp_path / "a.csv", tmp_path / "b.csv", str(tmp_path / "m")
+    rows = "".join(f"{i:03d},{i % 3 * 111},{i % 5},{int(i % 3 == 0)}\n" for i in range(300))
+    learned.write_text(f"id,zip,x,y\n{rows}")
+    given = ["--label", "y", "--text", "id,zip,y", *options, "--save", saved]
+    assert main(["train", str(learned), *given]) == 0
+    unseen.write_text("zip,x\n0,1\n111,1\n")
+    capsys.readouterr()
+    assert main(["predict", saved, str(unseen)]) == 0
+    assert capsys.readouterr().out == "1\n0\n"
+    # a feature is still asked for, and so is all when learning
+    unseen.write_text("x\n1\n")
+    assert main(["predict", saved, str(unseen)]) == 2
+    assert "no column 'zip'" in capsys.readouterr().err
+    learned.write_text("zip,x,y\n0,1,1\n")
+    assert main(["train", str(learned), *given]) == 2
+    assert "no column 'id'" in capsys.readouterr().err
 
 
 def test_a_daemons_checkpoint_knows_which_columns_are_text(
