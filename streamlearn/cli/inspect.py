@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
-    from streamlearn.linear import Contribution
+    from streamlearn.linear import Contribution, Event
 
 HELP = "show a model: its largest weights by name, what made it, why it predicts"
 EXAMPLES = """\
@@ -115,7 +115,7 @@ def read_event(path: str) -> dict[str, Any]:
     return event
 
 
-def explain(model: Model, event: dict[str, Any], options: Options) -> None:
+def explain(model: Model, event: Event, options: Options) -> None:
     """Show what each feature of the event adds to the score of the label that is predicted."""
     score, prediction = model.score_one(event), model.predict_one(event)
     facts: dict[str, Any] = {"prediction": prediction}

@@ -10,7 +10,7 @@ from typing import Any, cast
 from streamlearn import checkpoints, modelfile
 from streamlearn.classifier import LinearClassifier
 from streamlearn.daemon import config
-from streamlearn.linear import Linear
+from streamlearn.linear import Event, Linear
 from streamlearn.regressor import LinearRegressor
 from streamlearn.stream import CSVDecoder, Decoder
 
@@ -38,7 +38,7 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
             decoder.know(state.get("table", {}).get("types", {}))
 
 
-def features(event: dict[str, Any], notes: dict[str, Any]) -> dict[str, Any]:
+def features(event: dict[str, Any], notes: dict[str, Any]) -> Event:
     """The features of an event as the model learned them: without its label, texts as texts."""
     found = event
     if "format" in notes:
@@ -46,7 +46,7 @@ def features(event: dict[str, Any], notes: dict[str, Any]) -> dict[str, Any]:
         settings = config.parse("", "", given, environ={})
         found, _ = config.fields(settings.format).split(event)
         if settings.format.kind == "svmlight":  # whose features are numbers, which JSON has not
-            return {int(name) if name.isdecimal() else name: value for name, value in found.items()}
+            return {int(name) if name.isdecimal() else name: found[name] for name in found}
     types = notes.get("decoder", {}).get("table", {}).get("types", {})
     return {name: cell(value, types.get(name)) for name, value in found.items()}
 
