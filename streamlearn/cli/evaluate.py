@@ -15,7 +15,7 @@ from streamlearn.calls import known, nearest, parse, split
 from streamlearn.cli import inputs, plot
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass
-from streamlearn.cli.parsing import json_option, seconds, whole
+from streamlearn.cli.parsing import INTERRUPTED, json_option, seconds, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_json
 from streamlearn.daemon import config, parts
@@ -96,6 +96,11 @@ class Entry:
             for _ in curve.add(values[name], events.weights):
                 pass
 
+    def end(self, seconds: float) -> None:
+        """The last point of the curve, unless it is there."""
+        if not self.points or self.points[-1]["events"] < self.loss.events:
+            self.mark(seconds)
+
     def mark(self, seconds: float) -> None:
         """A point of the curve, here."""
         report = self.tracker.report(seconds)
@@ -127,6 +132,7 @@ def run(options: Options) -> int:
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
     decoder = parts.decoder(settings, shared, [one.model for one in entries])
     source = parts.source(settings.source, settings.format)
+    interrupted = False
     with Bar("evaluating", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
         try:
@@ -135,18 +141,24 @@ def run(options: Options) -> int:
                     one.learn(events)
                     if batches.at_point:
                         one.mark(SHARE * options.seconds)
+            for one in entries:
+                one.end(options.seconds)
+        except KeyboardInterrupt:
+            interrupted = True
         finally:
             batches.close()
         for one in entries:
-            if not one.points or one.points[-1]["events"] < one.loss.events:
-                one.mark(options.seconds)
+            one.end(0.0)
             one.tracker.close()
     for line in batches.named:
         sys.stderr.write(f"bad: {line}\n")
-    learnt = max(one.loss.events for one in entries)
-    inputs.refuse_nothing(settings, batches.events, learnt, options)
+    if not interrupted:
+        learned = max(one.loss.events for one in entries)
+        inputs.refuse_nothing(settings, batches.events, learned, options)
     present(entries, options)
-    return 0
+    if interrupted:
+        sys.stderr.write("streamlearn evaluate: interrupted; this is how far it came\n")
+    return INTERRUPTED if interrupted else 0
 
 
 def named(options: Options) -> dict[str, Model]:

@@ -22,7 +22,7 @@ from streamlearn.cli import (
     run,
     train,
 )
-from streamlearn.cli.parsing import Command, Options, Parser, add
+from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser, add
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.watchdog import end_soon
@@ -44,7 +44,6 @@ COMMANDS: dict[str, Command] = {
     "completion": completion,
 }
 EXIT_SECONDS = 3.0  # for the interpreter to end, once the command has
-INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 EPILOG = """\
 exit codes: 0 done, 1 an error that nobody foresaw, 2 wrong usage or configuration,
 3 and above: why the daemon stopped (see streamlearn run --help)"""

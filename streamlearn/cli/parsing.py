@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Options = argparse.Namespace
+INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it: 128 + SIGINT
 
 
 class Command(Protocol):

@@ -21,7 +21,7 @@ from streamlearn.classifier import LinearClassifier
 from streamlearn.cli import inputs, saved
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass, doubt
-from streamlearn.cli.parsing import json_option, whole
+from streamlearn.cli.parsing import INTERRUPTED, json_option, whole
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.daemon import config, parts
@@ -42,7 +42,6 @@ EXAMPLES = """\
   streamlearn train "day-*.csv.gz" --label price --regression --hash 20 --on-bad skip
   streamlearn train tomorrow.jsonl --resume clicks.model --save clicks.model
 """
-INTERRUPTED = 130
 COLUMNS_SHOWN = 20
 COLUMNS = "{:>10} {:>10} {:>10} {:>12} {:>10} {:>10} {:>8}"  # 76 wide, for a terminal of 80
 HEADER = (

@@ -76,6 +76,7 @@ class Loop:
         self.watchdog = watchdog
         self.sinks = sinks
         self.status = Status()
+        self.learning = False  # whether there are learners with something to show
         self.stop_wanted = threading.Event()
         self.keeper: Keeper | None = None
         self._ticked = 0.0
@@ -145,6 +146,7 @@ class Loop:
         resume.check_skipped(self.source, self.policy.skip_to)
         self.pipeline.tell("on_start", self.pipeline.learners, self.status)
         self._state("active")
+        self.learning = True
         self.log.info(
             "learning",
             epoch=self.status.epoch,
@@ -275,12 +277,13 @@ class Loop:
         code = Exit.OK if stop is None else stop.code
         self._state("stopping", reason)
         limited = self.stop_wanted.is_set() or stop is not None
+        sound = code in SOUND
         if limited:
             self.watchdog.deadline(self.policy.shutdown_seconds, code or Exit.UNSAVED)
-        if code in SOUND and self.keeper is not None:
+        if sound and self.keeper is not None:
             code, reason = self._save(self.keeper, code, reason, limited=limited)
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
-        if code == Exit.OK and not limited:
+        if sound and self.learning:
             self._tell_learnt()
         say = self.log.info if code == Exit.OK else self.log.error
         say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
@@ -288,7 +291,7 @@ class Loop:
         return code
 
     def _tell_learnt(self) -> None:
-        """What came of a run to its end, for who reads only the log: a line for each learner."""
+        """What came of the run, however it ended, for who reads only the log: a line a learner."""
         for one in self.pipeline.learners:
             means = {name: progress.mean for name, progress in one.progress.items()}
             self.log.info(

@@ -13,7 +13,8 @@ import pytest
 import streamlearn as sl
 from streamlearn.cli import check, main
 from streamlearn.cli import main as entry
-from streamlearn.cli.main import COMMANDS, INTERRUPTED, parser
+from streamlearn.cli.main import COMMANDS, parser
+from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.daemon.exits import Exit, Stop
 
 if TYPE_CHECKING:

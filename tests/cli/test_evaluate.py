@@ -11,10 +11,14 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.cli import main
+from streamlearn.cli.evaluate import Entry
+from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.stream import Clicks
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from streamlearn.engine.events import Events
 
 N = 1500
 LEARNERS = "default,PegasosClassifier(l2=0.1),AdaGradDualAveraging(0.3)"
@@ -61,6 +65,26 @@ def test_learners_are_compared(clicks: str, capsys: pytest.CaptureFixture[str]) 
     pegasos = facts["learners"][1]
     assert pegasos["regret high"] - pegasos["regret low"] < 0.01 * N
     assert pegasos["regret low"] <= pegasos["bound"]
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_interrupted_it_shows_how_far_it_came(
+    after: int, clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = iter(range(after))
+    learn = Entry.learn
+
+    def interrupted(entry: Entry, events: Events) -> None:
+        if next(batches, None) is None:
+            raise KeyboardInterrupt
+        learn(entry, events)
+
+    monkeypatch.setattr(Entry, "learn", interrupted)
+    assert main(["evaluate", clicks, "--label", "clicked", "--json"]) == INTERRUPTED
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["events"] == 1000 * after
+    assert [row["learner"] for row in facts["learners"]] == ["default"]
+    assert [point["events"] for point in facts["curves"]["default"]] == [1000 * after]
 
 
 def test_pictures_and_pages(

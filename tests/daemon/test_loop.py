@@ -221,10 +221,13 @@ def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
             loop.stop_wanted.set()
 
-    loop = made(tmp_path, MadeUp(3, 10**9), every_seconds=3600.0)
+    log = Said()
+    loop = made(tmp_path, MadeUp(3, 10**9), every_seconds=3600.0, log=log)
     loop.pipeline.observers.append(Asked())
     assert loop.run() == Exit.OK
     assert newest(tmp_path)["counts"]["records"] == loop.pipeline.counts.records > 0
+    summary = {line["name"]: line["events"] for line in log.lines("learnt")}
+    assert summary == {one.name: one.learnt for one in loop.pipeline.learners}
 
 
 # -- predictions and dead letters ----------------------------------------------------------------
