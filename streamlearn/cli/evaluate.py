@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass, field
@@ -10,22 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn import regret
+from streamlearn import calls, regret
 from streamlearn.calls import known, nearest, parse, split
 from streamlearn.cli import inputs, plot
 from streamlearn.cli.curve import Curve
 from streamlearn.cli.learning import Pass
 from streamlearn.cli.parsing import INTERRUPTED, json_option, seconds, whole
 from streamlearn.cli.progress import Bar
-from streamlearn.cli.tables import show, show_json
+from streamlearn.cli.tables import cell, show, show_json
 from streamlearn.daemon import config, parts
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
+from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
 from streamlearn.rules import Refused, Rule
 from streamlearn.stream.csv import SAMPLE
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
@@ -39,6 +42,7 @@ EXAMPLES = """\
   streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --html a9a.html
 """
 FIRST = SAMPLE  # events before the first point of a curve: types are guessed from no fewer
+REMEDIES = {SOLVE_LONGER: "--seconds", SAMPLE_MORE: "--memory"}
 SHARE = 0.2  # of the time for the last hindsight, for each before it
 
 
@@ -86,6 +90,17 @@ class Entry:
     points: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
+    @property
+    def loss_of(self) -> str:
+        """Which loss it is: others are not comparable."""
+        return calls.shown(self.model._parts()[2])  # noqa: SLF001 - one of us
+
+    @property
+    def compared_with(self) -> str:
+        """What the best fixed model minimizes: regrets against another are not comparable."""
+        task = self.tracker.ledger.task
+        return f"{calls.shown(task.loss)} + {calls.shown(task.penalty)}"
+
     def learn(self, events: Events) -> None:
         """Learn a batch, and remember how well it was predicted."""
         begun = time.perf_counter()
@@ -104,19 +119,19 @@ class Entry:
     def mark(self, seconds: float) -> None:
         """A point of the curve, here."""
         report = self.tracker.report(seconds)
+        low, high = report.bracket or (None, None)
         self.points.append(
             {
                 "events": report.events,
                 "loss": self.loss.end().loss,
                 **{name.replace("_", " "): c.end().loss for name, c in self.measures.items()},
-                "regret": report.regret,
-                "regret low": report.regret_low,
-                "regret high": report.regret_high,
+                "regret low": low,
+                "regret high": high,
                 "certified": report.certified,
                 "bound": report.bound,
                 "non-zeros": self.model.nonzero,
                 "hindsight's non-zeros": report.comparator_nonzero,
-                "why no regret": report.why_no_comparator,
+                "why unknown": report.why_unknown,
             }
         )
 
@@ -132,33 +147,38 @@ def run(options: Options) -> int:
     entries = [entry(name, model, shared, options) for name, model in named(options).items()]
     decoder = parts.decoder(settings, shared, [one.model for one in entries])
     source = parts.source(settings.source, settings.format)
-    interrupted = False
     with Bar("evaluating", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
-        try:
-            for events in batches:
-                for one in entries:
-                    one.learn(events)
-                    if batches.at_point:
-                        one.mark(SHARE * options.seconds)
-            for one in entries:
-                one.end(options.seconds)
-        except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            batches.close()
-        for one in entries:
-            one.end(0.0)
-            one.tracker.close()
+        interrupted = not learned(batches, entries, options.seconds)
     for line in batches.named:
         sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
-        learned = max(one.loss.events for one in entries)
-        inputs.refuse_nothing(settings, batches.events, learned, options)
+        events = max(one.loss.events for one in entries)
+        inputs.refuse_nothing(settings, batches.events, events, options)
     present(entries, options)
     if interrupted:
         sys.stderr.write("streamlearn evaluate: interrupted; this is how far it came\n")
     return INTERRUPTED if interrupted else 0
+
+
+def learned(batches: Pass, entries: list[Entry], seconds: float) -> bool:
+    """Learn all batches, and mark the points; whether Ctrl-C let it come to the end."""
+    try:
+        for events in batches:
+            for one in entries:
+                one.learn(events)
+                if batches.at_point:
+                    one.mark(SHARE * seconds)
+        for one in entries:
+            one.end(seconds)
+    except KeyboardInterrupt:
+        return False
+    finally:
+        batches.close()
+        for one in entries:
+            one.end(0.0)
+            one.tracker.close()
+    return True
 
 
 def named(options: Options) -> dict[str, Model]:
@@ -207,24 +227,27 @@ def present(entries: list[Entry], options: Options) -> None:
     rows = [row(one) for one in entries]
     curves = {one.name: one.points for one in entries}
     events = max(one.loss.events for one in entries)
+    for_people = [shown(one) for one in rows]
     title = f"{', '.join(options.files)}: {events:,} events"
     drawing = plot.draw(title, panels(entries))
     if options.png is not None:
         Path(options.png).write_bytes(plot.png(drawing))
     if options.html is not None:
         text = (
-            "Losses are progressive: of each event before it was learnt. Regret is the progressive "
-            "objective minus that of the best fixed model in hindsight."
+            "Losses are progressive: of each event before it was learned. Regret is the "
+            "progressive objective minus that of the best fixed model in hindsight; it is "
+            "somewhere in its bracket, which is drawn as a band."
         )
-        Path(options.html).write_text(plot.page(title, drawing, rows, text), encoding="utf-8")
+        Path(options.html).write_text(plot.page(title, drawing, for_people, text), encoding="utf-8")
     if options.json:
         show_json({"events": events, "learners": rows, "curves": curves})
         return
-    show(rows)
+    show(for_people)
     for one in entries:
-        reason = one.points[-1]["why no regret"] if one.points else None
+        reason = one.points[-1]["why unknown"]
         if reason is not None:
-            sys.stdout.write(f"{one.name} has no regret: {reason}\n")
+            remedy = f" ({REMEDIES[reason]})" if reason in REMEDIES else ""
+            sys.stdout.write(f"{one.name}: regret unknown: {reason}{remedy}\n")
     for path in (options.png, options.html):
         if path is not None:
             sys.stdout.write(f"written: {path}\n")
@@ -232,29 +255,63 @@ def present(entries: list[Entry], options: Options) -> None:
 
 def row(one: Entry) -> dict[str, Any]:
     """Where a learner is at the end."""
-    hidden = {"events", "certified", "why no regret", "regret", "hindsight's non-zeros"}
-    last = one.points[-1] if one.points else {}
-    found = {"learner": one.name, **{k: v for k, v in last.items() if k not in hidden}}
-    return {**found, "us/event": 1e6 * one.seconds / max(one.loss.events, 1)}
+    hidden = {"events", "certified", "why unknown", "hindsight's non-zeros"}
+    found = {key: value for key, value in one.points[-1].items() if key not in hidden}
+    kind = {"learner": one.name, "loss of": one.loss_of}
+    return {**kind, **found, "us/event": 1e6 * one.seconds / max(one.loss.events, 1)}
+
+
+def shown(found: dict[str, Any]) -> dict[str, Any]:
+    """A row for people: the bracket of its regret as one cell."""
+    cells = {}
+    for key, value in found.items():
+        if key == "regret low":
+            cells["regret"] = bracket(value, found["regret high"])
+        elif key != "regret high":
+            cells[key] = value
+    return cells
+
+
+def bracket(low: float | None, high: float | None) -> str:
+    """Both ends, or one number where they look alike.
+
+    >>> bracket(3224.0, 3784.7), bracket(689.41, 689.42), bracket(None, None)
+    ('3224 .. 3785', '689.4', 'unknown')
+    """
+    if low is None:
+        return "unknown"
+    ends = [cell(low), cell(high)]
+    return ends[0] if ends[0] == ends[1] else " .. ".join(ends)
 
 
 def panels(entries: list[Entry]) -> list[plot.Panel]:
-    """The curves of loss, regret and non-zeros."""
+    """The curves of loss, regret and non-zeros: only what is comparable shares an axis."""
 
-    def curves(key: str, low: str | None = None, high: str | None = None) -> list[plot.Curve]:
-        found = []
-        for one in entries:
-            x = [point["events"] for point in one.points]
-            columns = [
-                [float("nan") if point[name] is None else point[name] for point in one.points]
-                for name in (key, low, high)
-                if name is not None
-            ]
-            found.append(plot.Curve(one.name, x, *columns))
-        return found
+    def column(one: Entry, key: str) -> list[float]:
+        return [math.nan if point[key] is None else point[key] for point in one.points]
 
-    return [
-        plot.Panel("progressive loss", curves("loss")),
-        plot.Panel("regret, with its bracket", curves("regret", "regret low", "regret high")),
-        plot.Panel("weights that are not 0", curves("non-zeros")),
+    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> plot.Curve:
+        sides = [column(one, key) if key else [] for key in (line, low, high)]
+        return plot.Curve(one.name, column(one, "events"), *sides)
+
+    losses = [
+        plot.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
+        for kind, alike in grouped(entries, lambda one: one.loss_of)
     ]
+    regrets = [
+        plot.Panel(
+            f"bracket of the regret: {kind}",
+            [curve(one, None, "regret low", "regret high") for one in alike],
+        )
+        for kind, alike in grouped(entries, lambda one: one.compared_with)
+    ]
+    counts = plot.Panel("non-zero weights", [curve(one, "non-zeros") for one in entries])
+    return [*losses, *regrets, counts]
+
+
+def grouped(entries: list[Entry], kind: Callable[[Entry], str]) -> list[tuple[str, list[Entry]]]:
+    """The learners by what makes them comparable, in their order."""
+    found: dict[str, list[Entry]] = {}
+    for one in entries:
+        found.setdefault(kind(one), []).append(one)
+    return list(found.items())

@@ -34,7 +34,7 @@ class Curve:
         return np.array([np.nan if r.regret is None else r.regret for r in self.reports[name]])
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the average regrets with their brackets, into a PNG, SVG or PDF file.
+        """Draw the brackets of the average regrets into a PNG, SVG or PDF file.
 
         Needs matplotlib: `pip install streamlearn[plot]`.
         """
@@ -46,11 +46,11 @@ class Curve:
         axes = figure.subplots()
         t = np.array(self.checkpoints, dtype=float)
         for name, reports in self.reports.items():
-            known = [i for i, report in enumerate(reports) if report.regret is not None]
-            low = np.array([reports[i].regret_low for i in known], dtype=float) / t[known]
-            high = np.array([reports[i].regret_high for i in known], dtype=float) / t[known]
-            (line,) = axes.plot(t[known], low, label=name)
-            axes.fill_between(t[known], low, high, alpha=0.2, color=line.get_color())
+            unknown = (np.nan, np.nan)
+            low, high = np.array([report.bracket or unknown for report in reports]).T / t
+            (edge,) = axes.plot(t, low, linewidth=0.8, label=name)
+            axes.plot(t, high, linewidth=0.8, color=edge.get_color())
+            axes.fill_between(t, low, high, alpha=0.2, color=edge.get_color())
         axes.set_xscale("log")
         axes.set_xlabel("events")
         axes.set_ylabel("average regret")

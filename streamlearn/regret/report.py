@@ -1,8 +1,12 @@
-"""What a tracker says of a learner."""
+"""What a tracker reports of a learner."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+STDERRS = 2.0  # by which the ends of a bracket from a sample are further out
+SOLVE_LONGER = "its comparator is not solved closely enough: it needs more time"
+SAMPLE_MORE = "its sample of events is too small: it needs more memory"
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,36 @@ class Report:
     solved_at: int = 0
     method: str | None = None
     why_no_comparator: str | None = None
+
+    @property
+    def bracket(self) -> tuple[float, float] | None:
+        """What the regret is at least and at most; None where it is unknown: `why_unknown`.
+
+        Of a sample both ends are two standard errors further out. A bracket as wide as the
+        learner's own objective says nothing: the regret may be nothing, or all that was paid.
+
+        >>> Report(9, 9.0, 6.0, 6.0, "exact", regret_low=2.0, regret_high=2.5).bracket
+        (2.0, 2.5)
+        >>> report = Report(9, 9.0, 6.0, 6.0, "exact", regret_low=0.0, regret_high=6.0)
+        >>> report.bracket, report.why_unknown
+        (None, 'its comparator is not solved closely enough: it needs more time')
+        """
+        if self.regret_low is None or self.regret_high is None:
+            return None
+        low = self.regret_low - STDERRS * self.stderr
+        high = self.regret_high + STDERRS * self.stderr
+        return (low, high) if high - low < abs(self.objective) else None
+
+    @property
+    def why_unknown(self) -> str | None:
+        """Why there is no bracket, with what would make it known; None if there is one."""
+        if self.bracket is not None:
+            return None
+        if self.regret_low is None or self.regret_high is None:
+            return self.why_no_comparator
+        solved = self.regret_high - self.regret_low
+        sampled = 2.0 * STDERRS * self.stderr
+        return SAMPLE_MORE if sampled > solved else SOLVE_LONGER
 
     @property
     def average_regret(self) -> float | None:

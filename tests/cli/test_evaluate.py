@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main
+from streamlearn.cli import main, plot
 from streamlearn.cli.evaluate import Entry
 from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.regret import Report
 from streamlearn.stream import Clicks
 
 if TYPE_CHECKING:
@@ -85,6 +86,46 @@ def test_interrupted_it_shows_how_far_it_came(
     assert facts["events"] == 1000 * after
     assert [row["learner"] for row in facts["learners"]] == ["default"]
     assert [point["events"] for point in facts["curves"]["default"]] == [1000 * after]
+
+
+def test_only_what_is_comparable_shares_an_axis(
+    clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[plot.Panel] = []
+    monkeypatch.setattr(plot, "draw", lambda _, panels: drawn.extend(panels))
+    given = ["--label", "clicked", "--learners", LEARNERS, "--penalty", "L1(1e-3)"]
+    facts = evaluated(capsys, clicks, *given)
+    names = LEARNERS.split(",")
+    groups = [[curve.name for curve in panel.curves] for panel in drawn]
+    hinge, log = [names[1]], [names[0], names[2]]
+    assert groups == [log, hinge, [names[0]], hinge, [names[2]], names]
+    assert [row["loss of"] for row in facts["learners"]] == [
+        "Logistic()",
+        "Hinge(threshold=1.0)",
+        "Logistic()",
+    ]
+    # a regret is a bracket, and no end of it stands for all
+    assert not any(len(curve.y) for panel in drawn[2:5] for curve in panel.curves)
+    assert all(len(curve.low) for panel in drawn[2:5] for curve in panel.curves)
+    assert not any("regret" in row for row in facts["learners"])
+
+
+def test_a_regret_of_which_nothing_is_known_is_unknown(
+    clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wide(tracker: sl.regret.Tracker, _: float) -> Report:
+        paid = tracker.ledger.objective
+        return Report(N, N, paid, paid, "exact", regret_low=-1.0, regret_high=paid)
+
+    monkeypatch.setattr(sl.regret.Tracker, "report", wide)
+    given = ["evaluate", clicks, "--label", "clicked"]
+    assert main([*given, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["learners"]
+    assert (row["regret low"], row["regret high"]) == (None, None)
+    assert main(given) == 0
+    said = capsys.readouterr().out
+    assert "unknown" in said
+    assert "--seconds" in said
 
 
 def test_pictures_and_pages(

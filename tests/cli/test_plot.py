@@ -12,7 +12,7 @@ import pytest
 
 from streamlearn.cli.curve import Curve as Progressive
 from streamlearn.cli.plot import Curve, Panel, draw, page, png, svg
-from streamlearn.cli.plot.chart import limits, ticks
+from streamlearn.cli.plot.chart import EDGE, Band, Line, limits, ticks
 from streamlearn.cli.plot.strokes import LETTERS
 
 X = [2.0**k for k in range(4, 20)]
@@ -52,6 +52,16 @@ def test_a_png_has_a_curve_in_its_colour_and_its_band() -> None:
     assert first[0] < last[0] - 100
     tint = 255.0 + 0.2 * (np.array([0x1F, 0x5F, 0xA8]) - 255.0)
     assert (np.abs(image - tint) < 1.0).all(axis=2).sum() > 1000
+
+
+def test_a_bracket_is_a_band_with_its_edges_and_nothing_between() -> None:
+    curve = Curve("one", [1.0, 10.0, 100.0], low=[1.0, math.nan, 2.0], high=[3.0, 4.0, 5.0])
+    shapes = draw("t", [Panel("p", [curve])]).shapes
+    (band,) = (shape for shape in shapes if isinstance(shape, Band))
+    edges = [shape for shape in shapes if isinstance(shape, Line) and shape.width == EDGE]
+    assert [[y for _, y in edge.points] for edge in edges] == [band.low, band.high]
+    assert len(band.x) == 2  # what is unknown is left out
+    assert not [shape for shape in shapes if isinstance(shape, Line) and shape.width == 2.0]
 
 
 def test_an_svg_is_xml_that_loads_nothing() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 WIDTH, HEIGHT = 900, 280  # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 76, 230, 34, 36  # its margins; the legend is on the right
@@ -16,16 +16,17 @@ COLOURS = (
     *("#8a6d1b", "#c2519b", "#4a4a4a", "#1c8c9c", "#7fa02b"),
 )
 WIDE = 50.0  # where the highest is so many times the lowest, the axis is logarithmic
+EDGE = 1.2  # the width of a band's edges
 INK, FAINT = "#333333", "#dddddd"
 
 
 @dataclass
 class Curve:
-    """A line over the number of events, with a band around it where one is known."""
+    """A line over the number of events, or a band with its edges, or both."""
 
     name: str
     x: Sequence[float]
-    y: Sequence[float]
+    y: Sequence[float] = ()
     low: Sequence[float] = ()
     high: Sequence[float] = ()
 
@@ -98,9 +99,10 @@ def panel_shapes(panel: Panel, top: float, colours: dict[str, str]) -> Iterator[
     upper, lower = top + TOP, top + HEIGHT - BOTTOM
     yield Text(left, upper - 10, panel.title, size=13)
     curves = [finite(curve) for curve in panel.curves]
-    xs = [x for curve in curves for x in curve.x]
+    # all that was looked at, known or not: the axis is that of the other panels
+    xs = [x for curve in panel.curves for x in curve.x if math.isfinite(x)]
     ys = [y for curve in curves for y in (*curve.y, *curve.low, *curve.high)]
-    if not xs:
+    if not ys:
         yield Text(left, (upper + lower) / 2, "nothing to show")
         return
     first, last = math.log10(max(min(xs), 1.0)), math.log10(max(*xs, 10.0))
@@ -124,29 +126,37 @@ def panel_shapes(panel: Panel, top: float, colours: dict[str, str]) -> Iterator[
         yield Text(x, lower + 18, short(10.0**power), "middle", 11)
     yield Text((left + right) / 2, lower + 31, "events", "middle", 11)
     yield Line([(left, upper), (left, lower), (right, lower)], INK)
-    for curve in curves:
-        if len(curve.low):
-            sides = [[up(y) for y in side] for side in (curve.high, curve.low)]
-            yield Band([across(x) for x in curve.x], sides[1], sides[0], colours[curve.name])
     for i, curve in enumerate(curves):
         colour = colours[curve.name]
-        points = [(across(x), up(y)) for x, y in zip(curve.x, curve.y, strict=True)]
-        yield Line(points if len(points) > 1 else points * 2, colour, 2.0)
+        yield from curve_shapes(curve, across, up, colour)
         y = upper + 8 + 17 * i
         if y < lower:
             yield Line([(right + 14, y), (right + 34, y)], colour, 3.0)
             yield Text(right + 40, y + 4, clipped(curve.name, 27), size=11)
 
 
+def curve_shapes(
+    curve: Curve, across: Callable[[float], float], up: Callable[[float], float], colour: str
+) -> Iterator[Shape]:
+    """A curve's band with its edges, and its line."""
+    x = [across(x) for x in curve.x]
+    low, high, y = ([up(y) for y in side] for side in (curve.low, curve.high, curve.y))
+    if low:
+        yield Band(x, low, high, colour)
+    for side, width in ((low, EDGE), (high, EDGE), (y, 2.0)):
+        if side:
+            points = list(zip(x, side, strict=True))
+            yield Line(points if len(points) > 1 else points * 2, colour, width)
+
+
 def finite(curve: Curve) -> Curve:
     """The curve without points that are none."""
-    banded = len(curve.low) == len(curve.x)
-    low, high = (curve.low, curve.high) if banded else (curve.y, curve.y)
-    kept = [
-        row for row in zip(curve.x, curve.y, low, high, strict=True) if all(map(math.isfinite, row))
-    ]
-    x, y, low, high = zip(*kept, strict=True) if kept else ((), (), (), ())
-    return Curve(curve.name, x, y, low if banded else (), high if banded else ())
+    sides = [side if len(side) else curve.x for side in (curve.y, curve.low, curve.high)]
+    kept = [row for row in zip(curve.x, *sides, strict=True) if all(map(math.isfinite, row))]
+    x, *columns = zip(*kept, strict=True) if kept else ((),)
+    given = (curve.y, curve.low, curve.high) if kept else ()
+    found = (new if len(old) else () for new, old in zip(columns, given, strict=True))
+    return Curve(curve.name, x, *found)
 
 
 def limits(low: float, high: float) -> tuple[float, float]:
