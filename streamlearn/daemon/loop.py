@@ -251,6 +251,7 @@ class Loop:
                 self.keeper.keep()
             self._tick()
             if until.reached(source):
+                self._look()
                 return
             if not polled and source.ended():  # which does not wait: there is nothing to wait for
                 self.stop_wanted.wait(max(POLL_SECONDS - seconds, 0.0))
@@ -264,9 +265,14 @@ class Loop:
         now = time.monotonic()
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
-            self.status.positions = dict(self.pipeline.positions)
-            self.status.lag, self.status.lost = self.source.lag(), self.source.lost()
+            self._look()
             self.pipeline.tell("on_tick", self.status)
+
+    def _look(self) -> None:
+        """Where the source is."""
+        status, source = self.status, self.source
+        status.positions = dict(self.pipeline.positions)
+        status.lag, status.lost, status.ended = source.lag(), source.lost(), source.ended()
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -287,6 +293,7 @@ class Loop:
             self._tell_learnt()
         say = self.log.info if code == Exit.OK else self.log.error
         say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
+        self.status.exit = int(code)
         self._state("stopped", reason)
         return code
 

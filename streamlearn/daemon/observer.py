@@ -57,6 +57,8 @@ class Status:
 
     state: str = "starting"  # standby, loading, active, stopping, stopped
     reason: str = ""
+    ended: bool = False  # whether the source has given all there was
+    exit: int | None = None  # the exit code, once the state is stopped
     epoch: int = 0
     restarts: int = 0
     positions: dict[Partition, int] = field(default_factory=dict)

@@ -22,16 +22,8 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 SECONDS = 3.0  # between two measurements
+UNFOLLOWED = "it was not followed from its learner's first event on"
 SHARE = 0.005  # most of the loop's time that they may take, if nothing else is said
-# what a report says, by the name of its metric
-SAID = {
-    "regret": "regret",
-    "regret_low": "regret_low",
-    "regret_high": "regret_high",
-    "regret_bound": "bound",
-    "average_regret": "average_regret",
-    "comparator_nonzero_weights": "comparator_nonzero",
-}
 
 
 class Regrets:
@@ -53,7 +45,9 @@ class Regrets:
         """The learners are there, with their trackers."""
         groups: dict[str, str] = {}
         for learner in learners:
-            if learner.tracker is not None:
+            if learner.tracker is None:
+                self.board.about.regret_unknown[learner.name] = UNFOLLOWED
+            else:
                 leader = groups.setdefault(likeness(learner), learner.name)
                 self.trackers[learner.name] = learner.tracker
                 self.leaders[learner.name] = leader
@@ -62,7 +56,6 @@ class Regrets:
             ledger.cpu_share = self.cpu_share / len(groups)
             if leader != name:
                 ledger.account.wake = None
-        self.board.about.regret = bool(self.trackers)
 
     def measure(self) -> None:
         """Measure, if it is time to; between two batches."""
@@ -78,15 +71,18 @@ class Regrets:
         self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
 
     def _tell(self, name: str, tracker: Tracker, report: Report) -> None:
-        board = self.board
-        for metric, field in SAID.items():
-            board.set(metric, getattr(report, field), name)
-        found = tracker.ledger.found
-        if report.regret is None or found is None:
-            for metric in ("regret_stderr", "comparator_gap"):
-                board.set(metric, None, name)
+        board, found = self.board, tracker.ledger.found
+        low, high = report.bracket or (None, None)
+        sampled = low is not None and not report.certified
+        board.set("regret_low", low, name)
+        board.set("regret_high", high, name)
+        board.set("regret_stderr", report.stderr if sampled else None, name)
+        board.set("regret_bound", report.bound, name)
+        board.set("comparator_nonzero_weights", report.comparator_nonzero, name)
+        board.about.regret_unknown[name] = report.why_unknown
+        if report.comparator is None or found is None:
+            board.set("comparator_gap", None, name)
             return
-        board.set("regret_stderr", None if report.certified else report.stderr, name)
         board.set("comparator_gap", found.solution.gap, name)
         if self._solved.get(name) is not found.solution:
             self._solved[name] = found.solution

@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 POINT_SECONDS = 0.1  # the least between two points of the curves
+PAGE_SECONDS = 3.0  # an open page has asked within this time
+PATIENCE = 0.15  # of the time for the shutdown: for an open page to learn of it
 PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
 # curves of what is looked at once a second: a point between two looks has none
 SLOW = {
     "nonzero": "nonzero_weights",
-    "regret": "regret",
     "low": "regret_low",
     "high": "regret_high",
     "bound": "regret_bound",
@@ -71,6 +72,7 @@ class Watching(Observer):
         self.board = Board()
         self.history = History()
         self.recent = LastMinutes()
+        self.patience = PATIENCE * settings.run.shutdown_seconds
         self.health = Health(settings.run.watchdog_seconds / 2.0)
         access = Access(
             None if given.token is None else given.token.reveal(),
@@ -99,6 +101,7 @@ class Watching(Observer):
         about = board.about
         about.config, about.started, about.window = text, self.clock(), WINDOW
         about.source = str(type(settings.source).__struct_config__.tag)
+        about.regret, about.keeps = settings.regret.enabled, settings.checkpoint is not None
         about.learners = [learner.name for learner in settings.learners]
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         kinds = (about.source, settings.format.kind, settings.features.kind, digest)
@@ -114,11 +117,14 @@ class Watching(Observer):
         board = self.board
         self.health.beat()
         board.about.state, board.about.reason = status.state, status.reason
+        board.about.exit = status.exit
         board.set("active", float(status.state == "active"))
         board.set("standby", float(status.state == "standby"))
         board.set("epoch", status.epoch)
         board.set("restarts", status.restarts)
         self._enter()
+        if status.state == "stopped":
+            self.look(status)  # how it ended
         if self.serving is None:
             self._serve()
 
@@ -193,7 +199,10 @@ class Watching(Observer):
         self.board.set("checkpoint_duration_seconds", result.seconds)
 
     def on_end(self) -> None:
-        """Serve no more."""
+        """Serve no more, once a page that is open knows how it ended."""
+        board = self.board
+        if self.serving and time.monotonic() - board.looked_at < PAGE_SECONDS:
+            board.end_shown.wait(self.patience)
         self.server.stop()
 
     def state(self) -> Any:
@@ -257,6 +266,7 @@ class Watching(Observer):
 
     def _flow(self, status: Status) -> None:
         """Lag and positions of the partitions that are held, and how fast events come."""
+        self.board.about.ended = status.ended
         held = status.lag.keys() or status.positions.keys()
         if held:
             self.tally.hold(held)

@@ -42,7 +42,7 @@ class Look:
     def due(self, learners: Learners) -> None:
         """Look, unless the last time is too near."""
         now, begun = time.monotonic(), time.thread_time()
-        if now < self._next:
+        if now < self._next or not any(one.learnt for one in learners):
             return
         reader = learners.reader
         used: Marks = np.zeros(0, bool)

@@ -188,7 +188,7 @@ class Ledger:
             objective=self.objective,
             penalty="exact" if account.exact else "scheduled",
         )
-        why = "nothing was learnt yet" if not account.events else refusal(task)
+        why = "nothing was learned yet" if not account.events else refusal(task)
         if account.reservoir.failed:
             why = "there was no memory for the sample of events"
         if why is not None:

@@ -48,8 +48,12 @@ class About:
     source: str = ""
     started: float = 0.0
     window: int = 0
+    keeps: bool = False  # whether checkpoints are written
     rate: float | None = None  # events a second, of late
+    ended: bool = False  # whether the source has given all there was
+    exit: int | None = None  # the exit code, once it is known
     regret: bool = False  # whether it is followed at all
+    regret_unknown: dict[str, str | None] = field(default_factory=dict)  # why, by learner
     learners: list[str] = field(default_factory=list)
 
 
@@ -71,6 +75,7 @@ class Board:
         self.delays: tuple[list[float], float] | None = None  # of labels: counts, and their sum
         self.about = About()
         self.bad: deque[Bad] = deque(maxlen=SHOWN_BAD)
+        self.end_shown = threading.Event()  # whether somebody was given how it ended
         self.looked_at = 0.0  # when somebody asked for the status last, on the monotonic clock
         self.weights_wanted = 0.0  # when somebody asked for them last
         self.weights_time = 0.0  # when they were looked at

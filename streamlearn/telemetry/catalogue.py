@@ -104,12 +104,14 @@ QUALITY = (
     gauge("best", "1 for the learner that did best of late, 0 for the others.", LEARNER),
 )
 REGRET = (
-    gauge("regret", "Regret against the comparator that streamlearn_learner_info names.", LEARNER),
-    gauge("regret_low", "The least the regret can be, by the comparator's objective.", LEARNER),
-    gauge("regret_high", "The most the regret can be, by the comparator's dual bound.", LEARNER),
-    gauge("regret_stderr", "Standard error of the regret, from the sample used.", LEARNER),
+    gauge("regret_low", "The least the regret can be; absent while it is unknown.", LEARNER),
+    gauge("regret_high", "The most the regret can be; absent while it is unknown.", LEARNER),
+    gauge(
+        "regret_stderr",
+        "Standard error of the regret, by two of which the sample moves both ends out.",
+        LEARNER,
+    ),
     gauge("regret_bound", "The paper's bound on the regret; absent if none is proved.", LEARNER),
-    gauge("average_regret", "Regret over the events learnt.", LEARNER),
     gauge("comparator_nonzero_weights", "Weights of the comparator that are not 0.", LEARNER),
     gauge("comparator_gap", "Duality gap of the comparator's objective.", LEARNER),
     gauge("comparator_solved_timestamp_seconds", "When the comparator was solved last.", LEARNER),

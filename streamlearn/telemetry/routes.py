@@ -159,6 +159,8 @@ class Routes:
         """The curves, or what is new of them."""
         after = number(request, "after", -1)
         life = self.history.snapshot(after, number(request, "stride", 0))
+        if self.board.about.state == "stopped":
+            self.board.end_shown.set()  # a page asks for the curves last
         return told({**life, "recent": self.recent.since(number(request, "recent", 0))})
 
     def weights(self, request: Request) -> Answer:

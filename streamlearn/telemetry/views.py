@@ -16,9 +16,12 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "state": about.state,
         "reason": about.reason,
+        "ended": about.ended,
+        "exit": about.exit,
         "source": about.source,
         "started": about.started,
         "window": about.window,
+        "keeps": about.keeps,
         "rate": about.rate,
         "regret_followed": about.regret,
         "bad_events": [bad._asdict() for bad in reversed(list(board.bad))],
@@ -50,6 +53,7 @@ def learner(board: Board, name: str) -> dict[str, Any]:
         "model": info[0][1] if info else "",
         "loss_is": info[0][2] if info else "",
         "comparator": info[0][3] if info else "",
+        "regret_unknown": board.about.regret_unknown.get(name),
         "mixture": {member: share for (who, member), share in mixture.items() if who == name},
         **board.of_learner(name),
     }
@@ -69,7 +73,7 @@ def weights(board: Board, name: str, top: int, search: str) -> dict[str, Any] | 
     """The largest weights of a learner whose names hold a text; None without such a learner."""
     if name not in board.weights:
         if name in board.about.learners:
-            return {"learner": name, "kept": 0, "weights": []}
+            return {"learner": name, "time": None, "kept": 0, "weights": []}
         return None
     kept, wanted = board.weights[name], search.casefold()
     found = [weight for weight in kept if wanted in weight.name.casefold()]

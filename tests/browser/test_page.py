@@ -7,6 +7,7 @@ Pictures of it, light, dark and as on a phone, are kept where STREAMLEARN_SCREEN
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,15 @@ import pytest
 
 from tests.browser.driver import Browser
 from tests.missing import installed
-from tests.telemetry.running import HOSTILE, running, settings
+from tests.telemetry.running import HOSTILE, Endless, Silent, running, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 VARIABLE = "STREAMLEARN_SCREENSHOTS"  # a directory to keep them in
 LENGTH = "return document.querySelector('#c-loss path.line')?.getAttribute('d').length ?? 0"
+STATE = "return document.querySelector('#state-text').textContent"
+SAID = "return document.querySelector('#c-{} .empty').innerText"
 NAMES = "return [...document.querySelectorAll('#weights .label')].map((e) => e.textContent)"
 
 
@@ -95,9 +98,90 @@ def test_the_page(name: str, browser: Browser, address: str, tmp_path: Path) -> 
     assert (kept / f"page-{name}.png").stat().st_size > 20_000
 
 
+def test_before_the_first_event_nothing_is_claimed(browser: Browser) -> None:
+    with running(source=Silent()) as (_, _, address):
+        browser.open(f"{address}/")
+        browser.until(STATE, lambda text: text == "waiting for events")
+        # learners are there, and nothing is known of them
+        assert browser.run("return document.querySelectorAll('#table tbody tr').length") == 2
+        lines = "#c-loss path.line, #c-nonzero path.line, #c-mixture path.line, #c-regret path"
+        assert browser.run(f"return document.querySelectorAll('{lines}:not(.empty *)').length") == 0
+        assert browser.run("return document.querySelectorAll('.fine').length") == 0
+        shown = {name: browser.run(SAID.format(name)) for name in ("loss-0", "regret", "mixture")}
+        assert all("begins" in text for text in shown.values()), shown
+        assert browser.run("return document.querySelectorAll('#table .lead').length") == 0
+        assert "once events are learned" in browser.run(
+            "return document.querySelector('#weights-hint').textContent"
+        )
+
+
+def test_a_regret_that_is_not_followed_is_told_so(browser: Browser) -> None:
+    with running(given=settings("[regret]\nenabled = false")) as (_, _, address):
+        browser.open(f"{address}/")
+        browser.until(LENGTH, lambda n: n > 20)
+        assert "regret.enabled is false" in browser.run(SAID.format("regret"))
+
+
+def test_losses_of_other_kinds_have_axes_of_their_own(browser: Browser) -> None:
+    names = "default,sparse,svm"
+    with running(given=settings(names=names), names=names) as (_, _, address):
+        browser.open(f"{address}/")
+        found = browser.until(
+            "return [...document.querySelectorAll('#c-loss > div')].map((one) => "
+            "[one.querySelector('h3').textContent, one.querySelectorAll('path.line').length])",
+            lambda found: found and all(lines for _, lines in found),
+        )
+        assert found == [["Logistic()", 2], ["Hinge(threshold=1.0)", 1]]
+        # the one of its kind is not the best of all, however small its loss
+        assert not browser.run(
+            "return document.querySelectorAll('#table tbody tr')[2].cells[1].className"
+        )
+
+
+def test_a_regret_is_drawn_as_its_bracket(browser: Browser) -> None:
+    with running(given=settings(names="svm"), names="svm") as (_, _, address):
+        browser.open(f"{address}/")
+        browser.until("return document.querySelectorAll('#c-regret path.edge').length")
+        assert browser.run("return document.querySelectorAll('#c-regret path.edge').length") == 2
+        assert browser.run("return document.querySelectorAll('#c-regret path.band').length") == 1
+        assert browser.run("return document.querySelectorAll('#c-regret path.line').length") == 0
+        cell = browser.run(
+            "return [...document.querySelectorAll('#table tbody td')].at(-2).innerText"
+        )
+        ends = [float(text.replace("\u2212", "-")) for text in cell.split(" \u2026 ")]
+        assert ends == sorted(ends)
+
+
+def test_a_run_that_ends_is_told_with_its_last_numbers(browser: Browser) -> None:
+    end = threading.Event()
+
+    class Ends(Endless):
+        def ended(self) -> bool:
+            return end.is_set()
+
+    with running(source=Ends(1, 10**9)) as (loop, watching, address):
+        browser.open(f"{address}/")
+        browser.until(LENGTH, lambda n: n > 20)
+        end.set()  # it waits for more, as a daemon on a file does
+        browser.until(STATE, lambda text: text == "all events are learned")
+        watching.patience = 5.0
+        loop.stop_wanted.set()
+        browser.until(STATE, lambda text: text == "stopped: asked to stop")
+        browser.until("return !document.querySelector('#notice').hidden")
+        assert browser.run(STATE) == "stopped: asked to stop"
+        assert "has stopped" in browser.run("return document.querySelector('#notice').innerText")
+        learned = browser.run("return document.querySelector('#tiles dd').textContent")
+        assert int(learned.replace(",", "")) == loop.pipeline.counts.learnt
+        # the mark of the state is one line high, whatever it is
+        browser.run("document.querySelector('#state').className = 'state bad'")
+        assert browser.run("return document.querySelector('#state').offsetHeight") < 60
+    browser.console()  # which says that nobody answers
+
+
 def test_a_daemon_that_is_gone_is_said(browser: Browser) -> None:
     with running() as (_, _, address):
         browser.open(f"{address}/")
         browser.until(LENGTH, lambda n: n > 20)
     browser.until("return !document.querySelector('#notice').hidden")
+    assert browser.run(STATE) == "unreachable"
     assert "does not answer" in browser.run("return document.querySelector('#notice').innerText")

@@ -115,7 +115,7 @@ def test_a_regret_of_which_nothing_is_known_is_unknown(
 ) -> None:
     def wide(tracker: sl.regret.Tracker, _: float) -> Report:
         paid = tracker.ledger.objective
-        return Report(N, N, paid, paid, "exact", regret_low=-1.0, regret_high=paid)
+        return Report(N, N, paid, paid, "exact", regret_low=0.0, regret_high=paid, certified=True)
 
     monkeypatch.setattr(sl.regret.Tracker, "report", wide)
     given = ["evaluate", clicks, "--label", "clicked"]

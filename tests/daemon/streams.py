@@ -116,6 +116,7 @@ def models(names: str = "default,sparse") -> dict[str, Any]:
             sl.rules.DualAveraging(gamma=50.0), penalty=sl.penalties.ElasticNet(1e-3, 0.0)
         ),
         "ftrl": sl.FTRLClassifier(l1=0.1, average="tail"),
+        "svm": sl.PegasosClassifier(l2=1.0),
     }
     return {name: known[name].clone() for name in names.split(",")}
 

@@ -49,9 +49,20 @@ class Endless(MadeUp):
         return json.dumps({HOSTILE: 9.0, "click": True}).encode()
 
 
-def settings(text: str = "", telemetry: str = "") -> config.Config:
+class Silent(MadeUp):
+    """A stream that is there, and gives nothing yet."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1000)
+
+    def poll(self, seconds: float) -> list[Records]:
+        threading.Event().wait(min(seconds, 0.01))
+        return []
+
+
+def settings(text: str = "", telemetry: str = "", names: str = "default,sparse") -> config.Config:
     """A configuration for the daemon of `made`."""
-    learners = "".join(f'[[learner]]\nname = "{name}"\n' for name in ("default", "sparse"))
+    learners = "".join(f'[[learner]]\nname = "{name}"\n' for name in names.split(","))
     source = '[source]\nkind = "synthetic"\n'
     return config.parse(f"{source}{learners}[telemetry]\nport = 0\n{telemetry}\n{text}")
 
@@ -63,6 +74,7 @@ def watched(
     log = Log("json", "error")
     loop = made(directory, source, log=log, **policy)
     watching = Watching(settings() if given is None else given, log)
+    watching.patience = 0.0  # no page is to be told of the end
     loop.pipeline.observers += [Regret(log, 2000, 0, 0.5), watching]
     return loop, watching
 

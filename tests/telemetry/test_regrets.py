@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from streamlearn.daemon.log import Log
 from streamlearn.daemon.regret import Regret
 from streamlearn.daemon.regrets import Regrets, likeness
 from streamlearn.regret import Tracker
+from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
 from streamlearn.telemetry import Board
 from tests.daemon.streams import FIELDS, MadeUp, event, made, models
 
@@ -70,11 +72,11 @@ def test_what_is_measured_is_on_the_board() -> None:
     for tracker in regrets.trackers.values():
         tracker.report(1.0)
     regrets.measure()
-    low, regret, high = (board.value(f"regret{end}", "sparse") for end in ("_low", "", "_high"))
+    low, high = (board.value(f"regret_{end}", "sparse") for end in ("low", "high"))
     assert low is not None
-    assert regret is not None
     assert high is not None
-    assert low <= regret <= high
+    assert low <= high
+    assert board.about.regret_unknown["sparse"] is None
     # certified, so there is no standard error; of averaged weights no bound is proved
     assert board.value("regret_stderr", "sparse") is None
     assert board.value("regret_bound", "sparse") is not None
@@ -82,6 +84,26 @@ def test_what_is_measured_is_on_the_board() -> None:
     comparators = {labels[0]: labels[3] for labels in board.values("learner_info")}
     assert "L1" in comparators["sparse"]
     assert comparators["sparse"].endswith("all events")
+
+
+def test_a_regret_of_which_nothing_is_known_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    regrets = followed(None, 150)
+    board, tracker = regrets.board, regrets.trackers["sparse"]
+    known = tracker.report(1.0)
+    regrets.measure()
+    assert board.value("regret_low", "sparse") is not None
+    wide = dataclasses.replace(known, regret_low=0.0, regret_high=known.objective)
+    monkeypatch.setattr(tracker, "report", lambda _: wide)
+    regrets._next = 0.0
+    regrets.measure()
+    for name in ("regret_low", "regret_high", "regret_stderr"):
+        assert board.value(name, "sparse") is None
+    assert board.about.regret_unknown["sparse"] == wide.why_unknown == SOLVE_LONGER
+    # of a sample the standard error may be what is missing
+    wide = dataclasses.replace(wide, regret_high=1.0, stderr=known.objective, certified=False)
+    regrets._next = 0.0
+    regrets.measure()
+    assert board.about.regret_unknown["sparse"] == SAMPLE_MORE
 
 
 def test_learners_that_are_alike_share_a_comparator() -> None:
@@ -113,7 +135,7 @@ def test_a_learner_that_begins_later_does_not_take_a_bound_of_other_events(tmp_p
     truth = regrets.trackers["slower"].report(0.0)
     regrets.leaders["slower"] = "sparse"  # as if it had lost count later
     regrets.measure()
-    high = regrets.board.value("regret_high", "slower")
+    high = regrets.trackers["slower"].report(0.0).regret_high
     assert high is not None
     assert truth.certified
     assert truth.regret is not None

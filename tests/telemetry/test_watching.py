@@ -72,7 +72,13 @@ def test_what_does_not_exist_is_absent() -> None:
     loop, watching = watched(None, MadeUp(1, 0))
     assert loop.run() == 0
     text = Exposition(watching.board).text("")[0].decode()
-    for name in ("progressive_loss", "regret", "window_roc_area_ratio", "checkpoint_bytes"):
+    for name in (
+        "progressive_loss",
+        "regret",
+        "window_roc_area_ratio",
+        "checkpoint_bytes",
+        "nonzero",
+    ):
         assert f"streamlearn_{name}" not in text
     assert 'streamlearn_events_learnt_total{learner="default"} 0.0' in text
     assert 'streamlearn_events_bad_total{reason="syntax"} 0.0' in text

@@ -317,7 +317,7 @@ def test_a_tracker_goes_on_to_the_bit() -> None:
 
 def test_solves_in_the_background() -> None:
     tracker = Tracker(LEARNERS["pegasos"](), seed=0, cpu_share=1.0)
-    assert tracker.report().why_no_comparator == "nothing was learnt yet"
+    assert tracker.report().why_no_comparator == "nothing was learned yet"
     for rows in np.array_split(np.arange(M), 10):
         tracker.learn_rows(X[rows], Y[rows])
     tracker.ledger.wait()

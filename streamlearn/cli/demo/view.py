@@ -140,14 +140,12 @@ class View(Observer):
         if learner.tracker is not None:
             seconds = min(SOLVE_SHARE * (self.learnt - self.begun), SOLVE_SECONDS)
             report = learner.tracker.report(seconds)
-            if report.regret_low is not None and report.regret_high is not None:
-                ends = (report.regret_low, report.regret_high, report.stderr)
-                self._measured(learner.name, *ends)
+            if report.bracket is not None:
+                self._measured(learner.name, *report.bracket)
 
-    def _measured(self, name: str, low: float, high: float, stderr: float) -> None:
-        """Both ends of a regret, which is an estimate where the stderr is not 0."""
-        doubt = 2.0 * stderr
-        self.regrets[name] = ((low - doubt) / self.seen, (high + doubt) / self.seen)
+    def _measured(self, name: str, low: float, high: float) -> None:
+        """Both ends of a regret."""
+        self.regrets[name] = (low / self.seen, high / self.seen)
 
     @property
     def stays(self) -> bool:
@@ -182,7 +180,7 @@ class View(Observer):
             low, high = (board.value(f"regret_{end}", name) for end in ("low", "high"))
             if low is not None and high is not None and self.looked.get(name) != (low, high):
                 self.looked[name] = (low, high)
-                self._measured(name, low, high, board.value("regret_stderr", name) or 0.0)
+                self._measured(name, low, high)
 
     def _row(self, learner: Learner) -> Row:
         track = self.tracks[learner.name]

@@ -19,8 +19,8 @@ function decades(low, high) {
 }
 
 class Chart {
-  // options: label, empty (what is said without data), from0 (whether the axis begins at 0),
-  // settles (whether the first points may be cut off), log
+  // options: label, from0 (whether the axis begins at 0), settles (whether the first points may be
+  // cut off), log
   constructor(host, options) {
     this.host = host;
     this.options = options;
@@ -28,7 +28,7 @@ class Chart {
     this.tip = element("div", { class: "tip", hidden: "" });
     this.empty = element("div", { class: "empty" },
       shape("svg", { viewBox: "0 0 80 38", "aria-hidden": "true" }, shape("path", { d: "M3 4c8 24 22 30 74 31" })),
-      element("p", {}, options.empty));
+      element("p", {}, "Waiting for the daemon."));
     this.legend = element("ul", { class: "legend", hidden: "" });
     host.append(this.svg, this.tip, this.empty);
     host.after(this.legend);
@@ -42,30 +42,30 @@ class Chart {
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
-  // xs: where the points are; series: [{name, index, values, low, high, bound}]; over: "events" or "time"
-  show(xs, series, over, said) {
+  // xs: where the points are; series: [{name, index, values}] for lines, [{name, index, low, high,
+  // bound}] for brackets; over: "events" or "time"; empty: what is said without any of them
+  show(xs, series, over, empty) {
     this.xs = xs;
     this.over = over;
-    this.series = series.filter((one) => one.values && one.values.some(known));
-    if (said) say(this.empty.lastChild, said);
+    this.series = series.filter((one) => (one.values || one.low || []).some(known));
+    say(this.empty.lastChild, empty);
     this.legend.hidden = this.series.length < 2;
     keyed(this.legend, this.series, (one) => one.name, (one) => element("li", {}, swatch(one.index), one.name), () => {});
     this.draw();
   }
 
   range() {
-    const all = [], tops = [];
+    const all = [];
+    let bound = -Infinity;
     for (const one of this.series) {
-      const past = this.options.settles && one.values.length > 30 ? Math.ceil(one.values.length / 25) : 0;
-      for (const values of [one.values, one.low, one.high]) {
-        if (values) values.forEach((v, i) => { if (known(v)) { all.push(v); if (i >= past) tops.push(v); } });
-      }
+      const past = this.options.settles && this.xs.length > 30 ? Math.ceil(this.xs.length / 25) : 0;
+      for (const values of [one.values, one.low, one.high]) if (values) all.push(...values.slice(past).filter(known));
       if (one.bound) { // a bound that is far away must not flatten the curve
-        const top = Math.max(...one.values.filter(known));
-        one.bound.forEach((v) => { if (known(v) && v < 4 * top) tops.push(v); });
+        const top = Math.max(...one.high.filter(known));
+        bound = Math.max(bound, ...one.bound.filter((v) => known(v) && v < 4 * top));
       }
     }
-    let low = Math.min(...all), high = Math.max(...(tops.length ? tops : all));
+    let low = Math.min(...all), high = Math.max(bound, ...all);
     const least = Math.min(...all.filter((v) => v > 0)); // what is 0 lies below a logarithmic axis
     this.log = Boolean(this.options.log) && low >= 0 && high > 20 * least;
     if (this.log) return [Math.log10(least) - 0.04, Math.log10(high) + 0.04];
@@ -105,13 +105,17 @@ class Chart {
     const lines = shape("g", { "clip-path": `url(#${clip})` });
     for (const one of this.series) if (one.low && one.high) lines.append(shape("path", { d: this.area(one.low, one.high), class: `band f${one.index % 8}` }));
     for (const one of this.series) if (one.bound) lines.append(shape("path", { d: this.path(one.bound), class: `bound s${one.index % 8}` }));
-    for (const one of this.series) lines.append(shape("path", { d: this.path(one.values), class: `line s${one.index % 8} k${one.index % 8}` }));
+    for (const one of this.series) { // of a bracket both ends, for either may be the truth
+      const sides = one.values ? [one.values] : [one.low, one.high];
+      const kind = one.values ? "line" : "edge";
+      for (const side of sides) lines.append(shape("path", { d: this.path(side), class: `${kind} s${one.index % 8} k${one.index % 8}` }));
+    }
     drawn.push(lines);
     this.cross = shape("line", { y1: EDGE.top, y2: height - EDGE.bottom, class: "cross", visibility: "hidden" });
     drawn.push(this.cross);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.replaceChildren(...drawn);
-    const now = this.series.map((one) => `${one.name} ${figure(one.values.findLast(known))}`);
+    const now = this.series.map((one) => `${one.name} ${this.read(one, this.xs.length - 1)}`);
     this.svg.setAttribute("aria-label", `${this.options.label}; now ${now.join(", ")}. Arrow keys read the curve.`);
     if (this.at !== null) this.mark(Math.min(this.at, this.xs.length - 1), false);
   }
@@ -130,6 +134,15 @@ class Chart {
     const spot = (i, v) => `${this.x(this.xs[i]).toFixed(1)} ${this.y(v).toFixed(1)}`;
     const up = there.map((i) => spot(i, high[i])), down = there.reverse().map((i) => spot(i, low[i]));
     return up.length ? `M${[...up, ...down].join("L")}Z` : "";
+  }
+
+  // what a series is at a point, or was at the last one before it where it was looked at
+  last(values, i) {
+    return values[i] ?? values.slice(0, i).findLast(known);
+  }
+
+  read(one, i) {
+    return one.values ? figure(this.last(one.values, i)) : range(this.last(one.low, i), this.last(one.high, i));
   }
 
   point(event) {
@@ -157,15 +170,15 @@ class Chart {
     this.cross.setAttribute("x2", x);
     this.cross.setAttribute("visibility", "visible");
     const where = this.over === "time" ? new Date(this.xs[i] * 1000).toLocaleTimeString() : `${count(this.xs[i])} events`;
-    const value = (one) => one.values[i] ?? one.values.slice(0, i).findLast(known);
+    const value = (one) => this.last(one.values || one.high, i);
     const rows = [...this.series].filter((one) => known(value(one))).sort((a, b) => value(b) - value(a));
     this.tip.replaceChildren(element("p", {}, where), ...rows.map((one) =>
-      element("div", {}, element("span", {}, swatch(one.index), element("span", {}, one.name)), element("span", {}, figure(value(one))))));
+      element("div", {}, element("span", {}, swatch(one.index), element("span", {}, one.name)), element("span", {}, this.read(one, i)))));
     this.tip.hidden = false;
     const width = this.host.clientWidth;
     this.tip.style.left = x < width / 2 ? `${x + 12}px` : "";
     this.tip.style.right = x < width / 2 ? "" : `${width - x + 12}px`;
-    if (aloud) say($("spoken"), `${where}: ${rows.map((one) => `${one.name} ${figure(value(one))}`).join(", ")}`);
+    if (aloud) say($("spoken"), `${where}: ${rows.map((one) => `${one.name} ${this.read(one, i)}`).join(", ")}`);
   }
 
   leave() {

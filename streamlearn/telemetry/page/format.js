@@ -38,6 +38,13 @@ function figure(value, digits = 4) {
   return (size >= 1e4 ? grouped.format(value) : value.toFixed(Math.min(places, 5))).replace("-", "−");
 }
 
+// A bracket: both ends, or one figure where they look alike.
+function range(low, high) {
+  if (!known(low) || !known(high)) return "unknown";
+  const [a, b] = [figure(low, 3), figure(high, 3)];
+  return a === b ? a : `${a} … ${b}`;
+}
+
 // at the axes: no more digits than needed
 const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 function mark(value) {

@@ -1,13 +1,13 @@
 // Asks for what is new once a second, and draws it.
 
 const charts = {
-  loss: new Chart($("c-loss"), { label: "Progressive loss", settles: true, log: true, empty: "The curve begins with the first labelled event." }),
-  nonzero: new Chart($("c-nonzero"), { label: "Weights that are not zero", from0: true, log: true, empty: "No weights yet." }),
-  regret: new Chart($("c-regret"), { label: "Regret", empty: "Regret is not followed in this run." }),
-  mixture: new Chart($("c-mixture"), { label: "Shares in the mixture", from0: true, empty: "No learner here is a mixture of rules." }),
-  rate: new Chart($("c-rate"), { label: "Events per second", from0: true, empty: "Waiting for events." }),
-  lag: new Chart($("c-lag"), { label: "Events that wait", from0: true, empty: "The source does not know how much is waiting." }),
+  nonzero: new Chart($("c-nonzero"), { label: "Non-zero weights", from0: true, log: true }),
+  regret: new Chart($("c-regret"), { label: "Regret" }),
+  mixture: new Chart($("c-mixture"), { label: "Shares in the mixture", from0: true }),
+  rate: new Chart($("c-rate"), { label: "Events per second", from0: true }),
+  lag: new Chart($("c-lag"), { label: "Lag", from0: true }),
 };
+const losses = new Map(); // a chart for each kind of loss, for others have other sizes
 let life = {}, stride = 0, recent = [], now = null, recentSpan = false, recentLoss = false, lost = 0;
 const hidden = new Set();
 
@@ -33,6 +33,20 @@ async function series() {
   recent = recent.concat(found.recent.filter((point) => point.time > last)).slice(-300);
 }
 
+// Losses of one kind share an axis; before the learners are there the one axis is of none.
+function drawLosses(xs, learners, over) {
+  const kinds = [...new Set(now.learners.map((one) => one.loss_is))];
+  const host = $("c-loss");
+  host.classList.toggle("several", kinds.length > 1);
+  keyed(host, kinds, (kind) => kind, (kind) => {
+    const chart = element("div", { class: "chart", id: `c-loss-${losses.size}` });
+    const made = element("div", {}, element("h3", {}, kind), chart);
+    losses.set(kind, new Chart(chart, { label: `Progressive loss, ${kind}`, settles: true, log: true }));
+    return made;
+  }, () => {});
+  for (const kind of kinds) losses.get(kind).show(xs, learners.filter((one) => one.kind === kind), over, "The curve begins with the first labeled event.");
+}
+
 const objective = (one) => `${one.loss_is} + ${one.comparator}`;
 const recentColumn = (name) => recent.map((point) => point[name] ?? null);
 
@@ -41,25 +55,38 @@ function draw() {
   const over = recentSpan ? "time" : "events";
   const column = (name) => (recentSpan ? recentColumn(name) : life[name]);
   const of = (kind, more) => now.learners.map((one, index) => ({
-    name: one.name, index, values: column(`${kind}/${one.name}`), ...(more ? more(one.name) : {}),
+    name: one.name, index, kind: one.loss_is, ...(more ? more(one.name) : { values: column(`${kind}/${one.name}`) }),
   })).filter((one) => !hidden.has(one.name));
-  charts.loss.show(xs, of(recentLoss ? "recent" : "loss"), over);
-  charts.nonzero.show(xs, of("nonzero"), over);
+  drawLosses(xs, of(recentLoss ? "recent" : "loss"), over);
+  charts.nonzero.show(xs, of("nonzero"), over, "The curve begins when weights are counted.");
   // regrets are comparable only against the same comparator
   const against = [...new Set(now.learners.filter((one) => one.comparator).map(objective))];
   $("regret-choice").hidden = against.length < 2;
   choices($("regret-of"), against);
-  const alike = new Set(now.learners.filter((one) => !against.length || objective(one) === $("regret-of").value).map((one) => one.name));
-  charts.regret.show(xs, of("regret", (name) => ({ low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) })).filter((one) => alike.has(one.name)), over,
-    now.regret_followed ? "The curve begins when the first comparator is solved." : "");
+  const alike = now.learners.filter((one) => !against.length || objective(one) === $("regret-of").value);
+  const bracket = (name) => ({ low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) });
+  charts.regret.show(xs, of("regret", bracket).filter((one) => alike.some((other) => other.name === one.name)), over, whyUnknown(alike));
   const mixtures = now.learners.filter((one) => Object.keys(one.mixture).length).map((one) => one.name);
   $("mixture-choice").hidden = mixtures.length < 2;
   choices($("mixture-of"), mixtures);
   const mixed = now.learners.find((one) => one.name === $("mixture-of").value);
-  charts.mixture.show(xs, mixed ? Object.keys(mixed.mixture).map((member, index) => ({ name: member, index, values: column(`mixture/${mixed.name}/${member}`) })) : [], over);
+  charts.mixture.show(xs, mixed ? Object.keys(mixed.mixture).map((member, index) => ({ name: member, index, values: column(`mixture/${mixed.name}/${member}`) })) : [], over,
+    began() ? "No learner here is a mixture of rules." : "The curve begins with the first event.");
   const times = recent.map((point) => point.time);
-  charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time");
-  charts.lag.show(times, [{ name: "waiting", index: 0, values: recentColumn("lag") }], "time");
+  charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time", "Waiting for events.");
+  charts.lag.show(times, [{ name: "lag", index: 0, values: recentColumn("lag") }], "time", began() ? "The source does not know its lag." : "Waiting for events.");
+}
+
+const began = () => now.events_polled_total > 0;
+
+// Why there is no regret to draw, and what would make it known.
+function whyUnknown(learners) {
+  if (!now.regret_followed) return "The regret is not followed: regret.enabled is false.";
+  if (!began()) return "The curve begins some thousand events after the first one.";
+  const reasons = new Map();
+  for (const one of learners) if (one.regret_unknown) reasons.set(one.regret_unknown, [...(reasons.get(one.regret_unknown) || []), one.name]);
+  if (!reasons.size) return "The curve begins when the first comparator is solved.";
+  return `Unknown so far. ${[...reasons].map(([why, names]) => `${names.join(", ")}: ${why}.`).join(" ")}`;
 }
 
 async function largest() {
@@ -92,9 +119,13 @@ async function round() {
   } catch (error) {
     lost += 1;
     if (lost >= 2) {
-      $("state").className = "state bad";
-      say($("state-text"), "out of reach");
-      say($("notice"), error.message === "a token is needed" ? "A token is needed: load the page again." : "The daemon does not answer. What you see is how it last was; this page goes on asking.");
+      const stopped = now && now.state === "stopped";
+      if (!stopped) {
+        $("state").className = "state bad";
+        say($("state-text"), "unreachable");
+      }
+      say($("notice"), stopped ? "The daemon has stopped. These are its last numbers." : error.message === "a token is needed" ? "A token is needed: load the page again." : "The daemon does not answer. These are its last numbers; this page keeps asking.");
+      $("notice").className = stopped ? "notice calm" : "notice";
       $("notice").hidden = false;
     }
   }

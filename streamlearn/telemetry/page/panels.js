@@ -13,12 +13,12 @@ function tiles(now) {
   const saved = now.checkpoint_timestamp_seconds;
   const failing = now.checkpoint_failures_total > 0;
   const found = [
-    tile("Events learnt", count(life), "over the model's life"),
+    tile("Events learned", count(life), "in total"),
     tile("Events per second", count(now.rate), "now"),
-    tile("Waiting", count(lag), lag === null ? "the end is not known" : known(now.rate) && now.rate > 0 && lag > now.rate ? `${span(lag / now.rate)} at this rate` : "keeps up"),
-    tile("Could not be read", count(bad), bad ? `${share(bad / polled)} since the start` : "none since the start", bad > 0.05 * polled && bad ? "warn" : ""),
-    tile("Last checkpoint", known(saved) ? span(now.time - saved) : "none", known(saved) ? "ago" : failing ? "" : "nothing is kept yet", failing ? "bad" : ""),
-    tile("Features", count(now.slots), now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : now.turned_away_features > 0 ? "all that the table holds" : "known by name", now.turned_away_features > 0 ? "warn" : ""),
+    tile("Lag", count(lag), lag === null ? "not known" : known(now.rate) && now.rate > 0 && lag > now.rate ? `${span(lag / now.rate)} at this rate` : polled || lag ? "keeps up" : ""),
+    tile("Invalid records", count(bad), bad ? `${share(bad / polled)} since the start` : polled ? "none since the start" : "none came yet", bad > 0.05 * polled && bad ? "warn" : ""),
+    tile("Last checkpoint", known(saved) ? span(now.time - saved) : "none", known(saved) ? "ago" : failing ? "" : now.keeps ? "not yet" : "not configured", failing ? "bad" : ""),
+    tile("Features", count(now.slots), !known(now.slots) ? "" : now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : now.turned_away_features > 0 ? "all that the table holds" : "known by name", now.turned_away_features > 0 ? "warn" : ""),
   ];
   if (known(now.held_events)) {
     const fates = now.late_labels_total;
@@ -35,23 +35,40 @@ function tiles(now) {
     });
 }
 
-// [heading, what is shown, how, which is best: -1 the lowest, 1 the highest, 0 none]
+const always = () => "";
+const lossOf = (one) => one.loss_is;
+const bothOf = (one) => `${one.loss_is} + ${one.comparator}`;
+
+// the bracket of the regret per event
+const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.learnt_events, one.regret_high / one.learnt_events] : null);
+
+// [heading, what is shown, how, which is best: -1 the lowest, 1 the highest, 0 none, and what must be
+// alike for two to be compared]
 const COLUMNS = [
-  ["Loss", (one) => one.progressive_loss, figure, -1],
-  ["Loss of late", (one) => one.window_loss, figure, -1],
-  ["Errors", (one) => one.error_ratio, share, -1],
-  ["Errors of late", (one) => one.window_error_ratio, share, -1],
-  ["Abs. error", (one) => one.absolute_error, figure, -1],
-  ["of late", (one) => one.window_absolute_error, figure, -1],
-  ["ROC area", (one) => one.window_roc_area_ratio, (v) => figure(v, 3), 1],
-  ["Calibration", (one) => one.window_calibration_ratio, (v) => figure(v, 3), 0],
-  ["Regret / event", (one) => one.average_regret, (v) => figure(v, 3), -1],
-  ["Not zero", (one) => one.nonzero_weights, count, 0],
+  ["Loss", (one) => one.progressive_loss, figure, -1, lossOf],
+  ["Recent loss", (one) => one.window_loss, figure, -1, lossOf],
+  ["Errors", (one) => one.error_ratio, share, -1, always],
+  ["Recent errors", (one) => one.window_error_ratio, share, -1, always],
+  ["Abs. error", (one) => one.absolute_error, figure, -1, always],
+  ["Recent abs. error", (one) => one.window_absolute_error, figure, -1, always],
+  ["ROC area", (one) => one.window_roc_area_ratio, (v) => figure(v, 3), 1, always],
+  ["Calibration", (one) => one.window_calibration_ratio, (v) => figure(v, 3), 0, always],
+  ["Regret / event", perEvent, (v) => (v ? range(...v) : "unknown"), -1, bothOf],
+  ["Non-zero", (one) => one.nonzero_weights, count, 0, always],
 ];
+
+// Whether one is better than all that are comparable, wherever in their brackets the numbers are.
+function leads(one, learners, value, sense, kind) {
+  const ends = (other) => { const v = value(other); return Array.isArray(v) ? v : [v, v]; };
+  const [low, high] = ends(one);
+  const others = learners.filter((other) => other !== one && kind(other) === kind(one) && known(ends(other)[0]));
+  if (!sense || !known(low) || !others.length) return false;
+  return others.every((other) => (sense < 0 ? high < ends(other)[0] : low > ends(other)[1]));
+}
 
 function table(now, hidden, choose) {
   const learners = now.learners;
-  const columns = COLUMNS.filter(([, value]) => learners.some((one) => known(value(one))));
+  const columns = COLUMNS.filter(([, value]) => learners.some((one) => value(one) !== null && value(one) !== undefined));
   const host = $("table"), shape_ = columns.map((c) => c[0]).join("|");
   if (host.dataset.shape !== shape_) {
     host.dataset.shape = shape_;
@@ -71,27 +88,27 @@ function table(now, hidden, choose) {
       const best = button.querySelector(".best");
       if (one.best === 1 && !best) button.append(element("span", { class: "best" }, "best"));
       if (one.best !== 1 && best) best.remove();
-      columns.forEach(([title, value, format, sense], k) => {
+      columns.forEach(([, value, format, sense, kind], k) => {
         const cell = row.children[k + 1];
         say(cell, format(value(one)));
-        // losses are comparable only where they are the same loss, regrets of one comparator
-        const alike = learners.filter((other) => !title.startsWith("Loss") || other.loss_is === one.loss_is)
-          .filter((other) => title !== "Regret / event" || other.comparator === one.comparator && other.loss_is === one.loss_is);
-        const all = alike.map(value).filter(known);
-        const lead = sense && all.length > 1 && value(one) === (sense < 0 ? Math.min(...all) : Math.max(...all));
-        cell.className = lead ? "lead" : "";
+        cell.title = value === perEvent && one.regret_unknown || "";
+        cell.className = leads(learners[one.i], learners, value, sense, kind) ? "lead" : "";
       });
+      const several = new Set(learners.map(lossOf)).size > 1 && !one.model.includes(one.loss_is);
+      say(row.querySelector(".model"), several ? `${one.model} · ${one.loss_is}` : one.model);
     });
 }
 
 function weights(found, searching) {
   const list = $("weights"), shown = found.weights;
   const top = Math.max(...shown.map((one) => Math.abs(one.value)), 1e-300);
-  say($("weights-hint"), !found.kept
-    ? "All weights are zero so far."
+  say($("weights-hint"), found.time === null
+    ? "The weights are looked at once events are learned."
+    : !found.kept
+    ? "All weights are zero."
     : searching
       ? `${count(found.matching)} of the ${count(found.kept)} largest match`
-      : `The ${count(shown.length)} largest of ${count(found.kept)}${found.kept === 1000 ? " or more" : ""} that are not zero`);
+      : `The ${count(shown.length)} largest of ${count(found.kept)}${found.kept === 1000 ? " or more" : ""} non-zero weights`);
   keyed(list, shown, (one) => one.name,
     (one) => element("li", {}, element("span", { class: "label", title: one.name }, one.name), element("span", { class: "bar", "aria-hidden": "true" }, element("i")), element("span", { class: "value" })),
     (row, one) => {
@@ -106,10 +123,15 @@ function badEvents(now) {
   const list = $("bad"), events = now.bad_events;
   const all = Object.entries(now.events_bad_total).filter(([, n]) => n > 0);
   say($("bad-hint"), all.length ? `Since the start, by what was wrong: ${all.map(([kind, n]) => `${kind} ${count(n)}`).join(", ")}` : "");
+  if (!events.length && !now.events_polled_total) {
+    list.replaceChildren();
+    say($("bad-hint"), "No record came yet.");
+    return;
+  }
   if (!events.length) {
     if (!list.querySelector(".fine")) {
       const tick = shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, shape("circle", { cx: 12, cy: 12, r: 9.5 }), shape("path", { d: "M7.5 12.5l3 3 6-6.5" }));
-      list.replaceChildren(element("li", { class: "fine" }, tick, element("p", {}, "All that came could be read.")));
+      list.replaceChildren(element("li", { class: "fine" }, tick, element("p", {}, "All records so far are valid.")));
     }
     return;
   }
@@ -141,10 +163,20 @@ const STATES = {
   stopping: ["warn", "stopping"], stopped: ["bad", "stopped"],
 };
 
-function head(now) {
+// How the daemon is, in a word or two, and the mood of the mark beside it.
+function condition(now) {
   const [mood, text] = STATES[now.state] || ["warn", now.state];
-  $("state").className = `state ${now.ready || mood !== "good" ? mood : "warn"}`;
-  say($("state-text"), now.ready || now.state !== "active" ? text : now.why);
+  if (now.state === "stopped") return [now.exit ? "bad" : "", `stopped: ${now.reason}`];
+  if (now.state !== "active") return [mood, text];
+  if (!now.ready) return ["warn", now.why];
+  if (now.ended) return ["", "all events are learned"];
+  return [mood, now.events_polled_total ? text : "waiting for events"];
+}
+
+function head(now) {
+  const [mood, text] = condition(now);
+  $("state").className = `state ${mood}`;
+  say($("state-text"), text);
   const up = `${now.source} source, up ${span(now.time - now.start_timestamp_seconds)}`;
   const again = now.restarts > 0 ? `, ${count(now.restarts)} ${now.restarts === 1 ? "restart" : "restarts"}` : "";
   say($("about"), up + again + (now.epoch > 0 ? `, epoch ${count(now.epoch)}` : ""));
