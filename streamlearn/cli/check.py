@@ -1,19 +1,29 @@
-"""`streamlearn check`: a configuration file is read as a whole, and the resolved plan printed."""
+"""`streamlearn check`: a configuration as `run` would find it here, and the plan it resolves to.
+
+Files, and the checkpoint that `run` would resume from, are looked at; no broker is.
+"""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamlearn import checkpoints
 from streamlearn.calls import shown
+from streamlearn.cli.inputs import writable
 from streamlearn.cli.parsing import json_option
 from streamlearn.cli.tables import show_json
-from streamlearn.daemon import config
+from streamlearn.daemon import config, parts, resume
 from streamlearn.daemon.config import plan
+from streamlearn.daemon.exits import Stop
+from streamlearn.daemon.learners import Learners
+from streamlearn.errors import ModelFileError, SourceError
+from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from streamlearn.cli.parsing import Options
 
@@ -33,7 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options) -> int:
     """Print the plan: it is a configuration file itself."""
     read = load(options)
-    models = {name: parts(model) for name, model in config.estimators(read).items()}
+    if problems := [*outputs(read), *resumed(read)]:
+        raise config.ConfigError(options.file, problems)
+    models = {name: made_of(model) for name, model in config.estimators(read).items()}
     if options.json:
         show_json({"file": options.file, "config": plan.plain(read), "models": models})
         return 0
@@ -45,7 +57,42 @@ def run(options: Options) -> int:
     return 0
 
 
-def parts(model: Any) -> dict[str, str]:
+def outputs(read: config.Config) -> Iterator[config.Problem]:
+    """What keeps files from being written."""
+    sources = list(getattr(read.source, "paths", ()))
+    for name, output in (("predictions", read.predictions), ("dead_letters", read.dead_letters)):
+        if output.path is not None:
+            try:
+                writable(output.path, f"{name}.path", sources)
+            except ValueError as error:
+                yield config.Problem("", str(error))
+
+
+def resumed(read: config.Config) -> Iterator[config.Problem]:
+    """What keeps models and source from going on where the checkpoint is; all of it."""
+    kept, data = read.checkpoint, None
+    try:
+        found = None if kept is None else checkpoints.newest(Path(kept.path))
+        if found is not None:
+            data = found[1]
+            learners = Learners(config.estimators(read), config.reader(read.features, read.format))
+            resume.fitted(found, learners, parts.reading(read), late=read.labels is not None)
+    except (ModelFileError, Stop) as error:
+        yield config.Problem("checkpoint.path", str(error))
+    if isinstance(read.source, config.KafkaSource):
+        return
+    source = parts.source(read.source, read.format)
+    try:
+        positions = [] if data is None else data["positions"]
+        at = {Partition(topic, number): position for topic, number, position in positions}
+        source.open(at, None if data is None else data["source"])
+    except SourceError as error:
+        yield config.Problem("source", str(error))
+    finally:
+        source.close()
+
+
+def made_of(model: Any) -> dict[str, str]:
     """What a model is made of."""
     rule, penalty, loss = model._parts()  # noqa: SLF001 - one of us
     return {"rule": shown(rule), "loss": shown(loss), "penalty": shown(penalty)}

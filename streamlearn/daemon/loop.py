@@ -173,6 +173,9 @@ class Loop:
         finally:
             for thread in beside:
                 thread.join()
+        positions, there = self.pipeline.positions, self.source.lag()
+        if positions and not positions.keys() & there.keys():
+            self.log.warning("source changed: it begins at its start", there=len(there))
         resume.recall_header(self.source, self.pipeline.reading.decoder)
 
     def _load(self) -> Found:

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlearn.checkpoints import Place
+    from streamlearn.daemon.learners import Learners, Model
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.stream import Decoder, Partition, Source
+
+    Found = tuple[Place, dict[str, Any]]
 
 ALL = "all"  # as in --reset all
 
@@ -80,12 +83,35 @@ def difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
 
 def resume(
     pipeline: Pipeline,
-    found: tuple[Place, dict[str, Any]] | None,
+    found: Found | None,
     reading: Mapping[str, str],
     reset: Collection[str],
 ) -> Changes:
     """Bring the pipeline to where the checkpoint is; `Stop` if the two do not fit."""
     learners = pipeline.learners
+    changes = fitted(found, learners, reading, reset, late=pipeline.reading.late)
+    if found is None:
+        return changes
+    _, data = found
+    same_features = data["features"]["reading"] == reading
+    pipeline.restore(data, resumed=changes.resumed, features=same_features)
+    for name in changes.fresh:
+        learners[name].born = {
+            "events": pipeline.counts.events,
+            "positions": [[*where, at] for where, at in pipeline.positions.items()],
+        }
+    return changes
+
+
+def fitted(
+    found: Found | None,
+    learners: Learners,
+    reading: Mapping[str, str],
+    reset: Collection[str] = (),
+    *,
+    late: bool,
+) -> Changes:
+    """What a checkpoint means for learners that are fresh; `Stop` if they do not fit it."""
     names = list(learners.members)
     unknown = [name for name in reset if name != ALL and name not in names]
     if unknown:
@@ -99,7 +125,7 @@ def resume(
     saved = {name: one["settings"] for name, one in data["learners"].items()}
     wanted = {learner.name: learner.settings for learner in learners}
     changes = compare(saved, wanted, reset, (data["features"]["reading"], reading))
-    if (left := waiting(data)) and not pipeline.reading.late and ALL not in reset:
+    if (left := waiting(data)) and not late and ALL not in reset:
         changes.refused.append(
             f"[labels] is gone, and {left} events or labels wait for each other, which would be "
             "lost (with a short labels.hold_for they time out; --reset all drops them)"
@@ -111,14 +137,9 @@ def resume(
             f"{'; '.join(changes.refused)}. Take the change back, or begin afresh from here with "
             "--reset NAME (--reset all if the features have changed)",
         )
-    same_features = data["features"]["reading"] == reading
-    pipeline.restore(data, resumed=changes.resumed, features=same_features)
-    for name in changes.fresh:
-        check_labels(pipeline, name, data if same_features else {})
-        learners[name].born = {
-            "events": pipeline.counts.events,
-            "positions": [[*where, at] for where, at in pipeline.positions.items()],
-        }
+    if data["features"]["reading"] == reading:
+        for name in changes.fresh:
+            check_labels(name, learners[name].model, data["decoder"]["accepted"])
     return changes
 
 
@@ -128,14 +149,13 @@ def waiting(data: Mapping[str, Any]) -> int:
     return sum(segment["live"] for segment in segments)
 
 
-def check_labels(pipeline: Pipeline, name: str, data: Mapping[str, Any]) -> None:
-    """A learner that begins later must be able to learn the labels that were met before."""
-    met = data["decoder"]["accepted"] if data else []
+def check_labels(name: str, model: Model, seen: list[Any]) -> None:
+    """A learner that begins later must be able to learn the labels that were seen before."""
     try:
-        pipeline.learners[name].model.check_labels(met)
+        model.check_labels(seen)
     except BadEvent as error:
         raise Stop(
-            Exit.USAGE, f"learner {name!r} cannot join: the labels so far are {met}: {error}"
+            Exit.USAGE, f"learner {name!r} cannot join: the labels so far are {seen}: {error}"
         ) from error
 
 

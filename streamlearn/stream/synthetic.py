@@ -85,8 +85,8 @@ class Synthetic:
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
         """Go on from event `positions[PARTITION]`, or from the first."""
-        if identity is not None and dict(identity) != self.identity():
-            was = identity.get("synthetic", "another source")
+        was = (identity or {}).get("synthetic", repr(self.stream))
+        if was != repr(self.stream):
             raise SourceChanged(
                 f"the checkpoint's events came from {was}, this source is {self.stream!r}: take "
                 "the seed and drift of then, or begin afresh without the checkpoint"

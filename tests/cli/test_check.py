@@ -1,0 +1,100 @@
+"""check: what it finds wrong is what run refuses, all of it, and it changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from streamlearn.cli import main
+from streamlearn.daemon.exits import Exit
+from streamlearn.stream import Clicks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIG = """\
+[source]
+kind = "file"
+paths = ["{directory}/clicks.jsonl"]
+
+[format]
+label = "clicked"
+
+[[learner]]
+name = "sparse"
+rule = "DualAveraging(gamma=5.0)"
+
+[checkpoint]
+path = "{directory}/state"
+
+[predictions]
+path = "{directory}/predictions.jsonl"
+
+[telemetry]
+enabled = false
+
+[run]
+until = "end"
+"""
+
+
+@pytest.fixture
+def learned(tmp_path: Path) -> Path:
+    """A configuration whose run has written a checkpoint."""
+    (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(Clicks("clicks", 2).values(0, 500)) + b"\n")
+    path = tmp_path / "a.toml"
+    path.write_text(CONFIG.format(directory=tmp_path))
+    assert main(["run", str(path)]) == Exit.OK
+    return path
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_what_run_would_resume_is_valid(learned: Path) -> None:
+    before = contents(learned.parent)
+    assert main(["check", str(learned)]) == Exit.OK
+    assert contents(learned.parent) == before
+    assert main(["run", str(learned)]) == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "said"),
+    [
+        ('source.paths=["none.jsonl"]', Exit.MISSING, "source: none.jsonl"),
+        ("predictions.path=none/p.jsonl", Exit.USAGE, "predictions.path: there is no directory"),
+        ('format.exclude=["user"]', Exit.USAGE, "checkpoint.path: "),
+    ],
+)
+def test_what_run_refuses_is_refused(
+    changed: str, code: Exit, said: str, learned: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["check", str(learned), "--set", changed]) == Exit.USAGE
+    assert f"{learned}: {said}" in capsys.readouterr().err
+    assert main(["run", str(learned), "--set", changed]) == code
+
+
+def test_all_that_is_wrong_is_told(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = learned.read_text().replace("gamma=5.0", "gamma=6.0").replace("clicks.jsonl", "x.jsonl")
+    learned.write_text(text)
+    capsys.readouterr()
+    assert main(["check", str(learned)]) == Exit.USAGE
+    _, *lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0].strip() for line in lines] == ["checkpoint.path", "source"]
+    assert "gamma=5.0" in lines[0]
+    assert "gamma=6.0" in lines[0]
+    # without the checkpoint the models may be what they are
+    assert main(["check", str(learned), "--set", f"checkpoint.path={learned.parent}/new"]) == 2
+    assert "gamma" not in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_told(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (learned.parent / "state").glob("*.checkpoint"):
+        path.write_bytes(b"")
+    capsys.readouterr()
+    assert main(["check", str(learned)]) == Exit.USAGE
+    assert "damaged" in capsys.readouterr().err
+    assert main(["run", str(learned)]) == Exit.CHECKPOINT
