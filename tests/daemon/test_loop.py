@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
 import shutil
 import threading
 from collections import Counter
@@ -33,7 +34,14 @@ from streamlearn.errors import (
     SourceUnreachable,
 )
 from streamlearn.rules.copies import Copies
-from streamlearn.stream import Files, Partition, Records
+from streamlearn.stream import (
+    Clicks,
+    Files,
+    Partition,
+    Records,
+    StandardInput,
+    Synthetic,
+)
 from streamlearn.stream.sink import Sink
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
 
@@ -585,6 +593,41 @@ def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
     for place in checkpoints.places(tmp_path):
         (tmp_path / place.name).write_bytes(b"")
     assert made(tmp_path).run() == Exit.CHECKPOINT
+
+
+# -- other sources ------------------------------------------------------------------------------
+
+
+def test_another_source_begins_at_its_start_with_the_same_models(tmp_path: Path) -> None:
+    lines = [(event(0, i) or b"") + b"\n" for i in range(170)]
+    path, state = tmp_path / "a.jsonl", tmp_path / "state"
+    path.write_bytes(b"".join(lines[:100]))
+    assert made(state, Files([path])).run() == Exit.OK
+    ours, theirs = os.pipe()
+    with open(theirs, "wb") as pipe:  # noqa: PTH123 - by its descriptor
+        pipe.writelines(lines[100:150])
+    log = Said()
+    with open(ours, "rb"):  # noqa: PTH123 - the same
+        assert made(state, StandardInput(descriptor=ours), log=log).run() == Exit.OK
+    assert newest(state)["counts"]["records"] == 150
+    assert log.lines("source changed")
+    # and back: where it was
+    path.write_bytes(b"".join([*lines[:100], *lines[150:]]))
+    log = Said()
+    assert made(state, Files([path]), log=log).run() == Exit.OK
+    assert not log.lines("source changed")
+    whole = tmp_path / "whole"
+    assert made(whole, MadeUp(1, 170)).run() == Exit.OK
+    assert newest(state)["counts"] == newest(whole)["counts"]
+
+
+def test_a_synthetic_source_after_another_begins_at_its_start() -> None:
+    source = Synthetic(events=10)
+    source.open({Partition("a.jsonl"): 50}, {"a.jsonl": "1:2"})
+    assert sum(len(one.offsets) for one in source.poll(0.0)) == 10
+    other = Synthetic(Clicks("clicks", 7), events=10)
+    with pytest.raises(SourceChanged):
+        other.open({}, source.identity())
 
 
 # -- sources that fail ---------------------------------------------------------------------------
