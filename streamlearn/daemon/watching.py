@@ -72,6 +72,7 @@ class Watching(Observer):
         self.board = Board()
         self.history = History()
         self.recent = LastMinutes()
+        self.exposed = exposed(given)
         self.patience = PATIENCE * settings.run.shutdown_seconds
         self.health = Health(settings.run.watchdog_seconds / 2.0)
         access = Access(
@@ -147,6 +148,12 @@ class Watching(Observer):
         self.serving = True
         host = f"[{server.host}]" if ":" in server.host else server.host
         self.log.info("telemetry", page=f"http://{host}:{server.port}/")
+        if self.exposed is not None:
+            self.log.warning(
+                "telemetry is open to the network without a token",
+                host=server.host,
+                remedy=self.exposed,
+            )
 
     def on_start(self, learners: Learners, status: Status) -> None:
         """From now on there are learners to look at."""
@@ -346,6 +353,18 @@ def loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def exposed(given: config.Telemetry) -> str | None:
+    """What protects numbers that anybody on the network may read; None if nobody else may.
+
+    >>> from streamlearn.daemon.config import Telemetry
+    >>> exposed(Telemetry()), exposed(Telemetry(host="0.0.0.0"))
+    (None, 'set telemetry.token')
+    """
+    if loopback(given.host) or given.token is not None:
+        return None
+    return "set telemetry.token" + ("" if given.page else " and telemetry.protect_metrics")
 
 
 def release() -> str:

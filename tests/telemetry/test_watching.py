@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -286,3 +287,24 @@ def test_hostile_names_are_json_strings() -> None:
         assert found[0]["name"] == HOSTILE
         page = ask(f"{address}/")[1]
         assert b"hostile" not in page
+
+
+@pytest.mark.parametrize(
+    ("telemetry", "warned"),
+    [
+        ("", False),
+        ('host = "::1"', False),
+        ('host = "0.0.0.0"', True),
+        ('host = "0.0.0.0"\npage = false', True),
+        ('host = "0.0.0.0"\ntoken = "secret"', False),
+    ],
+)
+def test_what_is_open_to_the_network_is_warned_of(telemetry: str, warned: bool) -> None:  # noqa: FBT001 - a parameter
+    log = Log("json", "warning", stream=io.StringIO())
+    watching = Watching(settings(telemetry=telemetry), log)
+    watching.on_state(Status("starting"))
+    watching.on_end()
+    assert isinstance(log.stream, io.StringIO)
+    lines = [json.loads(line) for line in log.stream.getvalue().splitlines()]
+    found = [line["remedy"] for line in lines if line["level"] == "warning"]
+    assert ["telemetry.token" in remedy for remedy in found] == [True] * warned
