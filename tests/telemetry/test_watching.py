@@ -299,7 +299,7 @@ def test_hostile_names_are_json_strings() -> None:
         ('host = "0.0.0.0"\ntoken = "secret"', False),
     ],
 )
-def test_what_is_open_to_the_network_is_warned_of(telemetry: str, warned: bool) -> None:  # noqa: FBT001 - a parameter
+def test_what_is_open_to_the_network_is_warned_of(telemetry: str, warned: bool) -> None:
     log = Log("json", "warning", stream=io.StringIO())
     watching = Watching(settings(telemetry=telemetry), log)
     watching.on_state(Status("starting"))
