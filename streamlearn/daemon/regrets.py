@@ -88,7 +88,7 @@ class Regrets:
             self._solved[name] = found.solution
             board.set("comparator_solved_timestamp_seconds", self.clock(), name)
         kind = "all events" if report.certified else "a sample"
-        board.inform(name, comparator=f"{tracker.ledger.penalty!r} on {kind}")
+        board.inform(name, comparator=f"{tracker.ledger.task.penalty!r} on {kind}")
 
 
 def likeness(learner: Learner) -> str:

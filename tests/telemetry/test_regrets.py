@@ -114,6 +114,9 @@ def test_learners_that_are_alike_share_a_comparator() -> None:
     found = regrets.trackers["sparse"].ledger.found
     assert found is not None
     assert regrets.trackers["slower"].ledger.found is found
+    # and are told to: what one wrote as an ElasticNet is the other's L1
+    comparators = {labels[0]: labels[3] for labels in regrets.board.values("learner_info")}
+    assert comparators["slower"] == comparators["sparse"]
     shares = [tracker.ledger.cpu_share for tracker in regrets.trackers.values()]
     assert shares == [0.05, 0.05, 0.05]  # two solve
 

@@ -41,7 +41,7 @@ function figure(value, digits = 4) {
 // A bracket: both ends, or one figure where they look alike.
 function range(low, high) {
   if (!known(low) || !known(high)) return "unknown";
-  const [a, b] = [figure(low, 3), figure(high, 3)];
+  const [a, b] = [figure(low, 2), figure(high, 2)];
   return a === b ? a : `${a} … ${b}`;
 }
 
