@@ -25,8 +25,8 @@ WIDEST = 100  # columns of text
 
 
 def band(row: Row) -> str:
-    """At least and at most, or a dash as long as there is nothing to compare with."""
-    return "-" if row.regret is None else f"{row.regret[0]:.3f} .. {row.regret[1]:.3f}"
+    """At least and at most, if that says anything."""
+    return "unknown" if row.regret is None else f"{row.regret[0]:.3f} .. {row.regret[1]:.3f}"
 
 
 # each column's name, least width, and what is in it
@@ -41,7 +41,8 @@ COLUMNS = (
 LEGEND = """\
 Each event is predicted before it is learnt: errors are of events not seen before, of late those
 of the last sixth. The loss is each learner's own. Its regret is against the best fixed weights in
-hindsight, at least and at most: less than 0 where the truth moved and the learner followed.
+hindsight, at least and at most: less than 0 where the truth moved and the learner followed. It is
+unknown while those weights are not known closely enough, which takes more memory or more time.
 """
 
 

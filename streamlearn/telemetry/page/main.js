@@ -71,10 +71,10 @@ function draw() {
   choices($("mixture-of"), mixtures);
   const mixed = now.learners.find((one) => one.name === $("mixture-of").value);
   charts.mixture.show(xs, mixed ? Object.keys(mixed.mixture).map((member, index) => ({ name: member, index, values: column(`mixture/${mixed.name}/${member}`) })) : [], over,
-    began() ? "No learner here is a mixture of rules." : "The curve begins with the first event.");
+    began() && !mixed ? "No learner here is a mixture of rules." : "The curve begins with the first event.");
   const times = recent.map((point) => point.time);
   charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time", "Waiting for events.");
-  charts.lag.show(times, [{ name: "lag", index: 0, values: recentColumn("lag") }], "time", began() ? "The source does not know its lag." : "Waiting for events.");
+  charts.lag.show(times, [{ name: "lag", index: 0, values: recentColumn("lag") }], "time", began() && !recent.some((point) => known(point.lag)) ? "The source does not know its lag." : "Waiting for events.");
 }
 
 const began = () => now.events_polled_total > 0;

@@ -57,12 +57,13 @@ const COLUMNS = [
   ["Non-zero", (one) => one.nonzero_weights, count, 0, always],
 ];
 
-// Whether one is better than all that are comparable, wherever in their brackets the numbers are.
+// Whether one is better than all that are comparable, wherever in their brackets the numbers are;
+// not so long as one of them is unknown.
 function leads(one, learners, value, sense, kind) {
-  const ends = (other) => { const v = value(other); return Array.isArray(v) ? v : [v, v]; };
+  const ends = (other) => { const v = value(other) ?? NaN; return Array.isArray(v) ? v : [v, v]; };
   const [low, high] = ends(one);
-  const others = learners.filter((other) => other !== one && kind(other) === kind(one) && known(ends(other)[0]));
-  if (!sense || !known(low) || !others.length) return false;
+  const others = learners.filter((other) => other !== one && kind(other) === kind(one));
+  if (!sense || !others.length) return false;
   return others.every((other) => (sense < 0 ? high < ends(other)[0] : low > ends(other)[1]));
 }
 
