@@ -88,7 +88,7 @@ class Chart {
     const scaled = (v) => (this.log ? Math.log10(Math.max(v, 1e-300)) : v);
     this.y = (v) => height - EDGE.bottom - ((scaled(v) - low) / (high - low)) * (height - EDGE.top - EDGE.bottom);
     const drawn = [];
-    for (const v of this.log ? decades(low, high) : ticks(low, high, height < 200 ? 3 : 5)) {
+    for (const v of this.log ? decades(low, high) : ticks(low, high, height < 200 ? 4 : 5)) {
       const y = this.y(v).toFixed(1);
       drawn.push(shape("line", { x1: EDGE.left, x2: width - EDGE.right, y1: y, y2: y, class: v === 0 ? "zero" : "grid" }),
         shape("text", { x: EDGE.left - 8, y: +y + 4, "text-anchor": "end" }, mark(v)));

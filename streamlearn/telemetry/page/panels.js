@@ -96,7 +96,7 @@ function table(now, hidden, choose) {
         cell.className = leads(learners[one.i], learners, value, sense, kind) ? "lead" : "";
       });
       const several = new Set(learners.map(lossOf)).size > 1 && !one.model.includes(one.loss_is);
-      say(row.querySelector(".model"), several ? `${one.model} · ${one.loss_is}` : one.model);
+      say(row.querySelector(".model"), several ? `${one.loss_is} · ${one.model}` : one.model);
     });
 }
 
