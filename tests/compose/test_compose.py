@@ -136,6 +136,7 @@ def well(check: list[str], environ: dict[str, str]) -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.timeout(300)
 def test_the_same_commands_run_natively(tmp_path: Path) -> None:
     prometheus = installed("prometheus")
     native = Native(tmp_path)

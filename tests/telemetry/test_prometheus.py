@@ -158,6 +158,7 @@ def test_in_health_every_panel_has_data_and_no_alert_fires(live: Live) -> None:
     assert not firing(live.address)
 
 
+@pytest.mark.timeout(300)
 def test_every_fault_fires_its_alert_which_resolves_after_it(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def test_compiled_module_has_a_stub(source: Path) -> None:
     assert source.with_suffix(".pyi").exists()
 
 
+@pytest.mark.timeout(300)
 def test_stubs_match_the_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SOURCES]
     if not modules:

@@ -1,0 +1,82 @@
+"""A time limit for every test: a hang is a failure with the stacks of all threads.
+
+A minute for a test, five for its setup, which may download and start a server, and a minute for
+its teardown; `@pytest.mark.timeout(300)` allows more. The first limit interrupts the main thread,
+and the test fails like any other. What cannot be interrupted (compiled code that never returns, a
+clean-up that hangs in its turn) meets the second limit, a quarter later: the process ends, and
+pytest-xdist continues with another one.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+SECONDS, SETUP_SECONDS, NIGHTLY_SECONDS = 60.0, 300.0, 3600.0
+STDERR = pytest.StashKey[int]()  # the real one, also while a test's output is captured
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the real standard error."""
+    capture: Any = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        config.stash[STDERR] = os.dup(2)
+
+
+def limit(item: pytest.Item) -> float:
+    """How long a test may take."""
+    mark = item.get_closest_marker("timeout")
+    if mark is not None:
+        return float(mark.args[0])
+    return SECONDS if item.get_closest_marker("nightly") is None else NIGHTLY_SECONDS
+
+
+def limited(item: pytest.Item, seconds: float) -> Generator[None, object, object]:
+    """Run a part of a test within its limit."""
+
+    def interrupt(*_: object) -> None:
+        with tempfile.TemporaryFile("w+") as file:
+            faulthandler.dump_traceback(file)
+            file.seek(0)
+            pytest.fail(f"not done after {seconds:g} s\n{file.read()}")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(1.25 * seconds, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        pytest_enter_pdb()
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Limit what a test is given."""
+    return (yield from limited(item, max(limit(item), SETUP_SECONDS)))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Limit a test."""
+    return (yield from limited(item, limit(item)))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Limit its clean-up."""
+    return (yield from limited(item, limit(item)))
+
+
+def pytest_enter_pdb() -> None:
+    """Set no limit to somebody who looks around."""
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    faulthandler.cancel_dump_traceback_later()
