@@ -100,6 +100,15 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
         raise
 
 
+def fsync_directory(directory: Path) -> None:
+    """Make the names in a directory durable: a power cut would take them, not the files alone."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def read(path: str | os.PathLike[str]) -> Any:
     """What `write` wrote."""
     return unpack(Path(path).read_bytes(), str(path))

@@ -32,6 +32,7 @@ CODES = {
     Exit.UNSAVED: "stopped as asked, but without a last checkpoint",
     Exit.DENIED: "the source or an output is there, and refuses the login or the right",
     Exit.MISSING: "the server is there, and has no such topic; or there is no such file",
+    Exit.NO_CHECKPOINT: "no checkpoint where one is required, or its directory is gone",
 }
 # Objects made before Python looks for cycles among them. By itself it does so every 700, which are
 # messages of one poll: each would be looked at again and again while the poll is learnt.
@@ -40,6 +41,7 @@ HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
   streamlearn run config/quickstart.toml
   streamlearn run config/clicks.toml --until end   # the backlog, then exit 0
+  streamlearn run config/clicks.toml --begin       # a new model, where one is required
   streamlearn run config/clicks.toml --skip-to clicks:0:12345
   streamlearn run config/clicks.toml --reset sparse
 
@@ -52,6 +54,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     config_arguments(parser)
     parser.add_argument(
         "--until", metavar="WHEN", help='"end" of the backlog, a number of events, or a time'
+    )
+    parser.add_argument(
+        "--begin",
+        action="store_true",
+        help="start a new model, which checkpoint.required = true asks for; none may be there yet",
     )
     parser.add_argument(
         "--reset",
@@ -97,6 +104,8 @@ def run(options: Options) -> int:
         raise ValueError(
             f"{options.file}: --reset-offsets is for topics; the source is not Kafka's"
         )
+    if options.begin and settings.checkpoint is None:
+        raise ValueError(f"{options.file}: --begin is for checkpoints; checkpoint.path is not set")
     log = Log(settings.log.format, settings.log.level)
     forward = Forward(log)
     logging.getLogger().addHandler(forward)
@@ -108,6 +117,7 @@ def run(options: Options) -> int:
             reset=options.reset,
             skip_to=dict(options.skip_to),
             reset_offsets=options.reset_offsets,
+            begin=options.begin,
         )
     except (SourceError, SinkError) as error:  # an output is looked at before all else
         code = code_of(error)

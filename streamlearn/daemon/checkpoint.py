@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn import checkpoints, modelfile
 from streamlearn.checkpoints import Place, epoch_name
 from streamlearn.daemon.durable import PART, write_whole
-from streamlearn.daemon.exits import Fenced
+from streamlearn.daemon.exits import Stop
 from streamlearn.daemon.faults import reach
 from streamlearn.daemon.ownership import lease_path
 
@@ -90,7 +90,7 @@ class Checkpoints:
         self._backoff = 0.0
         self._not_before = -1.0
         self._thread: threading.Thread | None = None
-        self._result: Written | Failed | Fenced | None = None
+        self._result: Written | Failed | Stop | None = None
 
     # -- in the loop's thread ---------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Checkpoints:
             return None
         self._thread = None
         result, self._result = self._result, None
-        if isinstance(result, Fenced):
+        if isinstance(result, Stop):
             raise result
         if isinstance(result, Written):
             self.number = result.place.number
@@ -162,8 +162,8 @@ class Checkpoints:
             self._result = Written(place, size, time.monotonic() - start, positions)
             prune(directory, self.keep)
             self.then()
-        except Fenced as fenced:
-            self._result = fenced
+        except Stop as stop:  # fenced, or the directory is gone
+            self._result = stop
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop decides
             if not isinstance(self._result, Written):
                 first, longest = BACKOFF_SECONDS

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from streamlearn.daemon.faults import reach
+from streamlearn.modelfile import fsync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,10 +42,9 @@ def write_whole(
     return size
 
 
-def fsync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def make_directory(directory: Path) -> None:
+    """Make it, and those above it, if they are not there."""
+    if not directory.is_dir():
+        make_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
+        fsync_directory(directory.parent)

@@ -51,7 +51,7 @@ class Keeper:
     reading
         Features and format as text, kept to be compared at the next start.
     fresh
-        There is no checkpoint yet: the first is due at once, so that where it began is known.
+        There is no checkpoint yet: the first is due immediately, so that where it began is known.
     """
 
     def __init__(
@@ -84,8 +84,9 @@ class Keeper:
         self.checkpoints = Checkpoints(
             ownership, keep=keep, flush=self._flush, then=self.copies.make_room
         )
-        # moves of the pipeline that the latest copy has, and the newest durable checkpoint
-        self._copied = self._durable = pipeline.moves
+        # moves of the pipeline that the latest copy has, and the newest durable checkpoint;
+        # of a fresh one nothing is durable, not even that nothing has moved yet
+        self._copied = self._durable = pipeline.moves - fresh
         self._copied_records = pipeline.counts.records
         self._copied_events = pipeline.counts.events
         self._copied_at = -math.inf if fresh else time.monotonic()

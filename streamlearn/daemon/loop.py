@@ -48,6 +48,8 @@ class Policy:
     keep: int = 2
     max_age_seconds: float = 300.0
     standby: bool = True
+    required: bool = False
+    begin: bool = False
     shutdown_seconds: float = 10.0
     until: Until = field(default_factory=Until)
     skip_to: Mapping[Partition, int] = field(default_factory=dict)
@@ -179,7 +181,7 @@ class Loop:
         resume.recall_header(self.source, self.pipeline.reading.decoder)
 
     def _load(self) -> Found:
-        """The newest sound checkpoint; those that are damaged are said aloud."""
+        """The newest sound checkpoint, if there may be one; those that are damaged are logged."""
 
         def damaged(place: Place, error: Exception) -> None:
             self.log.error(
@@ -189,11 +191,23 @@ class Loop:
                 error=str(error),
             )
 
-        return (
-            None
-            if self.ownership is None
-            else checkpoints.newest(self.ownership.directory, damaged)
-        )
+        if self.ownership is None:
+            return None
+        directory, policy = self.ownership.directory, self.policy
+        found = checkpoints.newest(directory, damaged)
+        if found is None and policy.required and not policy.begin:
+            raise Stop(
+                Exit.NO_CHECKPOINT,
+                f"{directory} has no checkpoint, and checkpoint.required = true: if its volume is "
+                "not mounted, mount it; to start a new model there, run once with --begin",
+            )
+        if found is not None and policy.begin:
+            raise Stop(
+                Exit.USAGE,
+                f"--begin: {directory} has the checkpoint {found[0].name} already; leave the "
+                "option out to resume from it",
+            )
+        return found
 
     def _wait(self) -> bool:
         """Wait a little as a standby; False if that is not wanted."""

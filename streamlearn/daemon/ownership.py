@@ -10,6 +10,9 @@ the file's lock for as long as it lives, and renews a lease beside it:
 To take over is to create epoch N+1, which names the checkpoint that it goes on from. The owner of
 epoch N looks for it before each publish, rename and commit. What it renames too late counts for
 nothing (streamlearn.checkpoints), so a frozen owner that wakes up does no harm.
+
+A directory that is moved away, emptied or unmounted takes the owner's epoch with it: the owner ends
+as well, with a reason of its own, instead of writing into what is there now.
 """
 
 from __future__ import annotations
@@ -20,13 +23,15 @@ import secrets
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import checkpoints
 from streamlearn.checkpoints import Epoch, Place, epoch_name
-from streamlearn.daemon.durable import PART, fsync_directory
+from streamlearn.daemon.durable import PART, make_directory
 from streamlearn.daemon.exits import Exit, Fenced, Stop
 from streamlearn.daemon.faults import reach
+from streamlearn.modelfile import fsync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +52,7 @@ class Ownership:
         directory: Path,
         *,
         lease_seconds: float = 10.0,
-        report: Callable[[str], None] | None = None,
+        report: Callable[[Stop], None] | None = None,
     ) -> None:
         self.directory = directory
         self.lease_seconds = lease_seconds
@@ -55,6 +60,7 @@ class Ownership:
         self.instance = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.epoch = 0  # none yet
         self._own = self._later = ""  # the files of this epoch and the next
+        self._identity = (0, 0)  # of the first: another file may come to have its name
         self._lock: int | None = None
         self._renewer: _Renewer | None = None
 
@@ -67,7 +73,6 @@ class Ownership:
         when it says no, `Stop` is raised.
         """
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
             return self._acquire(load, wait)
         except OSError as error:
             raise Stop(
@@ -102,6 +107,7 @@ class Ownership:
 
     def _claim(self, number: int, base: Place | None) -> bool:
         """Create the epoch; False if another was faster."""
+        make_directory(self.directory)
         epoch = Epoch(number, self.instance, base)
         temporary = self.directory / f".{epoch.name}.{secrets.token_hex(8)}{PART}"
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
@@ -124,28 +130,43 @@ class Ownership:
         self._lock, self.epoch = handle, number
         self._own = os.fspath(self.directory / epoch.name)
         self._later = os.fspath(self.directory / epoch_name(number + 1))
+        self._identity = identity(os.fstat(handle))
         self._renewer = _Renewer(self)
         self._renewer.start()
         return True
 
     # -- being the owner --------------------------------------------------------------------------
 
-    def overtaken(self) -> bool:
-        """Whether a later epoch exists. Old epochs are removed in their order, the oldest first."""
+    def ended(self) -> Stop | None:
+        """Why the models are no longer this instance's; None: they are.
+
+        Old epochs are removed in their order, the oldest first.
+        """
         # looked at with every poll, by ready names: to build paths takes longer than to look
-        return os.path.exists(self._later) or not os.path.exists(self._own)  # noqa: PTH110
+        if self._is_there() and not os.path.exists(self._later):  # noqa: PTH110
+            return None
+        try:
+            overtaken = checkpoints.epochs(self.directory)[:1] > [self.epoch]
+        except OSError:  # a file system that is gone
+            overtaken = False
+        if not overtaken:
+            return gone(self.directory)
+        return Fenced(
+            f"epoch {self.epoch} of {self.directory} is over: another instance took over and "
+            "learns by itself what this one has learned since"
+        )
+
+    def _is_there(self) -> bool:
+        """Whether the epoch that this instance created still has its name."""
+        try:
+            return identity(os.stat(self._own)) == self._identity  # noqa: PTH116
+        except OSError:
+            return False
 
     def check(self) -> None:
-        """Fenced if another instance has taken over."""
-        if self.overtaken():
-            raise Fenced(self.reason())
-
-    def reason(self) -> str:
-        """What to say when that has happened."""
-        return (
-            f"epoch {self.epoch} of {self.directory} is over: another instance took over and "
-            "learns by itself what this one has learnt since"
-        )
+        """Stop if the models are no longer this instance's."""
+        if (stop := self.ended()) is not None:
+            raise stop
 
     def release(self) -> None:
         """Let a standby take over at once; may be called twice."""
@@ -158,7 +179,7 @@ class Ownership:
 
 
 class _Renewer(threading.Thread):
-    """Renews the lease, and ends a process that was overtaken and does not notice."""
+    """Renews the lease, and ends a process that lost the models and does not notice."""
 
     def __init__(self, ownership: Ownership) -> None:
         super().__init__(name="lease", daemon=True)
@@ -172,17 +193,15 @@ class _Renewer(threading.Thread):
         count = 0
         while True:
             count += 1
-            try:
-                renew(path, count)
-                overtaken = ownership.overtaken()
-            except OSError:
-                overtaken = False  # a full disk: whoever takes over for it will be noticed
-            if overtaken:
+            stop = ownership.ended()
+            if stop is not None:
                 if not self.ended.wait(GRACE_SECONDS):
                     if ownership.report is not None:
-                        ownership.report(ownership.reason())
-                    os._exit(Exit.FENCED)
+                        ownership.report(stop)
+                    os._exit(stop.code)
                 return
+            with suppress(OSError):  # a full disk: whoever takes over for it will be noticed
+                renew(path, count)
             if self.ended.wait(RENEW_SECONDS):
                 return
 
@@ -191,6 +210,20 @@ class _Renewer(threading.Thread):
         self.ended.set()
         if self is not threading.current_thread():
             self.join()
+
+
+def identity(status: os.stat_result) -> tuple[int, int]:
+    """Which file this is, whatever its name."""
+    return status.st_dev, status.st_ino
+
+
+def gone(directory: Path) -> Stop:
+    """What ends an instance whose directory is another now."""
+    return Stop(
+        Exit.NO_CHECKPOINT,
+        f"{directory} was moved away, emptied or unmounted while it was in use, so nothing more "
+        "can be saved; put it back before the next start, which would find no checkpoint",
+    )
 
 
 def renew(path: Path, count: int) -> None:
@@ -223,6 +256,8 @@ class _Watch:
         """Who owns the models; None: nobody that is alive."""
         there = checkpoints.epochs(self.directory)
         number = there[0] if there else 0
+        if number < self.newest:  # the newest is never removed
+            raise gone(self.directory)
         if number != self.newest or self._handle is None:
             self.close()
             self.newest = number

@@ -45,6 +45,7 @@ def loop(
     reset: Collection[str] = (),
     skip_to: Mapping[Partition, int] | None = None,
     reset_offsets: bool = False,
+    begin: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Loop:
     """The daemon that the configuration describes, not yet running."""
@@ -83,7 +84,7 @@ def loop(
         ),
         pipeline,
         None if kept is None else ownership(kept, log),
-        policy(settings, reset, skip_to or {}),
+        policy(settings, reset, skip_to or {}, begin=begin),
         log,
         Watchdog(settings.run.watchdog_seconds, log),
         [one for one in (published, refused) if one is not None],
@@ -95,21 +96,26 @@ def ownership(kept: config.Checkpoint, log: Log) -> Ownership:
     return Ownership(
         Path(kept.path),
         lease_seconds=kept.lease_seconds,
-        report=lambda reason: log.error("fenced", reason=reason),
+        report=lambda stop: log.error("stopped", reason=stop.reason, exit=int(stop.code)),
     )
 
 
 def policy(
-    settings: config.Config, reset: Collection[str], skip_to: Mapping[Partition, int]
+    settings: config.Config,
+    reset: Collection[str],
+    skip_to: Mapping[Partition, int],
+    *,
+    begin: bool,
 ) -> Policy:
     """When to do what."""
     kept, run = settings.checkpoint, settings.run
     given: dict[str, Any] = {}
     if kept is not None:
-        names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby")
+        names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
         given = {name: getattr(kept, name) for name in names}
     return Policy(
         **given,
+        begin=begin,
         shutdown_seconds=run.shutdown_seconds,
         until=parsed(run.until),
         skip_to=skip_to,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import modelfile
+from streamlearn.daemon.durable import make_directory
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.errors import BadEvent
 from streamlearn.stream import CSVDecoder, Files
@@ -160,15 +161,16 @@ def check_labels(name: str, model: Model, seen: list[Any]) -> None:
 
 
 def archive(directory: Path, found: tuple[Place, dict[str, Any]], changes: Changes) -> None:
-    """Keep learners that are no longer wanted as model files."""
+    """Keep learners that are no longer wanted as model files, before checkpoints lack them."""
     place, data = found
     folder = directory / "archive"
     for name in changes.archived:
-        folder.mkdir(exist_ok=True)
+        make_directory(folder)
         saved = data["learners"][name]["model"]
         state = {**saved["state"], "features": data["features"]["state"]}
         path = folder / f"{name}-{place.name.removesuffix('.checkpoint')}.model"
         modelfile.write(path, {**saved, "state": state})
+        modelfile.fsync_directory(folder)
 
 
 def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:

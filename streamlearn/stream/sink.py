@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 import msgspec
 
 from streamlearn.errors import SinkError, SinkFull
+from streamlearn.modelfile import fsync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,15 +69,17 @@ class FileSink(Sink):
         self._file: IO[bytes] | None = None
         if os.fspath(path) != "-":
             self._file = Path(path).open("ab+", buffering=1 << 20)  # noqa: SIM115 - see close
-            self._end_torn_line(self._file)
+            if not self._file.seek(0, os.SEEK_END):  # a new one, or who made it did not come far
+                fsync_directory(Path(path).parent)
+            else:
+                self._end_torn_line(self._file)
 
     @staticmethod
     def _end_torn_line(file: IO[bytes]) -> None:
         """A process that was killed may have left half a line."""
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
 
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 import streamlearn as sl
 from streamlearn.cli import evaluate, inspect, main, predict, train
@@ -125,6 +126,17 @@ def test_configurations_are_valid(
     file = tmp_path / f"{Path(name).stem}.toml"
     file.write_text(text, encoding="utf-8")
     assert main(["check", str(file)]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), blocks("yaml"))
+def test_manifests_run_commands(name: str, text: str) -> None:
+    for manifest in yaml.safe_load_all(text):
+        pod = manifest["spec"]["template"]["spec"]
+        for container in pod["containers"]:
+            assert parser().parse_args(container["args"]).command == "run", name
+            assert {mount["name"] for mount in container["volumeMounts"]} == {
+                volume["name"] for volume in pod["volumes"]
+            }
 
 
 @pytest.mark.parametrize(("name", "text"), blocks("python"))

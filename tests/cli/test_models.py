@@ -233,7 +233,7 @@ def test_rollback_is_refused_while_an_owner_lives(
     try:
         assert main(["models", "rollback", str(directory), "1-1"]) == Exit.OWNED
         assert "belongs to" in capsys.readouterr().err
-        assert not owner.overtaken()
+        assert owner.ended() is None
     finally:
         owner.release()
     found = checkpoints.newest(directory)

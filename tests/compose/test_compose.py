@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 import yaml
 
 from streamlearn import checkpoints

@@ -250,3 +250,23 @@ def test_copies_in_memory_used_again_are_copies() -> None:
         cells.append(states[0]["learner"]["weights"]["rule"]["cells"])
     again = sum(np.shares_memory(a, b) for a, b in itertools.pairwise(cells))
     assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"
+
+
+def test_reader_looks_again_where_a_checkpoint_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(tmp_path, 1, None)
+    for number in (1, 2):
+        put(tmp_path, Place(1, number), number)
+    read = checkpoints.read
+
+    def slow(directory: Path, place: Place) -> Any:
+        if place == Place(1, 2):  # meanwhile the daemon goes on
+            put(tmp_path, Place(1, 3), 3)
+            (tmp_path / place.name).unlink()
+        return read(directory, place)
+
+    monkeypatch.setattr(checkpoints, "read", slow)
+    found = checkpoints.newest(tmp_path)
+    assert found is not None
+    assert (found[0], found[1]["events"]) == (Place(1, 3), 3)

@@ -18,6 +18,7 @@ import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.checkpoints import Epoch
 from streamlearn.daemon import config, faults, parts
+from streamlearn.daemon.checkpoint import Written
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
@@ -593,6 +594,89 @@ def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
     for place in checkpoints.places(tmp_path):
         (tmp_path / place.name).write_bytes(b"")
     assert made(tmp_path).run() == Exit.CHECKPOINT
+
+
+def test_failed_checkpoint_is_tried_again_when_nothing_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamlearn.daemon.checkpoint.BACKOFF_SECONDS", (0.01, 0.01))
+    sink, results = Kept(), list[bool]()
+
+    class Idle(MadeUp):
+        empty = 0
+
+        def poll(self, seconds: float) -> list[Records]:
+            found = super().poll(seconds)
+            self.empty += not found
+            if self.empty > 500:
+                loop.stop_wanted.set()
+            return found
+
+        def ended(self) -> bool:
+            return False
+
+    class Look(Observer):
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            sink.error = SinkError("3 records were not delivered")
+
+        def on_checkpoint(self, result: Any) -> None:
+            if source.empty:
+                results.append(isinstance(result, Written))
+                sink.error = None
+                if results[-1]:
+                    loop.stop_wanted.set()
+
+    source = Idle(1, 50)
+    loop = made(tmp_path, source, sinks={"predictions": sink}, until=None)
+    loop.pipeline.observers.append(Look())
+    assert loop.run() == Exit.OK
+    assert results[:2] == [False, True]
+    assert source.empty <= 500
+    assert newest(tmp_path)["counts"]["records"] == 50
+
+
+# -- a directory without a checkpoint -------------------------------------------------------------
+
+
+def test_model_begins_only_when_asked_where_a_checkpoint_is_required(tmp_path: Path) -> None:
+    for directory in (tmp_path / "unmounted" / "models", tmp_path):  # not there, and empty
+        loop = made(directory, required=True)
+        assert loop.run() == Exit.NO_CHECKPOINT
+        assert loop.pipeline.counts.records == 0
+        assert list(tmp_path.iterdir()) == []
+    directory = tmp_path / "models"
+    assert made(directory, required=True, begin=True, until="0").run() == Exit.OK
+    assert newest(directory)["counts"]["records"] == 0
+    assert made(directory, required=True).run() == Exit.OK
+    assert newest(directory)["counts"]["records"] == 1200
+    before = checkpoints.places(directory)
+    for required in (True, False):
+        loop = made(directory, required=required, begin=True)
+        assert loop.run() == Exit.USAGE
+    assert checkpoints.places(directory) == before
+
+
+def test_directory_that_is_moved_away_stops_it_and_is_resumed_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    directory, away = tmp_path / "models", tmp_path / "away"
+
+    class Moving(Observer):
+        def on_checkpoint(self, result: Any) -> None:  # noqa: ARG002 - any
+            if loop.pipeline.counts.records > 300 and not away.exists():
+                directory.rename(away)
+
+    log = Said()
+    loop = made(directory, MadeUp(1, 10**6), log=log)
+    loop.pipeline.observers.append(Moving())
+    assert loop.run() == Exit.NO_CHECKPOINT
+    assert log.lines("stopped")[0]["exit"] == Exit.NO_CHECKPOINT
+    assert not directory.exists()
+    away.rename(directory)
+    records = newest(directory)["counts"]["records"]
+    assert made(directory, MadeUp(1, 1000, seed=1), until=str(1000 - records)).run() == Exit.OK
+    assert made(tmp_path / "whole", MadeUp(1, 1000), until="1000").run() == Exit.OK
+    assert learnt(newest(directory)) == learnt(newest(tmp_path / "whole"))
 
 
 # -- other sources ------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from streamlearn import checkpoints, modelfile
 from streamlearn.checkpoints import Place
 from streamlearn.daemon import ownership
+from streamlearn.daemon.checkpoint import prune
 from streamlearn.daemon.exits import Exit, Fenced, Stop
 from streamlearn.daemon.ownership import Ownership
 
@@ -182,3 +184,109 @@ def until(condition: Callable[[], bool]) -> None:
             return
         threading.Event().wait(0.01)
     raise AssertionError("it never came")
+
+
+def freeze(owner: Ownership) -> None:
+    """As if its process were stopped: its lock is free, for it is the same one here."""
+    assert owner._renewer is not None
+    owner._renewer.end()
+    os.close(owner._lock or 0)
+    owner._lock = None
+
+
+def test_owner_that_is_frozen_through_two_take_overs_is_fenced(tmp_path: Path) -> None:
+    frozen = Ownership(tmp_path)
+    acquire(frozen)
+    freeze(frozen)
+    for epoch in (2, 3):
+        owner = Ownership(tmp_path)
+        acquire(owner)
+        assert owner.epoch == epoch
+        for number in (1, 2):
+            put(owner, number)
+        prune(tmp_path, keep=2)
+        owner.release()
+    assert checkpoints.epochs(tmp_path) == [3]  # neither its own nor the next is there
+    with pytest.raises(Fenced):
+        frozen.check()
+
+
+def test_standby_that_was_frozen_counts_no_silence_that_it_did_not_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = Ownership(tmp_path)
+    acquire(owner)
+    assert owner._renewer is not None
+    owner._renewer.end()
+    looks = [0.0, 0.4, 1000.0, 1000.05, 1000.3]
+    clock = SimpleNamespace(monotonic=iter(looks).__next__)
+    monkeypatch.setattr(ownership, "time", clock)
+    watch = ownership._Watch(tmp_path, lease_seconds=1.0)
+    silent = [watch.owner() is None for _ in looks]
+    assert silent == [False, False, False, False, True]
+    watch.close()
+    owner.release()
+
+
+# -- a directory that goes ------------------------------------------------------------------------
+
+
+def move(directory: Path) -> None:
+    directory.rename(directory.with_name("elsewhere"))
+
+
+def empty(directory: Path) -> None:
+    for path in directory.iterdir():
+        path.unlink()
+
+
+def replace(directory: Path) -> None:
+    """Another instance has begun where the directory was, with an epoch of the same number."""
+    move(directory)
+    other = Ownership(directory)
+    acquire(other)
+    other.release()
+
+
+def unmount(directory: Path) -> None:
+    move(directory)
+    directory.write_text("a file system that is no directory any more")
+
+
+@pytest.mark.parametrize("go", [move, empty, replace, unmount])
+def test_directory_that_goes_while_it_is_in_use_has_its_own_reason(
+    tmp_path: Path, go: Callable[[Path], None]
+) -> None:
+    directory = tmp_path / "models"
+    owner = Ownership(directory)
+    acquire(owner)
+    freeze(owner)
+    owner.check()
+    go(directory)
+    with pytest.raises(Stop) as caught:
+        owner.check()
+    assert caught.value.code == Exit.NO_CHECKPOINT
+
+
+def test_directory_that_goes_ends_an_owner_that_does_not_look(
+    tmp_path: Path, other: subprocess.Popen[str]
+) -> None:
+    tmp_path.rename(tmp_path.with_name(f"{tmp_path.name}-elsewhere"))
+    assert other.wait(timeout=30) == Exit.NO_CHECKPOINT
+    tmp_path.mkdir()
+
+
+def test_standby_does_not_begin_where_the_directory_has_gone(tmp_path: Path) -> None:
+    directory = tmp_path / "models"
+    owner = Ownership(directory)
+    acquire(owner)
+
+    def wait() -> bool:
+        freeze(owner)
+        move(directory)
+        return True
+
+    with pytest.raises(Stop) as caught:
+        Ownership(directory).acquire(lambda: None, wait=wait)
+    assert caught.value.code == Exit.NO_CHECKPOINT
+    assert not directory.exists()
