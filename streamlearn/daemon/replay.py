@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from streamlearn import checkpoints
 from streamlearn.daemon import config, parts
-from streamlearn.daemon.durable import write_whole
+from streamlearn.daemon.durable import make_directory, write_whole
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.letters import LETTER, of_lines, of_records
 from streamlearn.daemon.patience import Patient
 from streamlearn.errors import SourceChanged, SourceError
+from streamlearn.modelfile import fsync_directory
 from streamlearn.stream import Files, Partition
 
 if TYPE_CHECKING:
@@ -138,6 +140,8 @@ class Aside:
 
     def __init__(self, path: str) -> None:
         self.file = sys.stdout.buffer if path == "-" else Path(path).open("ab")  # noqa: SIM115
+        if path != "-" and not self.file.tell():  # a new one
+            fsync_directory(Path(path).parent)
 
     def refuses(self, letter: Letter) -> str | None:
         """A line holds no line."""
@@ -180,8 +184,8 @@ def replay(settings: config.Config, target: Target, *, again: bool = False) -> O
     """Send the dead letters of a daemon back, those that were not sent yet."""
     if settings.checkpoint is None:
         raise ValueError("checkpoint.path: missing; what was sent back is remembered there")
-    directory = Path(settings.checkpoint.path)
-    directory.mkdir(parents=True, exist_ok=True)
+    directory = noted_in(settings.checkpoint)
+    make_directory(directory)
     letters = Letters(settings)
     outcome = Outcome()
     with alone(directory):
@@ -221,7 +225,7 @@ def send_back(letter: Letter, target: Target, known: set[str], outcome: Outcome)
 def reasons(settings: config.Config) -> Counter[str]:
     """How many dead letters wait, by what was wrong with them; nothing is sent or remembered."""
     letters, kept = Letters(settings), settings.checkpoint
-    notes = Notes(letters.name) if kept is None else noted(Path(kept.path) / NOTES, letters.name)
+    notes = Notes(letters.name) if kept is None else noted(noted_in(kept) / NOTES, letters.name)
     found = Counter[str]()
     for records, _ in letters.after(notes):
         found.update(letter.said("reason") or "no dead letter" for letter in letters.read(records))
@@ -289,6 +293,18 @@ def alone(directory: Path) -> Iterator[None]:
         raise Stop(Exit.OWNED, f"another replay works on {directory}: wait for its end") from None
     finally:
         os.close(handle)
+
+
+def noted_in(kept: config.Checkpoint) -> Path:
+    """The directory of the notes; without those that are there, letters would be sent again."""
+    directory = Path(kept.path)
+    if kept.required and not checkpoints.places(directory):
+        raise Stop(
+            Exit.NO_CHECKPOINT,
+            f"{directory} has no checkpoint, and checkpoint.required = true: what was sent back is "
+            "remembered there, so mount its volume first",
+        )
+    return directory
 
 
 def noted(path: Path, name: str) -> Notes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from streamlearn.cli import main
@@ -14,10 +16,9 @@ from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.replay import alone, reasons
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.sink import FileSink
+from tests.daemon.disks import Disk, Recorder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from streamlearn.daemon.letters import Letter
     from streamlearn.daemon.replay import Notes, Where
 
@@ -96,6 +97,40 @@ def test_each_goes_back_once(tmp_path: Path) -> None:
     assert topic.values() == [*GARBAGE, b"[", b"]"]
     assert replay.replay(read, topic, again=True).sent == 7
     assert topic.since == []
+
+
+def test_none_goes_back_where_the_notes_are_away(tmp_path: Path) -> None:
+    read, topic = settings(tmp_path), Memory()
+    assert read.checkpoint is not None
+    kept = msgspec.structs.replace(read.checkpoint, required=True)
+    read = msgspec.structs.replace(read, checkpoint=kept)
+    die(tmp_path, GARBAGE)
+    with pytest.raises(Stop) as replayed:
+        replay.replay(read, topic)
+    with pytest.raises(Stop) as counted:
+        reasons(read)
+    assert replayed.value.code == counted.value.code == Exit.NO_CHECKPOINT
+    assert not topic.letters
+    assert not (tmp_path / "models").exists()
+
+
+def test_letters_in_a_file_survive_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = settings(tmp_path)
+    die(tmp_path, GARBAGE)
+    (tmp_path / "out").mkdir()
+    recorder, disk = Recorder(tmp_path, monkeypatch), Disk()
+    aside = replay.Aside(str(tmp_path / "out" / "letters"))
+    replay.replay(read, aside)
+    aside.close()
+    for count, step in enumerate(recorder.steps, 1):
+        disk.take(step)
+        for state in disk.states() if count >= recorder.begun else ():
+            notes = json.loads(state.get(Path("models", replay.NOTES)) or b'{"positions": []}')
+            if notes["positions"]:
+                assert state[Path("out", "letters")] == b"".join(one + b"\n" for one in GARBAGE)
+    assert notes["positions"]
 
 
 def test_letters_whose_file_was_rotated(tmp_path: Path) -> None:
