@@ -41,7 +41,7 @@ HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
   streamlearn run config/quickstart.toml
   streamlearn run config/clicks.toml --until end   # the backlog, then exit 0
-  streamlearn run config/clicks.toml --begin       # a new model, where one is required
+  streamlearn run config/clicks.toml --begin       # once, where checkpoint.required = true
   streamlearn run config/clicks.toml --skip-to clicks:0:12345
   streamlearn run config/clicks.toml --reset sparse
 
@@ -58,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--begin",
         action="store_true",
-        help="start a new model, which checkpoint.required = true asks for; none may be there yet",
+        help="write the first checkpoint of a new model and end; none may be there yet",
     )
     parser.add_argument(
         "--reset",
@@ -106,6 +106,8 @@ def run(options: Options) -> int:
         )
     if options.begin and settings.checkpoint is None:
         raise ValueError(f"{options.file}: --begin is for checkpoints; checkpoint.path is not set")
+    if options.begin and options.until is not None:
+        raise ValueError("--begin ends before the first record; leave out --until")
     log = Log(settings.log.format, settings.log.level)
     forward = Forward(log)
     logging.getLogger().addHandler(forward)

@@ -199,7 +199,7 @@ class Loop:
             raise Stop(
                 Exit.NO_CHECKPOINT,
                 f"{directory} has no checkpoint, and checkpoint.required = true: if its volume is "
-                "not mounted, mount it; to start a new model there, run once with --begin",
+                "not mounted, mount it; to start a new model there, run with --begin first",
             )
         if found is not None and policy.begin:
             raise Stop(

@@ -19,7 +19,7 @@ from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.predictions import Predictions
 from streamlearn.daemon.reading import AtOnce
-from streamlearn.daemon.until import parsed
+from streamlearn.daemon.until import UntilCount, parsed
 from streamlearn.daemon.watchdog import Watchdog
 from streamlearn.features import Names
 from streamlearn.late.join import DROP, Join
@@ -117,7 +117,7 @@ def policy(
         **given,
         begin=begin,
         shutdown_seconds=run.shutdown_seconds,
-        until=parsed(run.until),
+        until=UntilCount(0) if begin else parsed(run.until),
         skip_to=skip_to,
         reset=reset,
         reading=reading(settings),

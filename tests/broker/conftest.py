@@ -10,6 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ from kafka.errors import NodeNotReadyError
 
 from streamlearn.daemon.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
+from tests.broker.daemons import SECONDS
 from tests.broker.processes import Server
 from tests.missing import lacks
 
@@ -28,7 +30,15 @@ if TYPE_CHECKING:
 
 ELSEWHERE = os.environ.get("STREAMLEARN_BOOTSTRAP")
 CLIENTS: tuple[Client, ...] = ("kafka-python", "confluent")
+HERE = Path(__file__).parent
 _numbers = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait for daemons say what those have logged, before their own limit comes."""
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("nightly") is None:
+            item.add_marker(pytest.mark.timeout(2.0 * SECONDS))
 
 
 @pytest.fixture(scope="session")

@@ -136,6 +136,24 @@ def test_a_frozen_owner_is_overtaken(over: Over, make_topic: MakeTopic, producer
     daemons.assert_learnt_once(1, length)
 
 
+def test_a_directory_that_is_moved_away_begins_no_new_model(
+    over: Over, make_topic: MakeTopic, producer: Producer
+) -> None:
+    topic, length = make_topic(1), 10_000
+    fill(producer, topic, 1, length)
+    daemons, required = over(topic, batch=50, every=200), ("--set", "checkpoint.required=true")
+    assert daemons.run(*required, "--begin") == Exit.OK, daemons.said()
+    process, away = daemons.start(*required), daemons.models.with_name("away")
+    daemons.wait_for(lambda: daemons.records() > 0)
+    daemons.models.rename(away)
+    assert process.wait(20) == Exit.NO_CHECKPOINT, daemons.said()
+    assert daemons.run(*required) == Exit.NO_CHECKPOINT
+    assert not daemons.models.exists()
+    away.rename(daemons.models)
+    assert daemons.run(*required, "--until", "end") == Exit.OK, daemons.said()
+    daemons.assert_learnt_once(1, length)
+
+
 def test_a_standby_takes_over_from_a_dead_owner_and_back(
     over: Over, make_topic: MakeTopic, producer: Producer
 ) -> None:

@@ -34,7 +34,6 @@ def assert_closed_soon(source: KafkaSource, sink: KafkaSink) -> None:
     assert time.monotonic() - start < 8  # of the 10 s that the whole daemon has
 
 
-@pytest.mark.timeout(300)
 def test_source_and_sink_go_on_by_themselves_or_are_closed(
     own_broker: ApacheKafka,
     make_topic: MakeTopic,

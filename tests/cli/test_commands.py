@@ -133,11 +133,12 @@ def test_streams_that_are_closed_end_no_command(closed: str, tmp_path: Path) -> 
 def test_begin_is_for_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.toml"
     file.write_text('[source]\nkind = "synthetic"\nevents = 20\n[telemetry]\nenabled = false\n')
-    command = ["run", str(file), "--until", "end"]
+    command = ["run", str(file)]
     assert main([*command, "--begin"]) == Exit.USAGE
     assert "checkpoint.path" in capsys.readouterr().err
     command += ["--set", f"checkpoint.path={tmp_path / 's'}", "--set", "checkpoint.required=true"]
-    assert main(command) == Exit.NO_CHECKPOINT
+    assert main([*command, "--until", "end"]) == Exit.NO_CHECKPOINT
+    assert main([*command, "--until", "end", "--begin"]) == Exit.USAGE
     assert main([*command, "--begin"]) == Exit.OK
     assert main([*command, "--begin"]) == Exit.USAGE
-    assert main(command) == Exit.OK
+    assert main([*command, "--until", "end"]) == Exit.OK

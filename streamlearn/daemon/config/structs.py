@@ -287,9 +287,7 @@ class Checkpoint(Table, frozen=True):
     )
     lease_seconds: Annotated[float, about("an owner silent so long is replaced", ge=0.5)] = 10.0
     standby: Annotated[bool, about("wait while another daemon owns it; else refuse")] = True
-    required: Annotated[
-        bool, about("refuse to start where no checkpoint is; --begin starts a new model")
-    ] = False
+    required: Annotated[bool, about("refuse to start where no checkpoint is; see --begin")] = False
 
 
 class Regret(Table, frozen=True):
