@@ -114,6 +114,8 @@ class Recorder:
         if was is not None:
             assert now is not None
             assert now.parent == was.parent
+            if now in self._names:
+                self._forget(now)
             self._names[now] = file = self._names.pop(was)
             self.steps.append(("rename", was, (now.name, file)))
 
@@ -127,9 +129,13 @@ class Recorder:
         place = self._below(path)
         if place is not None:
             self.steps.append(("unlink", place, None))
-            file = self._names.pop(place)
-            if file not in self._names.values():  # its inode may become another file's
-                self._files = {inode: one for inode, one in self._files.items() if one != file}
+            self._forget(place)
+
+    def _forget(self, place: Path) -> None:
+        """Without a name its inode may become another file's."""
+        file = self._names.pop(place)
+        if file not in self._names.values():
+            self._files = {inode: one for inode, one in self._files.items() if one != file}
 
     def _mkdir(self, path: Any, *_: Any) -> None:
         place = self._below(path)
