@@ -18,7 +18,7 @@ import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.checkpoints import Epoch
 from streamlearn.daemon import config, faults, parts
-from streamlearn.daemon.checkpoint import Written
+from streamlearn.daemon.checkpoint import Failed, Written
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
@@ -600,7 +600,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streamlearn.daemon.checkpoint.BACKOFF_SECONDS", (0.01, 0.01))
-    sink, results = Kept(), list[bool]()
+    sink, results, failures = Kept(), list[bool](), list[int]()
 
     class Idle(MadeUp):
         empty = 0
@@ -620,6 +620,8 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
             sink.error = SinkError("3 records were not delivered")
 
         def on_checkpoint(self, result: Any) -> None:
+            if isinstance(result, Failed):
+                failures.append(loop.status.checkpoint_failures)
             if source.empty:
                 results.append(isinstance(result, Written))
                 sink.error = None
@@ -631,6 +633,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
     loop.pipeline.observers.append(Look())
     assert loop.run() == Exit.OK
     assert results[:2] == [False, True]
+    assert failures == list(range(1, len(failures) + 1))
     assert source.empty <= 500
     assert newest(tmp_path)["counts"]["records"] == 50
 

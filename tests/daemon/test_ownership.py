@@ -27,7 +27,9 @@ OWNER = """
 import sys, pathlib, time
 from streamlearn import checkpoints
 from streamlearn.daemon.ownership import Ownership
-owner = Ownership(pathlib.Path(sys.argv[1]))
+owner = Ownership(
+    pathlib.Path(sys.argv[1]), report=lambda stop: print(int(stop.code), flush=True)
+)
 owner.acquire(lambda: checkpoints.newest(owner.directory), wait=lambda: False)
 print(owner.epoch, flush=True)
 time.sleep(60)
@@ -54,6 +56,12 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline() == "1\n"
         yield process
         process.kill()
+
+
+def told(process: subprocess.Popen[str]) -> list[str]:
+    """What it has reported."""
+    assert process.stdout is not None
+    return process.stdout.read().split()
 
 
 def put(owner: Ownership, number: int) -> None:
@@ -105,6 +113,7 @@ def test_frozen_owner_is_followed_when_its_lease_is_old_and_exits_as_fenced(
     other.send_signal(signal.SIGCONT)
     # its loop sleeps and notices nothing, so the thread that renews ends the process
     assert other.wait(timeout=10) == Exit.FENCED
+    assert told(other) == [str(int(Exit.FENCED))]
     standby.check()
     standby.release()
 
@@ -273,6 +282,7 @@ def test_directory_that_goes_ends_an_owner_that_does_not_look(
 ) -> None:
     tmp_path.rename(tmp_path.with_name(f"{tmp_path.name}-elsewhere"))
     assert other.wait(timeout=30) == Exit.NO_CHECKPOINT
+    assert told(other) == [str(int(Exit.NO_CHECKPOINT))]
     tmp_path.mkdir()
 
 
