@@ -81,7 +81,14 @@ class Polled:
         return which, places - starts[which]
 
     def times(self) -> Array:
-        """Milliseconds since 1970, by place; NaN: not known."""
+        """Milliseconds since 1970, by place; NaN: not known.
+
+        >>> from streamlearn.stream import Partition, Records
+        >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, times=[1000])
+        >>> views = Records(Partition("views"), [0], [b"a"], 1)
+        >>> Polled([views, clicks]).times()
+        array([  nan, 1000.])
+        """
         known = np.full(len(self), np.nan)
         for one, start, size in zip(self.records, self.starts, self.sizes, strict=False):
             if one.times is not None:
