@@ -3,8 +3,8 @@
 A minute for a test, five for its setup, which may download and start a server, and a minute for
 its teardown; `@pytest.mark.timeout(300)` allows more. The first limit interrupts the main thread,
 and the test fails like any other. What cannot be interrupted (compiled code that never returns, a
-clean-up that hangs in its turn) meets the second limit, a quarter later: the process ends, and
-pytest-xdist continues with another one.
+clean-up that hangs in its turn) meets the second limit, a quarter later: the process ends, which
+pytest-xdist reports as the failure of its test.
 """
 
 from __future__ import annotations

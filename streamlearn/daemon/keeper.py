@@ -68,7 +68,7 @@ class Keeper:
         max_age_seconds: float,
         keep: int,
         reading: Mapping[str, str],
-        fresh: bool = False,
+        fresh: bool,
     ) -> None:
         self.ownership = ownership
         self.pipeline = pipeline

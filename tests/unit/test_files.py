@@ -707,3 +707,18 @@ def test_what_is_not_utf_8_is_called_by_its_name(
             drained(opened(Files([path])))
     with pytest.raises(SourceError, match=f"standard input {said}"):
         drained(piped(text))
+
+
+def test_lag_is_what_is_left_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\ntwo\n")
+    where = Partition(str(path))
+    source = opened(Files([path], batch=1))
+    lags = [source.lag()]
+    while source.poll(0.0):
+        lags.append(source.lag())
+    assert lags == [{where: left} for left in (8, 4, 0)]
+    path.write_bytes(b"")  # cut behind its end
+    assert source.lag() == {where: 0}
+    assert source.lost() == {}
+    source.close()
