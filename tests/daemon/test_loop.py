@@ -638,6 +638,23 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
     assert newest(tmp_path)["counts"]["records"] == 50
 
 
+def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None:
+    ages: list[tuple[float | None, float | None]] = []
+
+    class Look(Observer):
+        def on_checkpoint(self, result: Any) -> None:  # noqa: ARG002 - all are written
+            keeper = loop.keeper
+            assert keeper is not None
+            newer = loop.pipeline.moves > keeper._durable
+            ages.append((keeper._unsaved_since, keeper._copied_at if newer else None))
+
+    loop = made(tmp_path)
+    loop.pipeline.observers.append(Look())
+    assert loop.run() == Exit.OK
+    assert len({expected for _, expected in ages}) > 1
+    assert all(since == expected for since, expected in ages)
+
+
 # -- a directory without a checkpoint -------------------------------------------------------------
 
 

@@ -165,7 +165,7 @@ def test_power_cut_after_power_cut(
     root: Path, whole: bytes, tmp_path: Path, patch: pytest.MonkeyPatch
 ) -> None:
     """One daemon after the other, each from what the one before has left."""
-    for seed in range(20):
+    for seed in range(10):
         draw = random.Random(seed)
         state: Mapping[Path, bytes | None] = {Path("out"): None}
         committed = 0

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 # the compiled loops hang without the GIL, and with it: no signal handler runs meanwhile
 TESTS = """
@@ -54,6 +56,7 @@ markers =
 """
 
 
+@pytest.mark.timeout(300)
 def test_whatever_hangs_fails(tmp_path: Path) -> None:
     shutil.copy(ROOT / "conftest.py", tmp_path)
     (tmp_path / "test_hangs.py").write_text(TESTS)
