@@ -1,15 +1,16 @@
 from collections.abc import Mapping, Sequence
 
 from streamlearn.features import Reader
-from streamlearn.stream.decoder import Decoder
 from streamlearn.stream.fields import Fields, Learns
+from streamlearn.stream.text_decoder import TextDecoder
 
 SAMPLE: int
 DELIMITERS: str
-BREAK: str
+BLANKS: str
+FAULTS: dict[int, str]
 MISSING: frozenset[str]
 
-class CSVDecoder(Decoder):
+class CSVDecoder(TextDecoder):
     def __init__(
         self,
         reader: Reader,
@@ -29,6 +30,7 @@ class CSVDecoder(Decoder):
     def asked_for(self) -> tuple[str, ...]: ...
     def know(self, types: Mapping[str, str]) -> None: ...
     def guess(self, records: Sequence[bytes | None]) -> None: ...
+    def prepare(self) -> None: ...
     def table(self) -> dict[str, object]: ...
 
 def cells(record: bytes, delimiter: str) -> list[str]: ...

@@ -28,6 +28,7 @@ cdef class Decoder:
     cdef object kept_id
     cdef bint mapped  # labels are declared
     cdef Spoken[16] spoken
+    cdef Py_ssize_t spoken_count
     cdef list spoken_texts  # which those point into
     cdef double time_scale
 
@@ -43,6 +44,7 @@ cdef class Decoder:
     cdef int take_time(self, object value) except -1
     cdef int take_decimal(self, Decimal* d, double x) except -1 nogil
     cdef int read_features(self, object event) except -1
+    cdef bint known_text(self, const char* text, Py_ssize_t length) noexcept nogil
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1
     cdef int meet(self) except -1

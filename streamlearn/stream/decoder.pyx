@@ -209,22 +209,30 @@ cdef class Decoder:
         """Whether not all fields are features."""
         return getattr(self.fields, "include") is not None or len(self.fields.exclude) > 0
 
-    cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
-        """A label as UTF-8; those met before are known by their bytes."""
-        cdef Py_ssize_t i, n = len(self.spoken_texts)
-        cdef bytes kept
-        for i in range(n):
+    cdef bint known_text(self, const char* text, Py_ssize_t length) noexcept nogil:
+        """Whether a label as UTF-8 was met before; then the event has it."""
+        cdef Py_ssize_t i
+        for i in range(self.spoken_count):
             if self.spoken[i].length == length and memcmp(
                     self.spoken[i].text, text, length) == 0:
                 self.tags.label = self.spoken[i].label
                 self.tags.kind = <Kind>self.spoken[i].kind
-                return 0
+                return True
+        return False
+
+    cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
+        """A label as UTF-8; those met before are known by their bytes."""
+        cdef Py_ssize_t n = self.spoken_count
+        cdef bytes kept
+        if self.known_text(text, length):
+            return 0
         kept = text[:length]
         self.take_label(kept.decode())
         if self.fresh is None and n < 16 and self.tags.weight != 0.0:
             self.spoken_texts.append(kept)
             self.spoken[n] = Spoken(
                 PyBytes_AS_STRING(kept), length, self.tags.label, self.tags.kind)
+            self.spoken_count += 1
         return 0
 
     cdef int check(self, object label) except -1:
@@ -321,4 +329,4 @@ cdef class Decoder:
         self.class_codes = {label: code for code, label in enumerate(self.classes)}
         self.accepted = dict.fromkeys(state["accepted"])
         self.spoken_texts = []
-        self.numbers = 0
+        self.spoken_count = self.numbers = 0

@@ -17,14 +17,15 @@ from libc.string cimport memcmp, memcpy
 from streamlearn.errors import BadEvent
 
 from streamlearn.engine.events cimport BOOL, FLOAT, INT, UNLABELLED, Events
-from streamlearn.features.pieces cimport TEXT, Piece, Text
+from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.text cimport copy_text, hash_text
+from streamlearn.features.text cimport hash_text
 from streamlearn.stream.decoder cimport Decoder
 from streamlearn.stream.keys cimport (
     FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys)
 from streamlearn.stream.numbers cimport (
     Decimal, double_of, scan_decimal, scan_plain, utf8_length)
+from streamlearn.stream.text cimport put_number, put_text
 
 cdef enum:
     DEEPEST = 32
@@ -210,7 +211,6 @@ cdef class JSONDecoder(Decoder):
         cdef const char* p = self.p
         cdef double x
         cdef Decimal d
-        cdef Piece* piece
         if p[0] == b"\"":
             self.p += 1
             return self.string() and self.one_hot(key)
@@ -231,16 +231,7 @@ cdef class JSONDecoder(Decoder):
             if p == NULL or not double_of(&d, &x):
                 return False
             self.p = p
-        if reader.n == reader.room:
-            reader.widen()
-        piece = reader.piece + reader.n
-        piece.text.at = key.name
-        piece.text.start = 0
-        piece.text.length = key.name_length
-        piece.name = NULL
-        piece.kind = TEXT
-        piece.value = x
-        reader.n += 1
+        put_number(reader, key.name, key.name_length, x)
         if key.parent >= 0:
             reader.repeats = True  # a field at the top may be called so too
         return True
@@ -248,25 +239,7 @@ cdef class JSONDecoder(Decoder):
     cdef bint one_hot(self, Key* key) except -1:
         """The feature field=text, of the string read last."""
         cdef Reader reader = self.reader
-        cdef Py_ssize_t length = key.name_length + 1 + self.length
-        cdef char* to
-        cdef Piece* piece
-        if length > reader.arena_room - reader.used:
-            reader.reserve_text(length)
-        if reader.n == reader.room:
-            reader.widen()
-        to = reader.arena + reader.used
-        copy_text(to, key.name, key.name_length + 1)
-        copy_text(to + key.name_length + 1, self.text, self.length)
-        piece = reader.piece + reader.n
-        piece.text.at = NULL
-        piece.text.start = reader.used
-        piece.text.length = length
-        piece.name = NULL
-        piece.kind = TEXT
-        piece.value = 1.0
-        reader.used += length
-        reader.n += 1
+        put_text(reader, key.name, key.name_length, self.text, self.length)
         reader.repeats = True
         return True
 

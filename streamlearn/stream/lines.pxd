@@ -1,3 +1,5 @@
+from streamlearn.stream.rows cimport RowEnds
+
 cdef enum:
     BESIDE = 17  # bytes in front of lines and behind that can be read, so that all are read alike
 
@@ -16,7 +18,7 @@ cdef class Block:
     cdef Py_ssize_t lines
     cdef Py_ssize_t room
     cdef int cut(self, Py_ssize_t at) except -1 nogil
-    cdef int cut_rows(self, bytes delimiter, bint ended) except -1
+    cdef int cut_rows(self, RowEnds ends, bint ended) except -1 nogil
     cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1
     cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil
 

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy
+
+from streamlearn.stream.rows cimport RowEnds
 
 from streamlearn.errors import SourceError
 
 cdef enum:
     LONGEST = 1 << 26  # bytes of one line
-    ROW = 1 << 20  # bytes of one row with line breaks in it; a quote that stays open costs no more
     MARK = 3  # bytes of the mark that some programs begin a file with, to say that it is UTF-8
 
 
@@ -19,45 +20,6 @@ cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
     while p < end and (p[0] == b" " or p[0] == b"\t" or p[0] == b"\r"):
         p += 1
     return p == end
-
-
-cdef const char* row_end(
-        const char* p, const char* end, const char* delimiter, Py_ssize_t size, bint* inside
-) noexcept nogil:
-    """The break that ends a row of CSV, or `end`; NULL: its quotes are wrong.
-
-    As Python's csv reads it: a quote at a value's beginning opens, and two are one inside.
-    """
-    inside[0] = False
-    while True:  # a value
-        if p < end and p[0] == b'"':
-            while True:
-                p = <const char*>memchr(p + 1, b'"', end - p - 1)
-                if p == NULL:
-                    inside[0] = True
-                    return end
-                p += 1
-                if p == end or p[0] != b'"':
-                    break
-            if p < end and p[0] == b"\r":
-                p += 1
-                if p < end and p[0] != b"\n":
-                    return NULL
-            if p < end and p[0] != b"\n" and not begins(p, end, delimiter, size):
-                if end - p < size and memcmp(p, delimiter, end - p) == 0:  # a part of it
-                    return end
-                return NULL
-        else:
-            while p < end and p[0] != b"\n" and not begins(p, end, delimiter, size):
-                p += 1
-        if p == end or p[0] == b"\n":
-            return p
-        p += size
-
-
-cdef inline bint begins(
-        const char* p, const char* end, const char* what, Py_ssize_t size) noexcept nogil:
-    return p[0] == what[0] and end - p >= size and memcmp(p, what, size) == 0
 
 
 cdef class Block:
@@ -81,39 +43,15 @@ cdef class Block:
             self.add(self.whole, at)
             at += 1
 
-    cdef int cut_rows(self, bytes delimiter, bint ended) except -1:
-        """The same of CSV, where a line break between quotes ends no row.
-
-        A quote that is not closed before so many bytes as ROW, or before the end, and one that is
-        closed in the middle of a value: then the row ends with its line, to be refused.
-        """
-        cdef const char* sign = PyBytes_AS_STRING(delimiter)
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(delimiter)
-        cdef const char* p = self.at + self.whole
+    cdef int cut_rows(self, RowEnds ends, bint ended) except -1 nogil:
+        """The same of CSV, where a line break between quotes ends no row."""
         cdef const char* end = self.at + self.filled
-        cdef const char* quote = p - 1  # none before it
         cdef const char* stop
-        cdef const char* row
-        cdef const char* limit
-        cdef bint inside
-        with nogil:
-            while True:
-                stop = <const char*>memchr(p, b"\n", end - p)
-                if stop == NULL:
-                    return 0
-                if quote < p:
-                    quote = <const char*>memchr(p, b'"', end - p)
-                    if quote == NULL:
-                        quote = end
-                if quote < stop:
-                    limit = p + ROW if end - p > ROW else end
-                    row = row_end(p, limit, sign, size, &inside)
-                    if row == end and not (inside and ended):
-                        return 0  # there may be more of it
-                    if row != NULL and row < limit:
-                        stop = row
-                self.add(self.whole, stop - self.at)
-                p = stop + 1
+        while True:
+            stop = ends.find(self.at + self.whole, end, ended)
+            if stop == NULL:
+                return 0
+            self.add(self.whole, stop - self.at)
 
     cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1:
         """Begin with what another block has from `at` on; `first` is the first line there."""
@@ -220,7 +158,7 @@ cdef class Lines:
     cdef readonly str name
     cdef readonly long long position  # of the line that is taken next
     cdef readonly Py_ssize_t first  # lines that are waited for
-    cdef bytes delimiter
+    cdef RowEnds ends  # None: every line is a row
     cdef bint released
     cdef Block block
     cdef Py_ssize_t at  # where in the block that line begins
@@ -230,7 +168,7 @@ cdef class Lines:
         self.name = name
         self.position = position
         self.first = first
-        self.delimiter = None if delimiter is None else checked(delimiter).encode()
+        self.ends = None if delimiter is None else RowEnds(delimiter)
         self.block = Block(0)
 
     @property
@@ -275,16 +213,19 @@ cdef class Lines:
             if self.position == 0 and block.whole == 0 and block.filled >= MARK and memcmp(
                     block.at, b"\xef\xbb\xbf", MARK) == 0:
                 self.position = self.at = block.whole = MARK
+                if self.ends is not None:
+                    self.ends.leave(block.at, MARK - 1)
             elif self.position == 0 and block.whole == 0 and block.filled >= MARK:
                 refuse_other(self.name, block.at[:MARK])
             self.cut(max(rest, self.at), False)
         return count
 
     cdef int cut(self, Py_ssize_t at, bint ended) except -1:
-        if self.delimiter is not None:
-            self.block.cut_rows(self.delimiter, ended)
-        else:
-            with nogil:
+        cdef bint rows = self.ends is not None
+        with nogil:
+            if rows:
+                self.block.cut_rows(self.ends, ended)
+            else:
                 self.block.cut(at)
         return 0
 
@@ -295,10 +236,13 @@ cdef class Lines:
 
     def finish(self):
         """No bytes follow: what is left is a line."""
+        cdef Block block = self.block
         self.release()
-        if self.block.whole < self.block.filled:
-            self.block.add(self.block.whole, self.block.filled)
-            self.block.whole = self.block.filled
+        if block.whole < block.filled:
+            if self.ends is not None:
+                self.ends.leave(block.at, block.filled - block.whole)
+            block.add(block.whole, block.filled)
+            block.whole = block.filled
 
     def take(self, Py_ssize_t most):
         """Offsets and lines, at most so many, blank ones left out, and the position after them."""
@@ -329,13 +273,6 @@ def refuse_other(name, start):
         raise SourceError(
             f"{name} is packed by gzip: give a file whose name ends in .gz, or what is in it"
         )
-
-
-def checked(delimiter):
-    """The delimiter of CSV; ValueError if it can be none."""
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n":
-        raise ValueError(f"delimiter={delimiter!r}: give one sign, such as ',' or '\\t'")
-    return delimiter
 
 
 def weighed(values):
