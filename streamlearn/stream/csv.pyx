@@ -182,7 +182,7 @@ cdef class CSVDecoder(TextDecoder):
             if name in self.types:
                 continue
             said = [row[name] for row in rows if row[name].strip(BLANKS).lower() not in MISSING]
-            text = not said or any([number(value) is None for value in said])
+            text = not said or any(number(value) is None for value in said)
             self.types[name] = "text" if text else "numbers"
             self.stale = True
 

@@ -12,6 +12,7 @@ import glob
 import os
 import stat
 import time
+from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -22,7 +23,7 @@ from streamlearn.stream.rotation import HEAD, Fingerprint, holding, refuse_later
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from io import BufferedIOBase
 
 BLOCK = 1 << 19  # bytes read at once: with what is made of them they stay in a core's cache
@@ -351,17 +352,21 @@ class Files:
         """The first row of the first file that is gone on in; None: all are read from the start."""
         for path in self._files:
             if self._positions.get(self._partition(path), 0) > 0:
-                rest = self._rotated.get(path, path)
-                with opened(rest) as raw, unpacked(raw, path) as file:
-                    lines = Lines(path, delimiter=self._delimiter)
-                    # all of ours have it, though BinaryIO does not say so
-                    read = cast("BufferedIOBase", file).readinto
-                    while not lines.waiting and lines.fill(read, BLOCK):
-                        pass
-                    if not lines.waiting:
-                        lines.finish()
-                    return next(iter(lines.take(1)[1]), None)
+                return next((rows[0] for _, rows, _ in self._whole(path) if rows), None)
         return None
+
+    def _whole(self, path: str) -> Iterator[tuple[list[int], Sequence[bytes], int]]:
+        """All lines of a file, from its beginning."""
+        with opened(self._rotated.get(path, path)) as raw, unpacked(raw, path) as file:
+            lines = Lines(path, delimiter=self._delimiter)
+            # all of ours have it, though BinaryIO does not say so
+            read = cast("BufferedIOBase", file).readinto
+            while lines.waiting or lines.fill(read, BLOCK):
+                if lines.waiting:
+                    yield lines.take(BLOCK)
+            lines.finish()
+            if lines.waiting:
+                yield lines.take(BLOCK)
 
     def lag(self) -> dict[Partition, int | None]:
         """How many bytes are left in each file; None: not to be known of a packed one."""
@@ -387,7 +392,7 @@ class Files:
         return sum(sizes[: self._current]) + here, sum(sizes)
 
     def begins_line(self, partition: Partition, offset: int) -> bool:
-        """Whether a line begins there, or the file ends."""
+        """Whether a record begins there, or the file ends."""
         path = partition.topic
         rest = self._rotated.get(path, path)
         if offset == 0 or not Path(rest).is_file():
@@ -396,7 +401,17 @@ class Files:
             skip(file, path, offset - 1)
             before = file.read(1)
             # the first line begins behind the mark of UTF-8
-            return before in {b"\n", b""} or not file.read(1) or (offset, before) == (3, b"\xbf")
+            if before != b"\n":
+                return not before or not file.read(1) or (offset, before) == (3, b"\xbf")
+        return self._delimiter is None or not self._inside(path, offset)
+
+    def _inside(self, path: str, offset: int) -> bool:
+        """Whether a row of CSV has the line break in front of this byte inside quotes."""
+        for offsets, rows, end in self._whole(path):
+            if end >= offset:
+                i = bisect_left(offsets, offset) - 1
+                return i >= 0 and offset <= offsets[i] + len(rows[i])
+        return False
 
     def line_number(self, partition: Partition, offset: int) -> int:
         """The number of the line that begins at this offset, from 1; it is counted anew."""

@@ -122,5 +122,6 @@ def checked(delimiter):
     """The delimiter of CSV; ValueError if it can be none."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n\0" + NUMBER:
         raise ValueError(
-            f"delimiter={delimiter!r}: give one character that no number has, such as ',' or '\\t'")
+            f"delimiter {delimiter!r}: give one character that is not part of numbers, such as ','"
+            " or '\\t'")
     return delimiter

@@ -323,6 +323,7 @@ def test_all_problems_are_told_at_once() -> None:
         (KAFKA, {"format.kind": "jsn"}, "format.kind", "did you mean json?"),
         (KAFKA, {"format.kind": "vw"}, "format.label", "its own place"),
         (KAFKA, {"format.delimiter": ";"}, "format.delimiter", "csv"),
+        (KAFKA, {"format.kind": "csv", "format.delimiter": "."}, "format.delimiter", "numbers"),
         (KAFKA, {"format.include": ["clicked"]}, "format.include", "is the label"),
         (KAFKA, {"format.positive": 2, "format.labels": [0, 1]}, "format.positive", "`labels`"),
         (

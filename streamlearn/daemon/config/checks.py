@@ -31,6 +31,7 @@ from streamlearn.daemon.config.structs import (
     milliseconds,
 )
 from streamlearn.stream.packed import is_packed
+from streamlearn.stream.rows import checked
 
 Found = Iterator[Problem]
 FORMATS = ("json", "svmlight", "vw", "csv")
@@ -216,6 +217,10 @@ def formats(format: Format) -> Found:  # noqa: A002 - the table's name
         for name, default in (("delimiter", ","), ("columns", ()), ("text", None)):
             if getattr(format, name) != default:
                 yield Problem(f"format.{name}", 'needs kind = "csv"')
+    try:
+        checked(format.delimiter)
+    except ValueError as error:
+        yield Problem("format.delimiter", str(error))
     if len(set(format.columns)) < len(format.columns):
         yield Problem("format.columns", "a name appears twice")
     unknown = [name for name in format.text or () if format.columns and name not in format.columns]

@@ -5,6 +5,7 @@ python -m streamlearn.daemon.config.reference > docs/configuration.md
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -60,7 +61,7 @@ def section(kind: type[Struct], name: str, path: str) -> Iterator[str]:
     """A table of the file, and after it those in it."""
     tag = kind.__struct_config__.tag
     title = name if tag is None else f"{name} kind = {plan.toml(tag)}"
-    yield f"## `{title}`\n\n{kind.__doc__}\n"
+    yield f"## `{title}`\n\n{inspect.getdoc(kind)}\n"
     yield "| key | value | default | |\n|---|---|---|---|"
     below = []
     for item in msgspec.structs.fields(kind):

@@ -123,7 +123,24 @@ Source: TypeAlias = KafkaSource | FileSource | StdinSource | SyntheticSource
 
 
 class Format(Table, frozen=True):
-    """How bytes become events."""
+    """How bytes become events.
+
+    CSV is UTF-8, read as Python's `csv.reader` reads it with `strict=True`:
+
+    - A value that begins with a quote ends at the next quote that is not doubled, and may hold
+      delimiters and line breaks. A quote elsewhere in a value stands for itself.
+    - A line break outside quotes, LF or CRLF, ends a row. A row with line breaks inside quotes is
+      shorter than 1 MiB. Where a quote is not closed within that, or before the end of the data, or
+      text follows the quote that closes a value, the row's first line is one invalid record, and
+      reading resumes at the next line. A quote that is open at the end of a followed file waits for
+      more. A record of Kafka is one row.
+    - The first row is the header, unless `columns` names the columns. A row of the same names, in
+      any order, is a header again. Names are trimmed; a name that appears twice is an error.
+    - A row with fewer or more values than there are columns is an invalid record. Blank lines and a
+      byte-order mark are skipped.
+    - Empty values and `NA`, `N/A`, `NaN`, `null`, `None` and `?`, in any case, are missing: the
+      event does not have the field.
+    """
 
     kind: Annotated[
         str, about('"json", "svmlight", "vw", "csv", or module:callable of your own')
