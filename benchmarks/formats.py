@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -54,17 +55,23 @@ def write(directory: Path, count: int) -> dict[str, tuple[str, Path]]:
     paths = {name: path for name, (_, path) in files.items()}
     with paths["JSON"].open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
-    for name, quoting in (("CSV", csv.QUOTE_MINIMAL), ("CSV, all values quoted", csv.QUOTE_ALL)):
-        with paths[name].open("w", encoding="utf-8", newline="") as out:
-            writer = csv.DictWriter(out, list(records[0]), quoting=quoting)
-            writer.writeheader()
-            writer.writerows(records)
+    write_csv(paths["CSV"], records, quoted=False)
+    write_csv(paths["CSV, all values quoted"], records, quoted=True)
     columns: dict[str, int] = {}
     with paths["svmlight"].open("w", encoding="utf-8") as out:
         out.writelines(svmlight(record, columns) for record in records)
     with paths["Vowpal Wabbit's text"].open("w", encoding="utf-8") as out:
         out.writelines(vowpal_wabbit(record) for record in records)
     return files
+
+
+def write_csv(path: Path, records: list[Record], *, quoted: bool) -> None:
+    """Write CSV with a header."""
+    with path.open("w", encoding="utf-8", newline="") as out:
+        quoting: Literal[0, 1] = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+        writer = csv.DictWriter(out, list(records[0]), quoting=quoting)
+        writer.writeheader()
+        writer.writerows(records)
 
 
 def svmlight(record: Record, columns: dict[str, int]) -> str:

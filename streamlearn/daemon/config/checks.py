@@ -207,6 +207,14 @@ def label_topic(labels: Labels | None, source: Source) -> Found:
             )
 
 
+def delimiter(format: Format) -> Found:  # noqa: A002 - the table's name
+    """What stands between the values of CSV."""
+    try:
+        checked(format.delimiter)
+    except ValueError as error:
+        yield Problem("format.delimiter", str(error))
+
+
 def formats(format: Format) -> Found:  # noqa: A002 - the table's name
     """The kind of format and its own keys."""
     if format.kind not in FORMATS and not CALLABLE.fullmatch(format.kind):
@@ -217,10 +225,6 @@ def formats(format: Format) -> Found:  # noqa: A002 - the table's name
         for name, default in (("delimiter", ","), ("columns", ()), ("text", None)):
             if getattr(format, name) != default:
                 yield Problem(f"format.{name}", 'needs kind = "csv"')
-    try:
-        checked(format.delimiter)
-    except ValueError as error:
-        yield Problem("format.delimiter", str(error))
     if len(set(format.columns)) < len(format.columns):
         yield Problem("format.columns", "a name appears twice")
     unknown = [name for name in format.text or () if format.columns and name not in format.columns]
@@ -293,6 +297,7 @@ CHECKS: tuple[Callable[..., Found], ...] = (
     security,
     files,
     synthetic,
+    delimiter,
     formats,
     fields,
     labelled,
