@@ -41,7 +41,6 @@ FAULTS = {
     NO_UTF8: "not valid UTF-8: convert the data to UTF-8",
 }
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
-cdef tuple ROLES = ("label", "weight", "id", "time")
 
 cdef struct Column:
     const char* name  # with "=" behind
@@ -159,7 +158,8 @@ cdef class CSVDecoder(TextDecoder):
     def guess(self, records):
         """Find the header, and the types of columns not known yet, from the first records."""
         order = self.columns
-        rows = []
+        rows = 0
+        are_text = {}  # the columns that have values
         for record in records[:SAMPLE]:
             try:
                 row = cells(record, self.delimiter) if record else None
@@ -167,33 +167,38 @@ cdef class CSVDecoder(TextDecoder):
                 continue
             if row is None or not any(row):
                 continue
-            names = [name.strip(BLANKS) for name in row]
             if not self.columns:
-                self.begin_table(names, line_of(record))
+                self.begin_table([name.strip(BLANKS) for name in row], line_of(record))
                 order = self.columns
-            elif self.are_names(names):
-                order = names
+            elif self.are_names(row):
+                order = [name.strip(BLANKS) for name in row]
                 self.header = self.header or line_of(record)
             elif len(row) == len(order):
-                rows.append(dict(zip(order, row, strict=True)))
-        if not rows:
-            return
-        for name in self.columns:
-            if name in self.types:
-                continue
-            said = [row[name] for row in rows if row[name].strip(BLANKS).lower() not in MISSING]
-            text = not said or any(number(value) is None for value in said)
-            self.types[name] = "text" if text else "numbers"
-            self.stale = True
+                rows += 1
+                for name, value in zip(order, row, strict=True):
+                    if name in self.types or are_text.get(name):
+                        continue
+                    if number(value) is not None:
+                        are_text[name] = False
+                    elif value.strip(BLANKS).lower() not in MISSING:
+                        are_text[name] = True
+        for name in self.columns if rows else ():
+            if name not in self.types:
+                self.types[name] = "text" if are_text.get(name, True) else "numbers"
+                self.stale = True
 
-    cdef bint are_names(self, list names) except -1:
+    cdef bint are_names(self, list row) except -1:
         """Whether these are the names of the columns, in whatever order.
 
         Of columns that were named by hand: the same names, in their order.
         """
+        first = row[0].strip(BLANKS)
+        if first != self.columns[0] and (self.header is None or first not in self.columns):
+            return False
+        names = [name.strip(BLANKS) for name in row]
         if self.header is None:
-            return names[0] == self.columns[0] and names == list(self.columns)
-        return names[0] in self.columns and sorted(names) == sorted(self.columns)
+            return names == list(self.columns)
+        return sorted(names) == sorted(self.columns)
 
     def prepare(self):
         """Make the columns ready to be read."""
@@ -209,14 +214,15 @@ cdef class CSVDecoder(TextDecoder):
         memset(self.lengths, 0, sizeof(self.lengths))
         fields = self.fields
         included = getattr(fields, "include")  # a keyword of Cython
-        roles = dict(zip(ROLES, (LABEL, WEIGHT, ID, TIME), strict=True))
+        kinds = {"label": LABEL, "weight": WEIGHT, "id": ID, "time": TIME}
+        roles = {field: kinds[role] for field, role in fields.roles.items()}
         for i, text in enumerate(self.columns):
             name = self.names[i]
             column = self.column + i
             column.name = PyBytes_AS_STRING(name)
             column.length = PyBytes_GET_SIZE(name) - 1
             wanted = (included is None or text in included) and text not in fields.exclude
-            column.role = roles.get(fields.roles.get(text), FEATURE if wanted else SKIPPED)
+            column.role = roles.get(text, FEATURE if wanted else SKIPPED)
             column.numbers = self.types.get(text) == "numbers" and column.role != ID
             self.alike |= column.role == FEATURE and "=" in text
             self.lengths[<unsigned char>name[0] if column.length else 0] |= (
@@ -228,7 +234,7 @@ cdef class CSVDecoder(TextDecoder):
         cdef Value first
         cdef Py_ssize_t i, key
         cdef bint found
-        if read_value(p, end, &self.by, &first) == NULL:
+        if self.n == 0 or read_value(p, end, &self.by, &first) == NULL:
             return False
         trim(&first)
         key = <unsigned char>first.text[0] if first.length else 0
@@ -245,12 +251,12 @@ cdef class CSVDecoder(TextDecoder):
     cdef bint reorder(self, bytes line) except -1:
         """Take over the order of a header; False: it is none."""
         try:
-            names = [name.strip(BLANKS) for name in cells(line, self.delimiter)]
+            row = cells(line, self.delimiter)
         except BadEvent:
             return False
-        if not self.are_names(names):
+        if not self.are_names(row):
             return False
-        self.columns = tuple(names)
+        self.columns = tuple([name.strip(BLANKS) for name in row])
         self.header = line
         self.prepare()
         return True
@@ -528,7 +534,7 @@ def number(text):
     cdef double x
     if not find_number(value, &x):
         return None
-    try:
-        return int(text)
-    except ValueError:  # no whole number
+    whole = text.strip(BLANKS).lstrip("+-").lstrip("0") or "0"
+    if not whole.isdigit():
         return x
+    return -int(whole) if x < 0.0 else int(whole)

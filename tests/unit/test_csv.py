@@ -214,7 +214,9 @@ number_texts = st.one_of(
     st.text("0123456789+-.eE _n", max_size=8),
     st.floats().map(repr),
     st.integers().map(str),
-    st.sampled_from(["inf", "1e400", "1e-400", "\u0661", "0x1", "1_0", " 7\t", "+.5", "2.", "-0"]),
+    st.sampled_from(
+        ["inf", "1e400", "1e-400", "\u0661", "0x1", "1_0", " 7\t", "+.5", "2.", "-0", "+007"]
+    ),
 )
 
 
@@ -368,6 +370,12 @@ def test_any_name_of_a_column_is_a_name(name: str) -> None:
     found = outcome(decoder, [head, b"1,b,u", b"2,c,u"])
     first = {name: 1.0, "a=b": 1.0} if name != "a=b" else {name: 2.0}
     assert found[0] == [(first, "u"), ({name: 2.0, "a=c": 1.0}, "u")]
+
+
+def test_no_header_is_looked_for_behind_the_first_rows() -> None:
+    decoder = CSVDecoder(sl.Names(), Fields(label=None))
+    found = outcome(decoder, [*[b'"'] * 1000, b'"a""b",c'])
+    assert (found[0], len(found[2])) == ([], 1001)
 
 
 def test_names_that_come_twice_are_refused() -> None:
