@@ -381,15 +381,14 @@ cdef class CSVDecoder(TextDecoder):
         return 0
 
     cdef int read_label(self, const Column* column, Value* value) except -1 nogil:
-        cdef const char* end
         cdef bint true = is_word(value, b"true", 4)
         cdef Decimal d
         cdef double x
         if column.numbers:
             trim(value)
-            end = value.text + value.length
-            if number_at(value.text, end, &d, &x) != end or not isfinite(x):
+            if not find_number(value[0], &x):
                 self.refuse_number(column, value)
+            number_at(value.text, value.text + value.length, &d, &x)
             if -EXACT <= x <= EXACT:
                 return self.take_decimal(&d, x)
             with gil:
@@ -461,8 +460,13 @@ cdef inline bint begins_number(char c) noexcept nogil:
 
 
 cdef inline bint find_number(Value value, double* x) except -1 nogil:
-    """Whether a value is a finite number, maybe with blanks around it."""
+    """Whether a value is a finite number, maybe with blanks around it.
+
+    One with doubled quotes is none, and what is in front of it in the scratch cannot be read.
+    """
     cdef const char* end
+    if value.doubled:
+        return False
     trim(&value)
     end = value.text + value.length
     return begins_number(value.text[0]) and value_at(value.text, end, x) == end and isfinite(x[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import itertools
 import json
@@ -996,3 +997,21 @@ def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> No
     assert loop.pipeline.counts.bad == 0
     assert loop.pipeline.learners["default"].learnt == (78 if way == "skip" else 2)
     assert loop.pipeline.learners.reader.names() == ["a"]
+
+
+def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> None:
+    """With the line breaks inside quotes, whatever the block in which they came."""
+    path, dead = tmp_path / "a.csv", tmp_path / "dead.jsonl"
+    rows = [b"a,y", b"1,1", b'"x\r\n\r\n""y""",1\r', b"2,0", b'3,"0', b"4,1"]
+    path.write_bytes(b"\n".join(rows))
+    given: dict[str, Any] = {
+        "source": {"kind": "file", "paths": [str(path)]},
+        "format": {"kind": "csv", "label": "y", "text": []},
+        "dead_letters": {"path": str(dead), "max_bad_ratio": 1.0},
+        "run.until": "end",
+    }
+    loop = parts.loop(config.parse("", overrides=given), Said())
+    assert loop.run() == Exit.OK
+    letters = [json.loads(line) for line in dead.read_bytes().splitlines()]
+    assert [base64.b64decode(one["value_base64"]) for one in letters] == [rows[2], rows[4]]
+    assert loop.pipeline.learners["default"].learnt == 3

@@ -341,13 +341,15 @@ GOOD = b"a,y\n1,0\n2,1\n"
         (b"a,y\n1,\n,1\n?,0\n2,1\n", [], [None, 1, 0, 1]),  # missing values
         (b"a, y\n 1 ,\t0\n", [], [0]),  # blanks
         (b'"a","y"\n"1","0"\n', [], [0]),
+        (GOOD + b'"1.5""x",1\n1,"1.5""0"\n', [2, 3], [0, 1]),  # quotes in what is to be a number
         (b"a\ty\n1\t0\n", [], [0]),
     ],
 )
 def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
     delimiter = "\t" if data.startswith(b"a\t") else ","
     rows = [value for _, value in split(data, delimiter)]
-    decoder = CSVDecoder(sl.Names(), Fields(label="y"), delimiter=delimiter)
+    text = [] if b'""' in data else None  # guessed
+    decoder = CSVDecoder(sl.Names(), Fields(label="y"), delimiter=delimiter, text=text)
     events = Events()
     decoder.decode(rows, events)
     assert [i - 1 for i, _, _ in events.bad] == bad
