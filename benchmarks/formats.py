@@ -25,6 +25,7 @@ from streamlearn.stream import Events, Fields, Files, decoder_of
 TEXT = 5
 NUMBERS = 6
 NAMES = 5_000
+PYTHON = "csv.reader and a dict"
 Record = dict[str, float | str]
 
 
@@ -138,22 +139,23 @@ def main() -> None:
         runs: dict[str, Callable[[], int]] = {
             name: partial(read, kind, path) for name, (kind, path) in files.items()
         }
-        runs["csv.reader and a dict"] = partial(read_dicts, files["CSV"][1])
+        runs[PYTHON] = partial(read_dicts, files["CSV"][1])
         for name, run in runs.items():
             if (count := run()) != args.events:
                 raise AssertionError(f"{name}: {count} of {args.events} records")
         timings = alternate({name: partial(itself, run) for name, run in runs.items()}, args.rounds)
     print(f"{args.events:,} records of 12 fields, 5 of text; median of {args.rounds} rounds\n")
-    beside = timings["JSON"]
+    ratio = "{:.2f} ({:.2f} to {:.2f})"
     lines = [
         [
             name,
             timing.per_event(args.events),
-            "{:.2f} ({:.2f} to {:.2f})".format(*beside.ratio(timing)),
+            ratio.format(*timings["JSON"].ratio(timing)),
+            ratio.format(*timing.ratio(timings[PYTHON])),
         ]
         for name, timing in timings.items()
     ]
-    print(table(["side", "us a record", "time beside JSON"], lines))
+    print(table(["side", "us a record", "time beside JSON", f"as fast as {PYTHON}"], lines))
 
 
 if __name__ == "__main__":

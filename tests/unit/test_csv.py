@@ -348,7 +348,7 @@ GOOD = b"a,y\n1,0\n2,1\n"
 def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
     delimiter = "\t" if data.startswith(b"a\t") else ","
     rows = [value for _, value in split(data, delimiter)]
-    text = [] if b'""' in data else None  # guessed
+    text: list[str] | None = [] if b'""' in data else None  # guessed
     decoder = CSVDecoder(sl.Names(), Fields(label="y"), delimiter=delimiter, text=text)
     events = Events()
     decoder.decode(rows, events)
