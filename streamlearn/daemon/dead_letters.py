@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.daemon.scores import Blocks
+from streamlearn.stream.source import name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +78,7 @@ class DeadLetters:
 
 def weight(key: bytes | None, headers: Sequence[Header]) -> int:
     """Bytes of a key and headers in a record."""
-    own = sum(len(name.encode(errors="replace")) + len(item or b"") + 16 for name, item in headers)
+    own = sum(len(name_bytes(name)) + len(item or b"") + 16 for name, item in headers)
     return own + len(key or b"")
 
 

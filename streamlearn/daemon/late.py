@@ -14,6 +14,7 @@ from streamlearn.engine.events import Events
 from streamlearn.late.joined import CORRECTED, PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
+from streamlearn.stream.source import header_name, name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ class Origin(msgspec.Struct, array_like=True):
     value: bytes | None
     key: bytes | None
     time: int | None
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[tuple[bytes, bytes | None], ...]
 
 
 class Joining:
@@ -156,7 +157,7 @@ class Joining:
                 one.offset + 1,
                 [one.key],
                 None if one.time is None else [one.time],
-                [one.headers],
+                [[(header_name(name), item) for name, item in one.headers]],
             )
             found.append((records, ORPHAN))
         return found
@@ -192,6 +193,8 @@ def origin(records: Records, i: int) -> bytes:
             records.values[i],
             None if records.keys is None else records.keys[i],
             time,
-            () if records.headers is None else tuple(records.headers[i]),
+            ()
+            if records.headers is None
+            else tuple((name_bytes(name), item) for name, item in records.headers[i]),
         )
     )

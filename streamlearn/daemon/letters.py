@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streamlearn.daemon.dead_letters import PREFIX
+from streamlearn.stream.source import header_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,8 @@ class Letter:
     def said(self, name: str) -> str | None:
         """What is said of it; None: nothing."""
         found = [value for key, value in self.headers if key == PREFIX + name]
-        return found[-1].decode(errors="replace") if found else None
+        value = found[-1] if found else None
+        return None if value is None else value.decode(errors="replace")
 
     @property
     def problem(self) -> str | None:
@@ -77,6 +79,7 @@ class Line(msgspec.Struct):
     """A line of a file of dead letters."""
 
     headers: dict[str, str | None] = {}
+    headers_base64: list[tuple[str, str | None]] | None = None
     key: str | None = None
     key_base64: str | None = None
     value_base64: str | None = None
@@ -93,11 +96,22 @@ def of_lines(records: Records) -> Iterator[Letter]:
             read = LINES.decode(line or b"")
             key = unpacked(read.key_base64) if read.key is None else read.key.encode()
             value = unpacked(read.value_base64)
+            headers = headers_of(read)
         except (msgspec.DecodeError, binascii.Error):
             yield Letter(name, line)
             continue
-        headers = [(name, (text or "").encode()) for name, text in read.headers.items()]
         yield Letter(name, value, key, headers)
+
+
+def headers_of(line: Line) -> list[Header]:
+    """The headers of a line."""
+    if line.headers_base64 is None:
+        return [
+            (name, None if text is None else text.encode()) for name, text in line.headers.items()
+        ]
+    return [
+        (header_name(unpacked(name) or b""), unpacked(text)) for name, text in line.headers_base64
+    ]
 
 
 def place(records: Records, offset: int) -> str:

@@ -119,8 +119,10 @@ class Back:
         with opened(self._source("earliest"), positions(since), None) as source:
             while not source.ended():
                 for records in source.poll(0.25):
-                    told = [dict(headers) for headers in records.headers or ()]
-                    names |= {one[LETTER].decode() for one in told if LETTER in one}
+                    for headers in records.headers or ():
+                        name = dict(headers).get(LETTER)
+                        if name is not None:
+                            names.add(name.decode(errors="replace"))
         return names
 
     def _source(self, start: str) -> Source:

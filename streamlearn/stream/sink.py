@@ -13,6 +13,7 @@ import msgspec
 
 from streamlearn.errors import SinkError, SinkFull
 from streamlearn.modelfile import fsync_directory
+from streamlearn.stream.source import name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,8 @@ class FileSink(Sink):
     r"""A file of JSON lines, written to its end; "-" is standard output.
 
     Values are JSON already, or else any bytes (`binary`), which are written in base64; so are keys
-    that are no text.
+    that are no text. Headers that an object of JSON does not hold as they are (a name that comes
+    twice, what is not UTF-8) are then there once more, as pairs in base64.
 
     >>> sink = FileSink("-")
     >>> sink.send(b'{"prediction":true}', key=b"k1", headers=[("offset", b"17")])
@@ -87,8 +89,11 @@ class FileSink(Sink):
         """Hand over one record."""
         parts = []
         if headers:
-            told = {name: text(item) for name, item in headers}
+            told = {text(name_bytes(name)): text(item) for name, item in headers}
             parts.append(b'"headers":' + packed(told))
+            if self.binary and not exact(headers):
+                pairs = [(base64_of(name_bytes(name)), base64_of(item)) for name, item in headers]
+                parts.append(b'"headers_base64":' + packed(pairs))
         if key is not None:
             parts.append(named("key", key, binary=not valid(key)))
         if value is None:
@@ -139,8 +144,19 @@ def packed(value: object) -> bytes:
 def named(name: str, value: bytes, *, binary: bool) -> bytes:
     """A field of a line."""
     if binary:
-        return f'"{name}_base64":"{base64.b64encode(value).decode()}"'.encode()
+        return f'"{name}_base64":"{base64_of(value)}"'.encode()
     return f'"{name}":'.encode() + packed(value.decode())
+
+
+def base64_of(value: bytes | None) -> str | None:
+    """Bytes as text."""
+    return None if value is None else base64.b64encode(value).decode()
+
+
+def exact(headers: Sequence[Header]) -> bool:
+    """Whether an object of texts says all that these headers do."""
+    texts = all(valid(name_bytes(name)) and valid(item or b"") for name, item in headers)
+    return texts and len(dict(headers)) == len(headers)
 
 
 def valid(value: bytes) -> bool:

@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 
     from streamlearn.frames import Array
 
-Header = tuple[str, bytes]
+# A name that is not UTF-8 has its bytes as lone surrogates, as `os.fsdecode` has them.
+Header = tuple[str, bytes | None]
+
+
+def name_bytes(name: str) -> bytes:
+    r"""Return the bytes of a header's name.
+
+    >>> name_bytes("é"), name_bytes("\udcff")
+    (b'\xc3\xa9', b'\xff')
+    """
+    return name.encode(errors="surrogateescape")
+
+
+def header_name(raw: bytes) -> str:
+    """Return the name of these bytes."""
+    return raw.decode(errors="surrogateescape")
 
 
 class Partition(NamedTuple):

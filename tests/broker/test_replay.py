@@ -55,7 +55,7 @@ def test_published_died_and_sent_back_once(
     assert len(sent_back(connection, topic)) == 60
 
 
-def sent_back(connection: Connection, topic: str) -> list[dict[str, bytes]]:
+def sent_back(connection: Connection, topic: str) -> list[dict[str, bytes | None]]:
     """The headers of the records that were sent back."""
     source = KafkaSource(connection, topics=[topic])
     source.open({}, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChanged, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +44,16 @@ def cut_off(partition: Partition, ends: str) -> SourceChanged:
     return SourceChanged(
         f"kafka: {partition.topic}/{partition.number} {ends}: records were lost by the broker, or "
         "the topic was made again; --reset-offsets goes on with these models"
+    )
+
+
+def unreadable(partition: Partition, first: int, end: int, reason: str) -> SourceError:
+    """Return the error for records of which the client library can make nothing."""
+    topic, number = partition
+    where = f"{topic}:{number}:{first}" + (f" to {end - 1}" if end > first + 1 else "")
+    return SourceError(
+        f"kafka: unreadable records at {where}: {reason}; --skip-to {topic}:{number}:{end} resumes "
+        "after them"
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from streamlearn.errors import SinkDenied, SinkError, SinkFull, SinkNotFound
 from streamlearn.stream.sink import Sink
+from streamlearn.stream.source import name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,4 +96,4 @@ def check_size(
 def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
     """Return how many bytes of `largest` a record takes."""
     size = len(value or b"") + len(key or b"")
-    return size + sum(len(name.encode()) + len(item or b"") + 10 for name, item in headers)
+    return size + sum(len(name_bytes(name)) + len(item or b"") + 10 for name, item in headers)

@@ -6,7 +6,9 @@ make every poll wait for the group's coordinator), no auto-commit, no jump of an
 
 from __future__ import annotations
 
+import logging
 import time
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +21,23 @@ from kafka.errors import (
     RetriableError,
     TopicAuthorizationFailedError,
 )
+from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
 from streamlearn.daemon.kafka.lazy import Lazy
+from streamlearn.daemon.kafka.pure.mending import Mending, Unreadable, headers
 from streamlearn.daemon.kafka.pure.settings import connect
-from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off, unreadable
 from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from streamlearn.daemon.kafka.connection import Connection
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 3.0  # seconds for what passes by itself
 TOPIC_DENIED = 29
@@ -51,6 +57,7 @@ class PureReader:
         self._admin = connect(KafkaAdminClient, connection)
         self._consumer: Any = None
         self._ends: dict[Partition, int] = {}  # the positions that poll has told of
+        self._unreadable: dict[Partition, Unreadable] | None = None  # None: nothing is mended
 
     def names(self) -> list[str]:
         """Return the names of all topics."""
@@ -125,9 +132,13 @@ class PureReader:
         brokers = len(self._ask(self._admin.describe_cluster)["brokers"])
         response = max(self._fetch_bytes // (2 * max(brokers, 1)), 1 << 16)
         share = min(max(response // max(partitions, 1), 1 << 18), 1 << 22, response)
+        network: Callable[..., Any] = KafkaNetClient
+        if self._unreadable is not None:
+            network = partial(Mending.client, self._unreadable)
         return connect(
             KafkaConsumer,
             self._connection,
+            network,
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -156,8 +167,32 @@ class PureReader:
             raise cut_off(partition, "ends before its position now") from error
         except TopicAuthorizationFailedError as error:
             raise self._connection.denied(error.args[0], "READ") from error
-        except Exception as error:  # whatever it was: the next poll might spin or skip
-            raise SourceError(f"kafka: {type(error).__name__}: {error}") from error
+        except Exception as error:  # noqa: BLE001 -- of any kind, as the bytes are
+            self._begin_mending(error)
+            return []
+
+    def _begin_mending(self, error: Exception) -> None:
+        """Read again from where we are, and look into all that is fetched; raise if that was so.
+
+        The consumer that has raised might spin or skip records in its next poll.
+        """
+        reason = f"{type(error).__name__}: {error}"
+        if self._unreadable is not None:
+            ahead = {
+                one.first - self._ends[where]: one
+                for where, one in self._unreadable.items()
+                if where in self._ends
+            }
+            if not ahead:
+                raise SourceError(f"kafka: {reason}") from error
+            raise unreadable(*ahead[min(ahead)]) from error
+        log.warning("records that can't be read as they are: each is looked into: %s", reason)
+        self._unreadable = {}
+        paused = self._consumer.paused()
+        self._consumer.close(autocommit=False, timeout_ms=1000)
+        self._consumer = None
+        self.assign(dict(self._ends))
+        self._consumer.pause(*paused)
 
     def _records(self, where: tuple[str, int], messages: list[Any]) -> Records:
         partition = Partition(*where)
@@ -170,7 +205,7 @@ class PureReader:
             end,
             keys=Lazy(messages, attrgetter("key")),
             times=Lazy(messages, attrgetter("timestamp")),
-            headers=Lazy(messages, attrgetter("headers")),
+            headers=Lazy(messages, headers),
         )
 
     def _moved(self) -> list[Records]:

@@ -10,6 +10,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, KafkaTimeoutError, UnknownError
 
+from streamlearn.daemon.kafka.pure.headers import Headers, Nulls
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.sink import (
     DEFAULT_LARGEST,
@@ -60,6 +61,7 @@ class PureSink(KafkaSink):
             # a larger batch would be refused, and split
             batch_size=min(BATCH_BYTES, self._largest),
             metrics_enabled=False,
+            value_serializer=Nulls(),
         )
         self._producer.partitions_for(topic)  # known before the first record has to wait for it
         self._buffer_bytes = buffer_bytes
@@ -84,14 +86,19 @@ class PureSink(KafkaSink):
             self._waiting += len(value or b"") + OVERHEAD
         if value is None and key is None:
             key = b""  # kafka-python wants one of them
-        given = headers if isinstance(headers, list) else list(headers)
         try:
-            future = self._producer.send(self._topic, value, key, given)
+            future = self._hand_over(value, key, list(headers))
         except KafkaTimeoutError as error:
             raise full(self._topic, str(error)) from error
         except KafkaError as error:
             raise refused(self._topic, str(error)) from error
         future.add_errback(self._refused)
+
+    def _hand_over(self, value: bytes | None, key: bytes | None, headers: list[Header]) -> Any:
+        try:
+            return self._producer.send(self._topic, value, key, headers)
+        except (TypeError, UnicodeEncodeError):  # a null value, or a name that is not UTF-8
+            return self._producer.send(self._topic, value, key, Headers(headers))
 
     def flush(self, seconds: float) -> None:
         """Deliver what was handed over before."""

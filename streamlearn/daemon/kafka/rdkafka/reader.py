@@ -12,6 +12,7 @@ import time
 import uuid
 from functools import partial
 from itertools import groupby
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
@@ -26,6 +27,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from streamlearn.daemon.dead_letters import PREFIX
 from streamlearn.daemon.kafka.lazy import Lazy
 from streamlearn.daemon.kafka.rdkafka.settings import (
     DENIED,
@@ -34,7 +36,7 @@ from streamlearn.daemon.kafka.rdkafka.settings import (
     common,
     wait_for_cluster,
 )
-from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off, unreadable
 from streamlearn.daemon.kafka.reasons import Reasons
 from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Header, Partition, Records
@@ -51,6 +53,12 @@ PATIENCE = 3.0  # seconds for what passes by itself
 PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 -- so the library's own codes are named
 OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 LOG_TRUNCATION = KafkaError._LOG_TRUNCATION  # noqa: SLF001
+
+# Where a name is not UTF-8, the method returns a result and also sets an exception. A call from C
+# (this one) looks for that; a call that Python has specialized does not, and raises it later.
+HEADERS = methodcaller("headers")
+# In place of headers of which one has a name that is not UTF-8: the library gives none of them.
+UNREADABLE_HEADERS = (f"{PREFIX}dropped", b"headers, for a name that is not UTF-8")
 
 # What the brokers say of a partition that was made a moment ago.
 FRESH = {
@@ -190,6 +198,7 @@ class RdReader:
                 "auto.offset.reset": "error",
                 "isolation.level": self._isolation,
                 "enable.partition.eof": True,
+                "check.crcs": True,
                 "queued.min.messages": 1_000_000,  # the bytes decide
                 "queued.max.messages.kbytes": max(self._fetch_bytes // 2048, 1),
                 "fetch.max.bytes": response,
@@ -223,13 +232,25 @@ class RdReader:
             raise SourceError(f"kafka: {error.args[0].str()}") from error
         errors = [message for message in messages if message.error() is not None]
         if errors:
-            messages = [message for message in messages if message.error() is None]
+            messages = self._before_errors(messages)
         records = self._by_partition(messages)
         for message in errors:
             records += self._consider(message)
         if self._raised is not None and not records:
             return self.poll(seconds, most)
         return records
+
+    @staticmethod
+    def _before_errors(messages: list[Message]) -> list[Message]:
+        """Return the records, of each partition those before its first error that does not pass."""
+        good, stopped = [], set()
+        for message in messages:
+            error = message.error()
+            if error is not None and error.code() != PARTITION_EOF and not _passes(error):
+                stopped.add(_partition(message))
+            elif error is None and (not stopped or _partition(message) not in stopped):
+                good.append(message)
+        return good
 
     def _by_partition(self, messages: list[Message]) -> list[Records]:
         if not messages:
@@ -257,7 +278,7 @@ class RdReader:
         """Take what came in a record's place: the end of a partition, or an error."""
         error = message.error()
         assert error is not None  # noqa: S101
-        partition = Partition(str(message.topic()), _number(message))
+        partition = _partition(message)
         end = int(message.offset() or 0)
         if error.code() == PARTITION_EOF:
             if end <= self._ends.get(partition, end):
@@ -270,9 +291,39 @@ class RdReader:
             self._raised = self._connection.denied([partition.topic], "READ")
         elif error.code() == LOG_TRUNCATION:
             self._raised = cut_off(partition, "ends before its position now")
-        elif not error.retriable() and error.code() not in UNKNOWN:
+        elif end < 0 and not _passes(error):
             self._raised = SourceError(f"kafka: {_where(partition)}: {error.str()}")
+        elif not _passes(error):
+            self._raised = unreadable(partition, end, self._after(partition, end), error.str())
         return []
+
+    def _after(self, partition: Partition, damaged: int) -> int:
+        """Return the offset after a damaged batch, of which the library tells only the first.
+
+        From wherever within it one wants to read, it says the same.
+        """
+        inside, outside = damaged, self.highwater(partition) or damaged + 1
+        deadline = time.monotonic() + PATIENCE
+        while outside - inside > 1:
+            middle = (inside + outside) // 2
+            found = self._found_at(partition, middle, deadline)
+            if found is None:
+                return inside + 1  # which shows the way on, at the next start
+            if found == damaged:
+                inside = middle
+            else:
+                outside = middle
+        return outside
+
+    def _found_at(self, partition: Partition, offset: int, deadline: float) -> int | None:
+        """Return the offset of what comes first from there; None if nothing comes in time."""
+        assert self._consumer is not None  # noqa: S101
+        self._consumer.seek(TopicPartition(*partition, offset))
+        while time.monotonic() < deadline:
+            for message in self._consumer.consume(1, timeout=0.1):
+                if _partition(message) == partition:
+                    return int(message.offset() or 0)
+        return None
 
     def highwater(self, partition: Partition) -> int | None:
         """Return the offset after the newest record."""
@@ -321,9 +372,14 @@ def _log_commit(error: KafkaError | None, _: list[TopicPartition]) -> None:
         log.warning("positions not committed for lag tools: %s", error.str())
 
 
-def _number(message: Message) -> int:
-    number: Any = message.partition()
-    return int(number)
+def _partition(message: Message) -> Partition:
+    topic, number = message.topic(), message.partition()
+    return Partition(str(topic), int(number or 0))
+
+
+def _passes(error: KafkaError) -> bool:
+    """Whether an error passes by itself."""
+    return error.retriable() or error.code() in UNKNOWN
 
 
 def _time(message: Message) -> int:
@@ -331,5 +387,9 @@ def _time(message: Message) -> int:
 
 
 def _headers(message: Message) -> list[Header]:
-    headers: Any = message.headers()
+    try:
+        headers: Any = HEADERS(message)
+    except SystemError:  # a name is not UTF-8; a second call would return what crashes its reader
+        headers = [UNREADABLE_HEADERS]
+        message.set_headers(headers)
     return list(headers or ())
