@@ -81,6 +81,10 @@ class SinkFull(SinkError):
     taken = 0
 
 
+class SinkRefused(SinkError):
+    """A record was refused for good: no checkpoint can pass it."""
+
+
 class SinkDenied(SinkError):
     """The place for output is there, but these credentials may not write to it."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.daemon.blame import blame
 from streamlearn.daemon.scores import Blocks
 from streamlearn.stream.source import name_bytes
 
@@ -42,20 +43,27 @@ class DeadLetters:
         if self.sink is None:
             return
         for i, field, reason in bad:
-            value = records.values[i]
-            key = None if records.keys is None else records.keys[i]
-            headers = [] if records.headers is None else list(records.headers[i])
-            said = self.said(records, i, field, reason)
-            room = self.largest - ROOM - len(reason[:REASON].encode())
-            if weight(key, headers) > room // 2:
-                said.append((PREFIX + "dropped", b"key and headers, for their size"))
-                key, headers = None, []
-            room -= weight(key, headers)
-            if value is not None and len(value) > room:
-                said.append((PREFIX + "size", b"%d" % len(value)))
-                said.append((PREFIX + "sha256", hashlib.sha256(value).hexdigest().encode()))
-                value = value[: max(room, 0)]
-            self.sink.send(value, key=key, headers=[*headers, *said])
+            try:
+                self._send(self.sink, records, i, field, reason)
+            except Exception as error:
+                blame(error, [records.part(i, i + 1)])
+                raise
+
+    def _send(self, sink: Sink, records: Records, i: int, field: str | None, reason: str) -> None:
+        value = records.values[i]
+        key = None if records.keys is None else records.keys[i]
+        headers = [] if records.headers is None else list(records.headers[i])
+        said = self.said(records, i, field, reason)
+        room = self.largest - ROOM - len(reason[:REASON].encode())
+        if weight(key, headers) > room // 2:
+            said.append((PREFIX + "dropped", b"key and headers, for their size"))
+            key, headers = None, []
+        room -= weight(key, headers)
+        if value is not None and len(value) > room:
+            said.append((PREFIX + "size", b"%d" % len(value)))
+            said.append((PREFIX + "sha256", hashlib.sha256(value).hexdigest().encode()))
+            value = value[: max(room, 0)]
+        sink.send(value, key=key, headers=[*headers, *said])
 
     def said(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
         """Where the record comes from, and why it is here."""

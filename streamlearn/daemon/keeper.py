@@ -18,7 +18,7 @@ from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.faults import reach
 from streamlearn.engine.events import Events
-from streamlearn.errors import SourceError
+from streamlearn.errors import SinkDenied, SinkNotFound, SinkRefused, SourceError
 from streamlearn.rules.copies import Copies
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from streamlearn.stream import Source
     from streamlearn.stream.sink import Sink
 
+FINAL = (SinkRefused, SinkDenied, SinkNotFound)  # errors of an output that will not pass
 SLOW = "one is being written, or waits for an output to deliver"
 
 
@@ -108,8 +109,20 @@ class Keeper:
     def keep(self) -> None:
         """Between two batches: collect the one under way, and begin the next if it is due."""
         self._collect(0.0)
+        self.check_age()
         now, pipeline = time.monotonic(), self.pipeline
-        if pipeline.moves > self._durable and self._unsaved_since is None:
+        due = (
+            pipeline.counts.events - self._copied_events >= self.every_events
+            or now - self._copied_at >= self.every_seconds
+        )
+        if due and pipeline.moves > self._copied and self.checkpoints.ready:
+            self._begin()
+
+    def check_age(self) -> None:
+        """Stop if too old a record is not durable; in the middle of a batch, too."""
+        now, pipeline = time.monotonic(), self.pipeline
+        unsaved = pipeline.moves > self._durable or not pipeline.whole
+        if unsaved and self._unsaved_since is None:
             self._unsaved_since = now
         age = 0.0 if self._unsaved_since is None else now - self._unsaved_since
         if age > self.max_age_seconds:
@@ -118,12 +131,6 @@ class Keeper:
                 f"no checkpoint could be written for {age:.0f} s ({self._why}); the last good one "
                 "is intact, and what followed it is learnt again from there",
             )
-        due = (
-            pipeline.counts.events - self._copied_events >= self.every_events
-            or now - self._copied_at >= self.every_seconds
-        )
-        if due and pipeline.moves > self._copied and self.checkpoints.ready:
-            self._begin()
 
     def finish(self, seconds: float, watchdog: Watchdog) -> bool:
         """A last checkpoint, within this time; whether all that was learnt is durable."""
@@ -164,6 +171,8 @@ class Keeper:
         if isinstance(result, Written):
             self._written(result)
         elif isinstance(result, Failed):
+            if isinstance(result.error, FINAL):
+                raise result.error
             self._copied = self._durable
             self._why = str(result.error)
             self.status.checkpoint_failures = self.checkpoints.failures

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn import checkpoints
 from streamlearn.daemon import resume
+from streamlearn.daemon.blame import message
 from streamlearn.daemon.checkpoint import sweep
 from streamlearn.daemon.exits import Exit, Stop, code_of
 from streamlearn.daemon.keeper import Keeper
@@ -84,7 +85,7 @@ class Loop:
         self._ticked = 0.0
         for sink in sinks:
             if isinstance(sink, Patient):
-                sink.beat, sink.stopping = watchdog.beat, self.stop_wanted.is_set
+                sink.waits, sink.stopping = self._wait_for_output, self.stop_wanted.is_set
 
     def run(self) -> Exit:
         """Run until the end; the exit code."""
@@ -106,12 +107,12 @@ class Loop:
         except Stop as stop:
             return stop
         except (SourceError, SinkError) as error:
-            return Stop(code_of(error), str(error))
+            return Stop(code_of(error), message(error, str(error)))
         except ModelFileError as error:
             return Stop(Exit.CHECKPOINT, str(error))
         except Exception as error:  # noqa: BLE001 - said with its stack, and nothing is saved
             self.log.error("crashed", stack=traceback.format_exc())  # noqa: TRY400 - our own log
-            return Stop(Exit.CRASH, f"an error nobody foresaw: {error!r}")
+            return Stop(Exit.CRASH, message(error, f"an error nobody foresaw: {error!r}"))
         return None
 
     def _take_signals(self) -> dict[int, Any]:
@@ -273,6 +274,12 @@ class Loop:
             if not polled and source.ended():  # which does not wait: there is nothing to wait for
                 self.stop_wanted.wait(max(POLL_SECONDS - seconds, 0.0))
 
+    def _wait_for_output(self) -> None:
+        """An output is full: that is no silence, but must not last for ever."""
+        self.watchdog.beat()
+        if self.keeper is not None:
+            self.keeper.check_age()
+
     def _check(self) -> None:
         if self.ownership is not None:
             self.ownership.check()
@@ -330,6 +337,10 @@ class Loop:
             saved = self.pipeline.whole and keeper.finish(seconds, self.watchdog)
         except Stop as fenced:
             return fenced.code, fenced.reason
+        except SinkError as error:  # one that no later try would change
+            if code == Exit.OK:
+                return code_of(error), str(error)
+            saved = False
         if saved or not (code == Exit.OK or self.stop_wanted.is_set()):
             return code, reason
         return Exit.UNSAVED, (

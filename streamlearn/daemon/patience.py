@@ -22,7 +22,7 @@ class Patient(Sink):
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.beat: Callable[[], None] = lambda: None
+        self.waits: Callable[[], None] = lambda: None  # called while it is full; may raise
         self.stopping: Callable[[], bool] = lambda: False
         self.largest: int | None = getattr(sink, "largest", None)
 
@@ -38,7 +38,7 @@ class Patient(Sink):
             try:
                 self.sink.send_all(records)
             except SinkFull as full:
-                self.beat()
+                self.waits()
                 if self.stopping():
                     raise
                 records = records[full.taken :]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.daemon.blame import blame
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.observer import Batch, Part
 from streamlearn.stream import Partition
@@ -75,7 +76,11 @@ class Pipeline:
         self.whole = False
         given = [one for one in records if len(one.offsets)]
         if given:
-            self._process(Polled(given))
+            try:
+                self._process(Polled(given))
+            except Exception as error:
+                blame(error, given)
+                raise
         for one in records:
             self.positions[one.partition] = one.end
         self.moves += 1

@@ -43,7 +43,8 @@ class Sink(Protocol):
     def flush(self, seconds: float) -> None:
         """Deliver all that was handed over before; `SinkError` if not within this time.
 
-        One that was refused makes every later call fail, so that nothing is saved past it.
+        Once one was refused for good, every later call fails (`SinkRefused`, `SinkDenied`,
+        `SinkNotFound`), so that nothing is saved past it.
         """
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from streamlearn.daemon.kafka import Connection, KafkaSource
 from streamlearn.daemon.kafka.sink import size_of
-from streamlearn.errors import SinkError
+from streamlearn.errors import SinkError, SinkNotFound, SinkRefused
 from tests.broker.conftest import MakeTopic, all_of, numbered, values
 
 if TYPE_CHECKING:
@@ -102,8 +103,21 @@ def test_a_refusal_after_the_send_makes_every_flush_fail(
     lower_limit(admin, connection, topic, 1000)
     sink.send(bytes(20_000))
     for _ in range(2):
-        with pytest.raises(SinkError, match="refused"):
+        with pytest.raises(SinkRefused):
             sink.flush(20)
+    with pytest.raises(SinkRefused):
+        sink.send(b"small")
+    sink.close()
+
+
+@pytest.mark.parametrize("limit", ["1", "120", "300"])
+def test_a_topic_of_tiny_records_refuses_what_it_cannot_take(
+    connection: Connection, make_topic: MakeTopic, limit: str
+) -> None:
+    sink = connection.sink(make_topic(max_message_bytes=limit))
+    with pytest.raises(SinkRefused, match=f"takes {limit} bytes"):
+        sink.send(bytes(100))
+    sink.flush(20)
     sink.close()
 
 
@@ -191,6 +205,13 @@ def test_a_deleted_topic_is_not_made_again_by_writing(
     sink.flush(20)
     admin.delete_topics([topic])
     until_refused(sink, b"after")
+    deadline = time.monotonic() + 60
+    error: SinkError | None = None
+    while not isinstance(error, SinkNotFound):
+        assert time.monotonic() < deadline, error
+        with pytest.raises(SinkError) as raised:
+            sink.flush(3)
+        error = raised.value
     sink.close()
     assert topic not in admin.list_topics()
 

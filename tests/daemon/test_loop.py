@@ -27,8 +27,11 @@ from streamlearn.daemon.ownership import Ownership
 from streamlearn.daemon.patience import Patient
 from streamlearn.daemon.regret import Regret
 from streamlearn.errors import (
+    SinkDenied,
     SinkError,
     SinkFull,
+    SinkNotFound,
+    SinkRefused,
     SourceChanged,
     SourceDenied,
     SourceError,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlearn.daemon.loop import Loop
+    from streamlearn.stream.sink import Record
     from streamlearn.stream.source import Header
 
 
@@ -469,6 +473,35 @@ def test_output_that_is_full_is_waited_for(tmp_path: Path) -> None:
     assert loop.run() == Exit.OK
     assert len(sink.sent) == 300
     assert sink.tries == 900
+
+
+def test_output_that_stays_full_for_too_long_ends_it(tmp_path: Path) -> None:
+    class Full(Kept):
+        def send_all(self, records: Sequence[Record]) -> None:
+            raise SinkFull(f"no room for {len(records)}")
+
+    sinks = {"predictions": Patient(Full())}
+    loop = made(tmp_path, MadeUp(1, 300), sinks=sinks, max_age_seconds=0.3)
+    assert loop.run() == Exit.CHECKPOINT
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SinkRefused("too large"), Exit.SOURCE),
+        (SinkDenied("no right"), Exit.DENIED),
+        (SinkNotFound("deleted"), Exit.MISSING),
+    ],
+)
+def test_what_an_output_refuses_for_good_ends_it(
+    tmp_path: Path, error: SinkError, code: Exit
+) -> None:
+    sink = Kept()
+    sink.error = error
+    made(tmp_path, until="300").run()
+    loop = made(tmp_path, MadeUp(3, 10**9), sinks={"predictions": sink}, max_age_seconds=3600.0)
+    assert loop.run() == code
+    assert newest(tmp_path)["counts"]["records"] == 300
 
 
 @pytest.mark.parametrize("asked", [True, False])
@@ -1015,3 +1048,64 @@ def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> No
     letters = [json.loads(line) for line in dead.read_bytes().splitlines()]
     assert [base64.b64decode(one["value_base64"]) for one in letters] == [rows[2], rows[4]]
     assert loop.pipeline.learners["default"].learnt == 3
+
+
+# -- which record it was --------------------------------------------------------------------------
+
+
+class Numbered(MadeUp):
+    """Ten records a poll, some of them bad."""
+
+    def next(self, where: Partition) -> Records:
+        start = self.positions[where]
+        self.positions[where] = end = start + 10
+        values = [event(0, i) if i % 10 else b"{" for i in range(start, end)]
+        return Records(where, range(start, end), values, end)
+
+
+class Failing(Kept):
+    """A sink that fails at its 15th record."""
+
+    fault: Exception = TypeError("a fault")
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        super().send(value, key=key, headers=headers)
+        if len(self.sent) == 15:
+            raise self.fault
+
+
+@pytest.mark.parametrize(("kind", "code"), [(TypeError, Exit.CRASH), (SinkError, Exit.SOURCE)])
+@pytest.mark.parametrize("where", ["decode", "learn", "predictions", "dead_letters"])
+def test_an_error_that_came_of_a_record_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, kind: type[Exception], code: Exit
+) -> None:
+    log, sink, error = Said(), Failing(), kind("a fault")
+    sink.fault = error
+    sinks = {where: sink} if where in {"predictions", "dead_letters"} else {}
+    loop = made(tmp_path, Numbered(1, 10**9), sinks=sinks, log=log, ratio=1.0)
+    calls = itertools.count(1)
+
+    def fail(method: Any) -> Any:
+        def failing(*args: Any) -> Any:
+            if next(calls) == 3:
+                raise error
+            return method(*args)
+
+        return failing
+
+    if where == "decode":
+        monkeypatch.setattr(loop.pipeline.reading, "read", fail(loop.pipeline.reading.read))
+    elif where == "learn":
+        monkeypatch.setattr(loop.pipeline.learners, "learn", fail(loop.pipeline.learners.learn))
+    assert loop.run() == code
+    reason = log.lines("stopped")[0]["reason"]
+    place, end = {
+        "decode": ("20 to 29", 30),
+        "learn": ("20 to 29", 30),
+        "predictions": ("10 to 19", 20),  # of ten records nine are predicted
+        "dead_letters": ("140", 141),  # and one is a dead letter
+    }[where]
+    assert reason.startswith(f"{TOPIC}:0:{place} (--skip-to {TOPIC}:0:{end} ")
+    assert "a fault" in reason

@@ -1,16 +1,15 @@
 """A topic to write to: what is the same over any client library.
 
 A record waits in a bounded buffer, and is sent again and again while the broker is away, each
-stored once (idempotent, acknowledged by all replicas). Only `flush` says that records are safe; a
-record that the broker has refused for good makes every later flush fail, so that no checkpoint can
-pass it.
+stored once (idempotent, acknowledged by all replicas). Only `flush` says that records are safe.
+Once the broker has refused one for good, every later call fails: no checkpoint can pass it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from streamlearn.errors import SinkDenied, SinkError, SinkFull, SinkNotFound
+from streamlearn.errors import SinkDenied, SinkError, SinkFull, SinkNotFound, SinkRefused
 from streamlearn.stream.sink import Sink
 from streamlearn.stream.source import name_bytes
 
@@ -48,11 +47,11 @@ def check_topic(
         raise SinkDenied(str(connection.denied([topic], "WRITE")))
 
 
-def too_large(topic: str, size: int, largest: int) -> SinkError:
+def too_large(topic: str, size: int, largest: int) -> SinkRefused:
     """Return the error for a record that the broker would refuse."""
-    return SinkError(
-        f"a record of {size} bytes for topic {topic!r}, which takes {largest}: raise its "
-        "max.message.bytes"
+    return SinkRefused(
+        f"topic {topic!r} takes {largest + OVERHEAD} bytes (max.message.bytes), and a record of "
+        f"{size} with an overhead of {OVERHEAD} is to be sent: raise its max.message.bytes"
     )
 
 
@@ -70,9 +69,16 @@ def undelivered(topic: str, seconds: float, why: str | None) -> SinkError:
     )
 
 
-def refused(topic: str, why: str) -> SinkError:
+def deleted(topic: str) -> SinkNotFound:
+    """Return the error for a topic that is no longer there."""
+    return SinkNotFound(
+        f"topic {topic!r} was deleted while it was written to: create it, and start again"
+    )
+
+
+def refused(topic: str, why: str) -> SinkRefused:
     """Return the error for a record that was refused for good."""
-    return SinkError(
+    return SinkRefused(
         f"topic {topic!r}: a record was refused: {why}: start again when the topic is as it should "
         "be"
     )

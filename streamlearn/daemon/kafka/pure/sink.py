@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, KafkaTimeoutError, UnknownError
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+    UnknownError,
+)
 
 from streamlearn.daemon.kafka.pure.headers import Headers, Nulls
 from streamlearn.daemon.kafka.pure.settings import connect
@@ -20,11 +25,12 @@ from streamlearn.daemon.kafka.sink import (
     KafkaSink,
     check_size,
     check_topic,
+    deleted,
     full,
     refused,
     undelivered,
 )
-from streamlearn.errors import SinkDenied, SinkError
+from streamlearn.errors import SinkDenied, SinkError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.source import Header
 
 
-DENIED = 29  # Kafka's code for a topic that we may not even describe
+UNKNOWN, DENIED = 3, 29  # Kafka's codes for a topic that is not there, that we may not describe
 BATCH_BYTES = 1 << 16
 SPLIT_SECONDS = 0.005
 
@@ -43,6 +49,7 @@ class PureSink(KafkaSink):
 
     def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:
         self._topic = topic
+        self._connection = connection
         admin = connect(KafkaAdminClient, connection)
         try:
             self._largest = _examine(admin, connection, topic)
@@ -59,14 +66,14 @@ class PureSink(KafkaSink):
             max_block_ms=int(FULL_SECONDS * 1000),
             linger_ms=5,
             # a larger batch would be refused, and split
-            batch_size=min(BATCH_BYTES, self._largest),
+            batch_size=min(BATCH_BYTES, max(self._largest, 0)),
             metrics_enabled=False,
             value_serializer=Nulls(),
         )
         self._producer.partitions_for(topic)  # known before the first record has to wait for it
         self._buffer_bytes = buffer_bytes
         self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
-        self._refusal: str | None = None
+        self._refusal: SinkError | None = None
         self._lock = threading.Lock()
         self._closed = False
 
@@ -79,6 +86,7 @@ class PureSink(KafkaSink):
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record."""
+        self._check_refusal()
         check_size(self._topic, self._largest, value, key, headers)
         if self._waiting > self._buffer_bytes:
             self._drain(FULL_SECONDS, full)
@@ -89,7 +97,7 @@ class PureSink(KafkaSink):
         try:
             future = self._hand_over(value, key, list(headers))
         except KafkaTimeoutError as error:
-            raise full(self._topic, str(error)) from error
+            raise deleted(self._topic) if self._gone() else full(self._topic, str(error)) from error
         except KafkaError as error:
             raise refused(self._topic, str(error)) from error
         future.add_errback(self._refused)
@@ -105,8 +113,7 @@ class PureSink(KafkaSink):
         try:
             self._drain(seconds, lambda topic, why: undelivered(topic, seconds, why))
         finally:
-            if self._refusal is not None:
-                raise refused(self._topic, self._refusal)
+            self._check_refusal()
 
     def _drain(self, seconds: float, error: Callable[[str, str | None], SinkError]) -> None:
         with self._lock:
@@ -117,6 +124,8 @@ class PureSink(KafkaSink):
                 self._producer.flush(max(end - time.monotonic(), 0))
                 break
             except KafkaTimeoutError as timeout:
+                if not self._known() and self._gone():
+                    raise deleted(self._topic) from timeout
                 raise error(self._topic, None) from timeout
             except UnknownError as split:  # so it calls a batch that was split: wait for the parts
                 if time.monotonic() > end:
@@ -126,7 +135,37 @@ class PureSink(KafkaSink):
             self._waiting -= waiting
 
     def _refused(self, error: BaseException) -> None:
-        self._refusal = self._refusal or str(error)
+        if self._refusal is None:
+            denied = isinstance(error, TopicAuthorizationFailedError)
+            self._refusal = (
+                SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
+                if denied
+                else refused(self._topic, str(error))
+            )
+
+    def _check_refusal(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _known(self) -> bool:
+        """Whether the producer knows partitions of the topic; it waits only if it knows none."""
+        try:
+            return bool(self._producer.partitions_for(self._topic))
+        except KafkaTimeoutError:
+            return False
+
+    def _gone(self) -> bool:
+        """Whether the cluster answers that it has no such topic."""
+        try:
+            admin = connect(KafkaAdminClient, self._connection)
+        except SourceError:
+            return False
+        try:
+            return bool(admin.describe_topics([self._topic])[0]["error_code"] == UNKNOWN)
+        except KafkaError:
+            return False
+        finally:
+            admin.close()
 
     def close(self) -> None:
         """Give the connection back."""

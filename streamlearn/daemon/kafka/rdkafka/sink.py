@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaException, Producer, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
@@ -27,6 +27,7 @@ from streamlearn.daemon.kafka.sink import (
     KafkaSink,
     check_size,
     check_topic,
+    deleted,
     full,
     refused,
     undelivered,
@@ -36,7 +37,7 @@ from streamlearn.errors import SinkDenied, SinkError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from confluent_kafka import KafkaError, Message
+    from confluent_kafka import Message
 
     from streamlearn.daemon.kafka.connection import Connection
     from streamlearn.stream.sink import Record
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 SERVE_EVERY = 256  # records; what was delivered piles up until it is served
 BATCH_BYTES = 1_000_000
+GONE = {*UNKNOWN, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001 -- partitions go only with a topic
+DELETED_MS = 10_000  # for which a topic is missing before records for it are refused
+LEAST_LARGEST = 1000  # that the library can be told
 WAIT_SECONDS = 0.05  # for room in the buffer, or for a flush that is under way
 
 
@@ -52,6 +56,7 @@ class RdSink(KafkaSink):
 
     def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:
         self._topic = topic
+        self._connection = connection
         self._reasons = Reasons()
         admin = AdminClient(common(connection, self._reasons))
         wait_for_cluster(admin, connection, self._reasons)
@@ -62,17 +67,19 @@ class RdSink(KafkaSink):
                 "acks": "all",
                 "enable.idempotence": True,
                 "delivery.timeout.ms": FOREVER_MS,
-                "message.max.bytes": self._largest + 2 * OVERHEAD,
-                "batch.size": min(BATCH_BYTES, self._largest),  # a larger batch would be refused
+                "message.max.bytes": max(self._largest + 2 * OVERHEAD, LEAST_LARGEST),
+                # a larger batch would be refused
+                "batch.size": min(BATCH_BYTES, max(self._largest, 1)),
                 "queue.buffering.max.kbytes": max(buffer_bytes // 1024, 1),
                 "queue.buffering.max.messages": 1_000_000,
+                "topic.metadata.propagation.max.ms": DELETED_MS,
                 "linger.ms": 5,
                 # A report on each record would cost as much as making it: that all are delivered
                 # is seen when none are left.
                 "delivery.report.only.error": True,
             }
         )
-        self._refusal: str | None = None
+        self._refusal: SinkError | None = None
         self._lock = threading.Lock()  # held by a flush: else there might always be some left
         self._closed = False
 
@@ -91,6 +98,8 @@ class RdSink(KafkaSink):
         """Hand over these; waits for room in the buffer, but not for ever."""
         at, deadline = 0, time.monotonic() + FULL_SECONDS
         while at < len(records):
+            if self._refusal is not None:
+                raise self._refusal
             start, at = at, self._hand_over(records, at)
             now = time.monotonic()
             if at > start:
@@ -116,7 +125,7 @@ class RdSink(KafkaSink):
         except BufferError:
             seconds = WAIT_SECONDS
         except KafkaException as error:
-            raise refused(topic, error.args[0].str()) from error
+            raise self._final(error.args[0]) from error
         finally:
             self._lock.release()
         self._producer.poll(seconds)
@@ -125,7 +134,15 @@ class RdSink(KafkaSink):
     def _report(self, error: KafkaError | None, _: Message) -> None:
         """Take the report on a record that was refused."""
         if error is not None:
-            self._refusal = self._refusal or error.str()
+            self._refusal = self._refusal or self._final(error)
+
+    def _final(self, error: KafkaError) -> SinkError:
+        """Return the error for what will not pass."""
+        if error.code() in GONE:
+            return deleted(self._topic)
+        if error.code() in DENIED:
+            return SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
+        return refused(self._topic, error.str())
 
     def flush(self, seconds: float) -> None:
         """Deliver what was handed over before; whoever sends waits meanwhile."""
@@ -139,7 +156,7 @@ class RdSink(KafkaSink):
         finally:
             self._lock.release()
         if self._refusal is not None:
-            raise refused(self._topic, self._refusal)
+            raise self._refusal
         self._reasons.clear()
 
     def close(self) -> None:

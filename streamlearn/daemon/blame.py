@@ -1,0 +1,51 @@
+"""Which records an error came from: a note of the error's, so that its message can name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.stream import Records
+
+MOST = 8  # partitions that are named
+
+
+def blame(error: Exception, records: Sequence[Records]) -> None:
+    """Note that an error came from these records, unless some of them are noted already."""
+    if not hasattr(error, "__notes__"):
+        error.add_note(named(records))
+
+
+def message(error: Exception, text: str) -> str:
+    """Return the text of an error, behind the records that it came from.
+
+    >>> from streamlearn.stream import Partition, Records
+    >>> error = KeyError("x")
+    >>> blame(error, [Records(Partition("clicks", 2), [17], [b"?"], 18)])
+    >>> message(error, repr(error))
+    "clicks:2:17 (--skip-to clicks:2:18 resumes after it): KeyError('x')"
+    """
+    return ": ".join([*getattr(error, "__notes__", []), text])
+
+
+def named(records: Sequence[Records]) -> str:
+    """Return the places of records, and the option to resume after them.
+
+    >>> from streamlearn.stream import Partition, Records
+    >>> print(named([Records(Partition("clicks", 2), [3, 4, 7], [], 8)]))
+    clicks:2:3 to 7 (--skip-to clicks:2:8 resumes after them, --set source.batch=1 names the one)
+    """
+    places, options = [], []
+    for one in records[:MOST]:
+        topic, number = one.partition
+        last = f" to {one.offsets[-1]}" if len(one.offsets) > 1 else ""
+        places.append(f"{topic}:{number}:{one.offsets[0]}{last}")
+        options.append(f"--skip-to {topic}:{number}:{one.end}")
+    more = ", .." if len(records) > MOST else ""
+    several = len(records) > 1 or len(records[0].offsets) > 1
+    remedy = f"{' '.join(options)} resumes after {'them' if several else 'it'}"
+    if several:
+        remedy += ", --set source.batch=1 names the one"
+    return f"{', '.join(places)}{more} ({remedy})"
