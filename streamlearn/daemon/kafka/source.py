@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 LONGEST_POLL = 0.25  # seconds; a signal does not interrupt a poll
 PAYLOAD_SHARE = 4  # of the bytes fetched ahead, one in so many may wait here as Python objects
+RECORD_BYTES = 320  # that a record takes as Python objects, beside those of its value
 
 
 class KafkaSource:
@@ -198,6 +199,7 @@ class KafkaSource:
 
     def _add(self, records: Records) -> None:
         size, _ = weighed(records.values)
+        size += RECORD_BYTES * len(records.offsets)
         self._backlog.add(records, size)
         if records.offsets:
             # So many that they are a few megabytes, also of records that were compressed well.

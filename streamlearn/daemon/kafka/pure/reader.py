@@ -128,9 +128,10 @@ class PureReader:
             self._consumer.seek(TopicPartition(*partition), position)
 
     def _connect(self, partitions: int) -> Any:
-        # A response for all partitions of a broker waits while the next one is fetched.
+        # A response for all partitions of a broker waits while the next one is fetched, both in
+        # more than one copy for a while: small ones keep within what may be fetched ahead.
         brokers = len(self._ask(self._admin.describe_cluster)["brokers"])
-        response = max(self._fetch_bytes // (2 * max(brokers, 1)), 1 << 16)
+        response = max(self._fetch_bytes // (8 * max(brokers, 1)), 1 << 16)
         share = min(max(response // max(partitions, 1), 1 << 18), 1 << 22, response)
         network: Callable[..., Any] = KafkaNetClient
         if self._unreadable is not None:

@@ -184,9 +184,11 @@ class RdReader:
             self._consumer.incremental_assign(where)
 
     def _connect(self, partitions: int) -> Consumer:
-        # One queue for all partitions; a response for all partitions of a broker comes on top.
+        # One queue for all partitions, bounded by bytes of keys and values and by a count, as each
+        # record takes some 400 bytes more. What a broker answers is split into records at once,
+        # whatever is in the queue, and comes on top: so answers are small beside it.
         brokers = len(self._metadata("").brokers)
-        response = max(self._fetch_bytes // (2 * max(brokers, 1)), 1 << 16)
+        response = max(self._fetch_bytes // (8 * max(brokers, 1)), 1 << 16)
         share = min(max(response // max(partitions, 1), 1 << 18), 1 << 22, response)
         return Consumer(
             {
@@ -199,7 +201,7 @@ class RdReader:
                 "isolation.level": self._isolation,
                 "enable.partition.eof": True,
                 "check.crcs": True,
-                "queued.min.messages": 1_000_000,  # the bytes decide
+                "queued.min.messages": min(max(self._fetch_bytes // 1024, 1), 1_000_000),
                 "queued.max.messages.kbytes": max(self._fetch_bytes // 2048, 1),
                 "fetch.max.bytes": response,
                 "message.max.bytes": min(response, 1_000_000),

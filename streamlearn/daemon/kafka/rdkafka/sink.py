@@ -71,7 +71,8 @@ class RdSink(KafkaSink):
                 # a larger batch would be refused
                 "batch.size": min(BATCH_BYTES, max(self._largest, 1)),
                 "queue.buffering.max.kbytes": max(buffer_bytes // 1024, 1),
-                "queue.buffering.max.messages": 1_000_000,
+                # it counts values and keys alone, and a record takes some 500 bytes more
+                "queue.buffering.max.messages": max(buffer_bytes // 512, 1000),
                 "topic.metadata.propagation.max.ms": DELETED_MS,
                 "linger.ms": 5,
                 # A report on each record would cost as much as making it: that all are delivered
