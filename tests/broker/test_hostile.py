@@ -61,6 +61,7 @@ HOSTILE = {
     "good out of all calendars": Sent(GOOD, b"\xff", time=1 << 62),
     "good before 1970": Sent(GOOD, b"\xff", time=-(1 << 40)),
 }
+HUGE = Sent(b"{", b"k" * 990_000, [("a", b"1")])  # its key leaves no room for what is said of it
 NAMES = [
     Sent(GOOD, b"k", [("a", b"1")]),
     Sent(b"{", b"k", [("a", b"1"), (LATIN, b"2"), ("b", b"")]),
@@ -111,8 +112,8 @@ def write_raw(producer: Any, topic: str, records: Sequence[Sent]) -> None:
     producer.flush(30)
 
 
-def letters(bootstrap: str, topic: str) -> dict[int, tuple[Sent, dict[str, bytes | None]]]:
-    """Each dead letter, by the offset it came from: as it was, and what is said of it."""
+def letters(bootstrap: str, topic: str) -> dict[tuple[str, int], Sent]:
+    """Each dead letter as it was, by the topic and offset that it came from."""
     source = KafkaSource(Connection(bootstrap=bootstrap), topics=[topic])
     source.open({}, None)
     found = {}
@@ -122,17 +123,20 @@ def letters(bootstrap: str, topic: str) -> dict[int, tuple[Sent, dict[str, bytes
             said = dict(headers)
             own = headers[: [name for name, _ in headers].index("streamlearn.topic")]
             time = int(said["streamlearn.record_time"] or b"")
-            offset = int(said["streamlearn.offset"] or b"")
-            assert offset not in found
-            found[offset] = Sent(value, (records.keys or ())[i], own, time), said
+            place = (
+                (said["streamlearn.topic"] or b"").decode(),
+                int(said["streamlearn.offset"] or 0),
+            )
+            assert place not in found
+            found[place] = Sent(value, (records.keys or ())[i], own, time)
     source.close()
     return found
 
 
-def bad(records: Sequence[Sent]) -> dict[int, Sent]:
-    """Those that are to be dead letters, by their offset."""
+def bad(topic: str, records: Sequence[Sent]) -> dict[tuple[str, int], Sent]:
+    """Those that are to be dead letters, by their place."""
     return {
-        i: one._replace(headers=list(one.headers))
+        (topic, i): one._replace(headers=list(one.headers))
         for i, one in enumerate(records)
         if one.value not in {GOOD, None}
     }
@@ -142,13 +146,13 @@ def test_whatever_surrounds_a_record_its_dead_letter_has_it(
     over: Over, make_topic: MakeTopic, producer: Producer, bootstrap: str
 ) -> None:
     topic, dead = make_topic(**ANY_TIME), make_topic()
-    sent = [*HOSTILE.values()]
+    sent = [*HOSTILE.values(), HUGE]
     write(producer, topic, sent)
     daemons = over(topic, outputs=DEAD.format(dead))
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     assert daemons.records() == len(sent)
-    found = letters(bootstrap, dead)
-    assert {at: one for at, (one, _) in found.items()} == bad(sent)
+    sent[-1] = HUGE._replace(key=None, headers=[])
+    assert letters(bootstrap, dead) == bad(topic, sent)
 
 
 def test_a_name_that_is_not_utf_8_ends_nothing(
@@ -161,13 +165,28 @@ def test_a_name_that_is_not_utf_8_ends_nothing(
     daemons = over(topic, outputs=DEAD.format(dead))
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     assert daemons.records() == len(sent)
-    expected = bad(sent)
+    expected = bad(topic, sent)
     if client == "confluent":  # which gives none of the headers then
         expected = {
             at: one._replace(headers=DROPPED) if LATIN in dict(one.headers) else one
             for at, one in expected.items()
         }
-    assert {at: one for at, (one, _) in letters(bootstrap, dead).items()} == expected
+    assert letters(bootstrap, dead) == expected
+
+
+def test_events_and_labels_of_any_time_and_surroundings_are_read_to_their_end(
+    over: Over, make_topic: MakeTopic, producer: Producer, bootstrap: str
+) -> None:
+    topic, labels, dead = make_topic(**ANY_TIME), make_topic(**ANY_TIME), make_topic()
+    sent = [*HOSTILE.values()]
+    for one in (topic, labels):
+        write(producer, one, sent)
+    daemons = over(topic, outputs=LATE.format(labels) + DEAD.format(dead))
+    options = ["--set", "source.order=time", "--until", "end"]
+    assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
+    assert daemons.records() == 2 * len(sent)
+    found = letters(bootstrap, dead)
+    assert {**bad(topic, sent), **bad(labels, sent)}.items() <= found.items()
 
 
 def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
@@ -187,10 +206,11 @@ def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
     later = [Sent(b'{"id":"e%d","x":1.0}' % i, time=2_000_000) for i in range(10)]  # believed
     write(producer, topic, later)
     assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
-    expected = bad(sent)
+    expected = bad(labels, sent)
     if client == "confluent":
-        expected[len(LABELS)] = expected[len(LABELS)]._replace(headers=DROPPED)
-    assert {at: one for at, (one, _) in letters(bootstrap, dead).items()} == expected
+        last = labels, len(LABELS)
+        expected[last] = expected[last]._replace(headers=DROPPED)
+    assert letters(bootstrap, dead) == expected
 
 
 def test_a_damaged_batch_is_named_and_can_be_passed_over(

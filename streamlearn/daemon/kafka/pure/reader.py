@@ -182,7 +182,7 @@ class PureReader:
             ahead = {
                 one.first - self._ends[where]: one
                 for where, one in self._unreadable.items()
-                if where in self._ends
+                if one.end > self._ends.get(where, one.end)
             }
             if not ahead:
                 raise SourceError(f"kafka: {reason}") from error
