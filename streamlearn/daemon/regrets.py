@@ -87,7 +87,7 @@ class Regrets:
         if self._solved.get(name) is not found.solution:
             self._solved[name] = found.solution
             board.set("comparator_solved_timestamp_seconds", self.clock(), name)
-        kind = "all events" if report.certified else "a sample"
+        kind = "a sample" if tracker.ledger.account.reservoir.full else "all events"
         board.inform(name, comparator=f"{tracker.ledger.task.penalty!r} on {kind}")
 
 

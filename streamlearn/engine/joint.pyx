@@ -104,6 +104,9 @@ cdef class Joint(Learner):
     cdef double penalty_now(self) noexcept nogil:
         return self.weights.rule.penalty_now() if self.weights.average is None else NAN
 
+    cdef double penalty_summed(self) noexcept nogil:
+        return self.weights.penalty()
+
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         cdef double* f = self.numbers
         cdef double* slopes = f + self.outputs

@@ -41,6 +41,7 @@ cdef class Learner:
     cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil
     cdef void fetch(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil
+    cdef double penalty_summed(self) noexcept nogil
     cdef void placed(self, Row* row, Row* out) noexcept nogil
 
 

@@ -74,6 +74,10 @@ cdef class Learner:
         """Psi at the weights that are shown; NaN where that would take a pass over all slots."""
         return NAN
 
+    cdef double penalty_summed(self) noexcept nogil:
+        """Psi at the weights that are shown, by such a pass; NaN where the penalty has none."""
+        return NAN
+
     cdef int complain(self) except -1:
         """Raise Diverged if an event could not be learned."""
         if self.diverged:

@@ -145,6 +145,8 @@ cdef class Single(Learner):
         slope = weight * self.loss.slope_at(p, y) - back
         if bearable(p, slope, row):
             self.step(row, slope, slope)
+            if self.watcher is not None:
+                self.watcher.corrected()
         return 0
 
     cdef inline double ask(self, Row* row) noexcept nogil:
@@ -156,6 +158,9 @@ cdef class Single(Learner):
 
     cdef double penalty_now(self) noexcept nogil:
         return self.weights.rule.penalty_now() if self.weights.average is None else NAN
+
+    cdef double penalty_summed(self) noexcept nogil:
+        return self.weights.penalty()
 
     cdef inline void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
         self.weights.update(row, slope)

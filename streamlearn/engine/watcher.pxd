@@ -15,6 +15,7 @@ cdef class Watcher:
     # how many events are noted when it is `turn`
     cdef int stop
     cdef int make_room(self, Py_ssize_t outputs) except -1
+    cdef void corrected(self) noexcept nogil
     cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil
 
     cdef inline void see(

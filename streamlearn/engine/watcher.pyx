@@ -25,6 +25,9 @@ cdef class Watcher:
     cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         """At least `stop` events are noted, this one last: no more than FEW can be."""
 
+    cdef void corrected(self) noexcept nogil:
+        """The weights moved, and no event was learned."""
+
     def mirror(self):
         """The two classes changed places."""
 

@@ -10,6 +10,8 @@ from streamlearn.rules.rule cimport Rule
 cdef class Weights:
     cdef readonly Rule rule
     cdef readonly Average average
+    # of the penalty: Psi is l1 |w|_1 + l2/2 |w|^2 wherever the rule goes
+    cdef bint simple
     cdef int grow(self, Py_ssize_t n) except -1
     cdef double predict(self, Row* row) noexcept nogil
     cdef void before(self, Row* row) noexcept nogil
@@ -24,6 +26,7 @@ cdef class Weights:
         if self.average is not None or self.rule.tired:
             self.after()
     cdef double weight(self, Py_ssize_t j) noexcept nogil
+    cdef double penalty(self) noexcept nogil
 
 
 @cython.final

@@ -1,6 +1,7 @@
 """What one output learns with: the weights and their average, and sums for mini-batches."""
 
 cimport cython
+from libc.math cimport NAN, fabs
 from libc.stdlib cimport free
 
 from streamlearn.losses.loss cimport Loss
@@ -18,6 +19,7 @@ cdef class Weights:
 
     def __init__(self, Rule rule, average="last", seed=0):
         self.rule = rule
+        self.simple = rule.penalty.simple
         if average != "last":
             self.average = Average(rule, average, seed)
 
@@ -33,6 +35,19 @@ cdef class Weights:
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.rule.weight(j) if self.average is None else self.average.weight(j)
+
+    cdef double penalty(self) noexcept nogil:
+        """Psi at the weights shown, by a pass over all slots; NaN if it is not l1 and l2 alone."""
+        cdef double l1 = self.rule.penalty.l1, l2 = self.rule.penalty.l2
+        cdef double w, total = 0.0
+        cdef Py_ssize_t j
+        if not self.simple:
+            return NAN
+        for j in range(self.rule.n):
+            w = fabs(self.weight(j))
+            if w > 0.0:
+                total += w * (l1 + 0.5 * l2 * w)
+        return total
 
     cdef void before(self, Row* row) noexcept nogil:
         """What an average wants to know before a step."""

@@ -3,6 +3,7 @@ from typing import Any, final
 
 from numpy.typing import ArrayLike
 
+from streamlearn.engine.learner import Learner
 from streamlearn.engine.watcher import Watcher
 from streamlearn.losses.loss import Loss, VectorLoss
 from streamlearn.regret._reservoir import Reservoir
@@ -10,7 +11,12 @@ from streamlearn.regret._reservoir import Reservoir
 @final
 class Account(Watcher):
     def __init__(
-        self, loss: Loss | VectorLoss, capacity: int, seed: int = 0, width: int = 1
+        self,
+        loss: Loss | VectorLoss,
+        capacity: int,
+        seed: int = 0,
+        width: int = 1,
+        penalised: bool = True,
     ) -> None: ...
     @property
     def reservoir(self) -> Reservoir: ...
@@ -25,19 +31,15 @@ class Account(Watcher):
     @property
     def penalty(self) -> float: ...
     @property
-    def penalty_events(self) -> float: ...
-    @property
     def next_look(self) -> float: ...
-    @property
-    def exact(self) -> bool: ...
-    look: Callable[[], tuple[float, int]] | None
+    learner: Learner | None
+    look: Callable[[], float] | None
     wake: Callable[[], float] | None
     def wake_at(self, events: float) -> None: ...
     def learnt_penalty(self, penalty: float) -> None: ...
     @property
     def progressive_loss(self) -> float: ...
-    @property
-    def penalty_total(self) -> float: ...
+    def penalty_estimate(self) -> tuple[float, float, bool]: ...
     def observe(
         self,
         starts: ArrayLike,

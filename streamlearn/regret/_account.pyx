@@ -1,7 +1,7 @@
 """What a tracker keeps of a stream: sums over all events, and a uniform sample of them."""
 
 cimport cython
-from libc.math cimport INFINITY, NAN, isfinite, log1p
+from libc.math cimport INFINITY, NAN, fabs, isfinite, log1p, sqrt
 
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport FEW, Few, Loss, VectorLoss
@@ -11,20 +11,26 @@ from streamlearn.row cimport Row
 
 import numpy as np
 
+# Slots that are read in half a millisecond: as long as reading Psi(w) after every event takes no
+# longer, its sum is exact.
+cdef double CHEAP = 2.0 ** 18
+
 
 @cython.final
 cdef class Account(Watcher):
     """The progressive sums of a learner, and the sample of its events.
 
     As a learner's watcher it sees each event; `observe` takes whole batches instead. Where the
-    rule does not keep Psi(w_t) up to date, it is looked at on a schedule that grows with the
-    stream, and taken to be on a line in between: `exact` is False then. `look` gives Psi and the
-    number of slots.
+    rule does not keep Psi(w_t) up to date, it is read after every event as long as that is cheap,
+    then on a schedule that grows with the stream, and assumed linear in between. The `learner`
+    reads it, or `look` where the penalty is more than l1 and l2. `penalised`: whether Psi is not 0.
     """
 
-    def __init__(self, loss, capacity, seed=0, width=1):
+    def __init__(self, loss, capacity, seed=0, width=1, penalised=True):
         self.exact = True
-        self.priced = True
+        self.penalised = penalised
+        self.priced = penalised
+        self.next_look = 0.0 if penalised else INFINITY
         self.due = INFINITY
         self.loss = loss
         self.scalar = isinstance(loss, Loss)
@@ -39,8 +45,7 @@ cdef class Account(Watcher):
         self.sample.offer(row, y, weight, few - 1 - self.offered)
         self.offered = few
         if not self.priced and self.past + few >= self.next_look:
-            with gil:
-                self.peek()
+            self.peek()
         if self.past + few >= self.due:
             with gil:
                 self.rouse()
@@ -84,27 +89,73 @@ cdef class Account(Watcher):
             self.due = self.wake()
         return 0
 
-    cdef int peek(self) except -1:
-        slots = 0
-        if self.look is not None:
-            penalty, slots = self.look()
-            self.learnt_penalty(penalty)
-        # a look takes microseconds, and some nanoseconds more for every slot
-        self.next_look = self.events + max(1.0, self.events / 10.0, slots / 8.0)
-        return 0
+    cdef double penalty_value(self) noexcept nogil:
+        """Psi(w) after all events so far, by a pass over all slots; NaN if nobody can tell."""
+        cdef double value = NAN
+        if self.learner is not None:
+            value = self.learner.penalty_summed()
+        if value != value:
+            with gil:
+                if self.look is not None:
+                    value = self.look()
+        return value
+
+    cdef void peek(self) noexcept nogil:
+        """Read Psi(w), and choose when to do so again."""
+        cdef double events = self.past + self.losses.last.n, cost = 1.0
+        cdef double value = self.penalty_value()
+        if value != value:
+            self.next_look = INFINITY
+            return
+        self.learn_penalty(value)
+        if self.learner is not None:
+            cost = self.learner.features * self.learner.outputs
+        self.next_look = events + 1.0
+        if events * cost > CHEAP:
+            self.next_look = events + max(1.0, min(0.5 * events, max(0.01 * events, cost)))
 
     def learnt_penalty(self, double penalty):
-        """Psi(w) after all events so far: on a line from where it was known last."""
-        cdef double events = self.events - self.penalty_events
-        if events > 0.0:
-            self.exact = self.exact and self.penalty == 0.0 and penalty == 0.0
-            plus(
-                &self.penalty_sum, &self.penalty_rest,
-                # Psi before each of them: of the line's ends the first counts, not the last
-                events * self.penalty + (penalty - self.penalty) * 0.5 * (events - 1.0),
-            )
-            self.penalty_past += events
+        """Psi(w) after all events so far is this."""
+        self.learn_penalty(penalty)
+
+    cdef void learn_penalty(self, double penalty) noexcept nogil:
+        cdef Gap gap = self.gap_to(penalty)
+        plus(&self.penalty_sum, &self.penalty_rest, gap.total)
+        self.penalty_variance += gap.variance
+        self.penalty_past += gap.events
+        self.exact = self.exact and gap.events <= 1.0
+        self.penalty_change = penalty - self.penalty
         self.penalty = penalty
+
+    cdef Gap gap_to(self, double penalty) noexcept nogil:
+        """Psi(w) before each of the events since it was known last, if it is `penalty` now.
+
+        It is assumed on a line, of whose ends the first counts and not the last. The variance is
+        that of noise in which two values differ so much as the ends, or as those of the gap before:
+        where Psi turns around, the ends are alike. Psi that moves steadily is nearer to its line.
+        """
+        cdef Gap gap
+        cdef double change = penalty - self.penalty, between
+        gap.events = self.events_behind()
+        between = max(0.0, gap.events - 1.0)
+        gap.total = gap.events * self.penalty + 0.5 * between * change
+        between *= max(fabs(change), fabs(self.penalty_change))
+        gap.variance = 0.5 * between * between
+        return gap
+
+    cdef double events_behind(self) noexcept nogil:
+        """How many events there were since Psi(w) was known."""
+        if self.priced or not self.penalised:
+            return 0.0
+        return self.past + self.losses.last.n - self.penalty_past
+
+    cdef void corrected(self) noexcept nogil:
+        """The weights moved without an event: what Psi(w) was after the last one is not known."""
+        cdef double value
+        if self.penalised and not self.priced and self.events_behind() == 0.0:
+            value = self.penalty_value()
+            if value == value:
+                self.penalty = value
 
     def wake_at(self, double events):
         """Call `wake` when so many events were seen; it gives the next such number."""
@@ -181,16 +232,19 @@ cdef class Account(Watcher):
             return self.losses.sum + self.losses.rest
         return value_of(&self.losses, self.loss)
 
-    @property
-    def penalty_events(self):
-        """For how many events the sum of Psi(w_t) stands."""
-        return self.penalty_past + (self.losses.last.n if self.priced else 0)
-
-    @property
-    def penalty_total(self):
-        """The sum of Psi(w_t) over the events, those after the last look at its value then."""
-        behind = self.events - self.penalty_events
-        return self.penalty_sum + self.penalty_rest + self.last_penalties() + behind * self.penalty
+    def penalty_estimate(self):
+        """The sum of Psi(w_t) over the events, its standard error, and whether it is exact."""
+        cdef double value = self.penalty, total = self.penalty_sum + self.penalty_rest, now
+        cdef Gap gap
+        if self.events_behind() > 0.0:
+            now = self.penalty_value()
+            value = now if now == now else value
+        gap = self.gap_to(value)
+        return (
+            total + self.last_penalties() + gap.total,
+            sqrt(self.penalty_variance + gap.variance),
+            self.exact and gap.events <= 1.0,
+        )
 
     def state(self):
         """All of it as plain data and arrays."""
@@ -206,8 +260,8 @@ cdef class Account(Watcher):
                 for i in range(last.n)
             ],
             "penalty": [
-                self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_past,
-                self.next_look, float(self.exact),
+                self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
+                self.penalty_change, self.penalty_past, self.next_look, float(self.exact),
             ],
             "reservoir": self.reservoir.state(),
         }
@@ -229,6 +283,6 @@ cdef class Account(Watcher):
         self.offered = self.losses.last.n
         self.stop = 0
         (
-            self.penalty_sum, self.penalty_rest, self.penalty, self.penalty_past,
-            self.next_look, self.exact,
+            self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
+            self.penalty_change, self.penalty_past, self.next_look, self.exact,
         ) = state["penalty"]

@@ -130,9 +130,9 @@ def problem_of(sample: Sample, task: Task) -> Problem:
 
 
 def scaled(penalty: Penalty, factor: float) -> Penalty:
-    """Psi times a factor, for L1, L2 and ElasticNet, whose parameters are strengths."""
-    if factor == 1.0:
-        return penalty
+    """Psi times a factor, for L1, L2 and ElasticNet, whose parameters are strengths, and Ball."""
+    if factor == 1.0 or penalty.l1 == penalty.l2 == 0.0:
+        return penalty  # 0 inside a ball and infinite outside it, whatever the factor
     strengths = {name: value * factor for name, value in penalty.params.items()}
     return type(penalty)(**strengths)
 

@@ -45,8 +45,9 @@ class Ledger:
     intercept
         Where it is: "none", "free" (not penalised) or "inside" the penalty.
     memory
-        How many events are kept. As long as these are all, the bracket is certified; after that
-        one half of a uniform sample fits the comparator and the other half measures it.
+        How many events are kept. As long as these are all, the bracket is certified where the sum
+        of Psi(w_t) is exact; after that one half of a uniform sample fits the comparator and the
+        other half measures it.
     seed
         Of the sample.
     gap
@@ -80,7 +81,8 @@ class Ledger:
         self.gap = number("Ledger", "gap", gap, above=0.0)
         self.seconds = number("Ledger", "seconds", seconds, low=0.0)
         self.cpu_share = number("Ledger", "cpu_share", cpu_share, above=0.0, high=1.0)
-        self.account = Account(loss, memory, seed, targets)
+        free = penalty.simple and penalty.l1 == penalty.l2 == 0.0
+        self.account = Account(loss, memory, seed, targets, penalised=not free)
         # Of the places of the sample, those of one half fit. The first events came in order, so
         # the halves are drawn.
         self._order = np.random.default_rng(seed).permutation(memory)
@@ -114,7 +116,7 @@ class Ledger:
     @property
     def objective(self) -> float:
         """The sum over all events of their loss before learning and of Psi(w_t)."""
-        return self.account.progressive_loss + self.account.penalty_total
+        return self.account.progressive_loss + self.account.penalty_estimate()[0]
 
     @property
     def task(self) -> Task:
@@ -179,14 +181,14 @@ class Ledger:
     def report(self, seconds: float = 10.0) -> Report:
         """All that is known now, after up to so many seconds spent on a better comparator."""
         account, task = self.account, self.task
-        if account.look is not None and account.events > account.penalty_events:
-            account.learnt_penalty(account.look()[0])
+        penalties, stderr, exact = account.penalty_estimate()
         paid = Report(
             events=int(account.events),
             weight=account.weight,
             progressive_loss=account.progressive_loss,
-            objective=self.objective,
-            penalty="exact" if account.exact else "scheduled",
+            objective=account.progressive_loss + penalties,
+            penalty="exact" if exact else "sampled",
+            stderr=stderr,
         )
         why = "nothing was learned yet" if not account.events else refusal(task)
         if account.reservoir.failed:
@@ -200,16 +202,17 @@ class Ledger:
         found = self._found
         if found is None:
             return _with(paid, why_no_comparator="the comparator is being solved")
-        return _with(paid, **self._compared(paid.objective, sample, fit, task, found))
+        return _with(paid, **self._compared(paid, sample, fit, task, found))
 
     def _compared(
-        self, objective: float, sample: Sample, fit: Sample, task: Task, found: Found
+        self, paid: Report, sample: Sample, fit: Sample, task: Task, found: Found
     ) -> dict[str, Any]:
+        objective, stderr = paid.objective, paid.stderr
         total, bound = bracket(fit, task, found)
-        stderr = 0.0
         if not sample.complete:
             rows = self._halves(sample)[1]
-            total, stderr = measured(sample.part(rows), task, found)
+            total, error = measured(sample.part(rows), task, found)
+            stderr = math.hypot(stderr, error)
         return {
             "comparator": total,
             "regret": objective - total,
@@ -217,7 +220,7 @@ class Ledger:
             # on two samples the better one may come out worse
             "regret_high": objective - min(bound, total),
             "stderr": stderr,
-            "certified": sample.complete,
+            "certified": sample.complete and paid.penalty == "exact",
             "radius": found.radius,
             "comparator_nonzero": self._nonzero(found),
             "solved_at": int(found.events),

@@ -17,13 +17,14 @@ class Report:
         the rest, those before the third class came.
     progressive_loss: the weighted sum of the losses, each before its event was learnt.
     objective: that plus the sum of Psi(w_t); `penalty` says how it was taken: "exact", or
-        "scheduled": looked at from time to time, and on a line in between.
+        "sampled": Psi was read from time to time, and is assumed linear in between.
     comparator: the objective of the fixed model u that was found, on the same events.
     regret_low, regret_high: the regret against u, and what it is at most against any other;
         `regret` is the first. Those with |u| above `radius` do not count (infinite: all do).
-    certified: whether u was found and measured on all events, so that the bracket is sure.
-        Otherwise both ends are statistical: u was fitted on one sample and measured on another,
-        and `stderr` is the standard error of that.
+    certified: whether u was found and measured on all events and `penalty` is exact, so that the
+        bracket contains the truth.
+    stderr: the standard error of both ends of the bracket if they are estimates: u was fitted on
+        one sample of the events and measured on another, or `penalty` is sampled. 0 if certified.
     average_regret: `regret` / `events`.
     bound: the paper's bound on the regret against u, or None: `why_no_bound`.
     nonzero, comparator_nonzero: how many weights are not 0.

@@ -41,8 +41,8 @@ class Tracker:
     kept
         The state of the ledger of an estimator that has learnt already, to go on from.
     memory
-        How many events are kept for the comparator. Up to so many the regret is certified; beyond,
-        it is estimated from two disjoint uniform samples of half that size.
+        How many events are kept for the comparator. Up to so many the comparator is that of all
+        events; beyond, it is estimated from two disjoint uniform samples of half that size.
     seed
         Of the sample; None: a fresh one.
     options
@@ -94,7 +94,9 @@ class Tracker:
             seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
             **options,
         )
-        self.ledger.account.look = self._look
+        if self._priced:
+            self.ledger.account.look = lambda: estimator.penalty_value
+            self.ledger.account.learner = learner
         if kept is not None:
             self.ledger.restore(kept)
         if not isinstance(learner, OneVersusRest):
@@ -108,10 +110,6 @@ class Tracker:
         """Learn one event, as the estimator does; not by way of it, which would cost a call."""
         if not self._model.learn_one(x, y, w):
             self.estimator.learn_one(x, y, w)
-
-    def _look(self) -> tuple[float, int]:
-        worth = self.estimator.penalty_value if self._priced else 0.0
-        return worth, self._learner.features * self._learner.outputs
 
     @property
     def _learner(self) -> Single | OneVersusRest | Joint:

@@ -1,6 +1,7 @@
 """The tracker's numbers beside brute force: every event by hand, every comparator solved anew."""
 
 import itertools
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from streamlearn.regret import Ledger, Report, Tracker, curve
 from streamlearn.regret._account import Account
 from streamlearn.regret._reservoir import Reservoir, gathered
 from streamlearn.regret.comparator import Sample, Task, bracket, measured, solved
+from streamlearn.stream import Events, Fields, JSONDecoder
 from tests.laws.members import RULES, allowed
 
 L, P, R = sl.losses, sl.penalties, sl.rules
@@ -146,7 +148,7 @@ def test_events_and_rows_give_the_same() -> None:
     a, b = one.ledger.account, other.ledger.account
     assert a.events == b.events
     assert a.progressive_loss == pytest.approx(b.progressive_loss, rel=1e-12)
-    assert a.penalty_total == pytest.approx(b.penalty_total, rel=1e-12)
+    assert a.penalty_estimate() == pytest.approx(b.penalty_estimate(), rel=1e-12)
     assert a.reservoir.state()["next"] == b.reservoir.state()["next"]
     one.close()
     other.close()
@@ -184,9 +186,69 @@ def test_the_penalty_is_exact_where_the_rule_says_so(rule: Any) -> None:
         for i in range(60):
             total += model.penalty_value
             model.learn_rows(X[[i]], Y[i : i + 1])
-        if account.penalty_events:
-            assert account.penalty_events == 60
-            assert account.penalty_total == pytest.approx(total, rel=1e-9)
+        known, error, exact = account.penalty_estimate()
+        if exact:
+            assert error == 0.0
+            assert known == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("average", ["last", "uniform"])
+@pytest.mark.parametrize("intercept", [True, False, "penalised"])
+def test_psi_is_read_after_every_event_while_that_is_cheap(intercept: Any, average: str) -> None:
+    def learner() -> Any:
+        return sl.LinearClassifier(
+            R.DualAveraging(),
+            L.Logistic(),
+            P.ElasticNet(0.01, 0.02),
+            fit_intercept=intercept,
+            average=average,
+        )
+
+    tracker = Tracker(learner(), seed=0)
+    tracker.learn_rows(X, Y, W)
+    report = tracker.report()
+    assert report.certified
+    assert report.penalty == "exact"
+    assert report.stderr == 0.0
+    assert report.objective == pytest.approx(paid(learner(), X, Y, W), rel=1e-12)
+
+
+def test_reading_psi_ever_less_often() -> None:
+    """Of many slots, or events: each event is counted, and a report changes nothing."""
+    for columns, events in ((3_000, 600), (N, 40_000)):
+        rows = np.arange(events) % M
+        wide = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(M, columns))
+        one, other = (Tracker(LEARNERS["l1 dual averaging"](), seed=0, memory=100) for _ in "ab")
+        for part in np.array_split(rows, 7):
+            one.learn_rows(wide[part], Y[part])
+            other.learn_rows(wide[part], Y[part])
+            report = one.report(seconds=0.0)
+        assert report.penalty == "sampled"
+        assert 0.0 < report.stderr < 0.05 * report.objective
+        ends = one.ledger.account.state(), other.ledger.account.state()
+        assert ends[0]["penalty"] == ends[1]["penalty"]
+        one.close()
+        other.close()
+
+
+def test_corrections_keep_psi_exact() -> None:
+    """Labels that turn out to be others move the weights between two events."""
+    model = sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L1(0.01), fit_intercept=False)
+    tracker = Tracker(model, seed=0)
+    decoder = JSONDecoder(model._model.reader, Fields(label="y"), [model])
+    total = 0.0
+    for i in range(60):
+        total += model.penalty_value
+        batch = Events()
+        event = {f"x{j}": X[i, j] for j in range(N)}
+        decoder.decode([json.dumps({**event, "y": bool(Y[i] > 0)}).encode()], batch)
+        tracker.progressive_events(batch)
+        if i % 3 == 0:
+            model._model.correct(batch, 0, float(-Y[i]), 1.0, np.array([0.3]), float(Y[i]), 1.0)
+    known, error, exact = tracker.ledger.account.penalty_estimate()
+    assert exact
+    assert error == 0.0
+    assert known == pytest.approx(total, rel=1e-12)
 
 
 def test_labels_that_change_their_sign() -> None:
@@ -303,7 +365,7 @@ def test_a_tracker_goes_on_to_the_bit() -> None:
     second.learn_rows(X[half:], Y[half:], W[half:])
     a, b = through.ledger.account, second.ledger.account
     assert (a.events, a.weight, a.progressive_loss) == (b.events, b.weight, b.progressive_loss)
-    assert a.penalty_total == b.penalty_total
+    assert a.penalty_estimate() == b.penalty_estimate()
     ours, theirs = a.reservoir.state(), b.reservoir.state()
     for name, value in ours.items():
         np.testing.assert_array_equal(value, theirs[name])
