@@ -133,7 +133,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         for label in labels:
             if label in seen:
                 continue
-            if missing(label):
+            if frames.missing(label):
                 raise BadEvent(f"{label!r} is no label")
             if fixed and label not in range(fixed):
                 raise BadEvent(
@@ -577,11 +577,3 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))
-
-
-def missing(label: Any) -> bool:
-    """Whether it stands for no label: None, a NaN, and pandas' NA."""
-    try:
-        return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
-    except TypeError:  # NA does not say whether it is itself
-        return True

@@ -31,7 +31,11 @@ class ModelFileError(StreamlearnError, ValueError):
 
 
 class Diverged(StreamlearnError, ArithmeticError):
-    """The score of an event is not finite, or its gradient too large: it was not learned."""
+    """The score of an event is not finite, or its gradient too large: it was not learned.
+
+    Of an event given alone nothing stays, no name either. The names of a batch are known once it
+    is read, before its first event is learned, and stay without a weight.
+    """
 
     def __init__(
         self,

@@ -166,6 +166,14 @@ def label_array(y: Any, n: int) -> Array:
     return labels
 
 
+def missing(label: Any) -> bool:
+    """Whether a label is none: None, a NaN, and pandas' NA."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
+    except TypeError:  # NA does not say whether it is itself
+        return True
+
+
 def distinct(labels: Iterable[Any]) -> list[Any]:
     """Each label once, in the order of their first appearance."""
     try:

@@ -107,6 +107,20 @@ cdef class Joint(Learner):
     cdef double penalty_summed(self) noexcept nogil:
         return self.weights.penalty()
 
+    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+        cdef double* slopes = self.numbers + self.outputs
+        cdef Row inside
+        cdef Py_ssize_t k
+        if self.inside:
+            self.placed(row, &inside)
+            row = &inside
+        self.ask(row, self.numbers, False)
+        self.loss.slopes_of(self.numbers, self.outputs, y, slopes)
+        for k in range(self.outputs):
+            if not bearable(self.numbers[k], weight * slopes[k], row):
+                return False
+        return True
+
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         cdef double* f = self.numbers
         cdef double* slopes = f + self.outputs

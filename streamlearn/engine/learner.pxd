@@ -35,6 +35,7 @@ cdef class Learner:
     cdef int enter(self) except -1
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil
     cdef void predict(self, Row* row, double* scores) noexcept nogil
+    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil
     cdef Py_ssize_t learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) except -1 nogil

@@ -58,6 +58,10 @@ cdef class Learner:
         out.value = self.value
         out.square = row.square + 1.0
 
+    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+        """Whether this row can be learned; nothing changes."""
+        return True
+
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         """Learn one row; `scores`, if not NULL, gets the scores before learning."""
 

@@ -17,4 +17,5 @@ cdef class Model:
     cdef int idle(self) except -1
     cdef int read(self, event) except -1
     cdef int know(self, Events rows, Py_ssize_t i, Row* row) except -1
+    cdef int admit(self, const double* y, double weight) except -1
     cpdef learn_coded(self, event, double y, double weight)

@@ -67,10 +67,34 @@ cdef class Model:
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         if self.reader.size > self.learner.features:
-            self.learner.know(self.reader.size)
+            self.admit(&y, weight)
         learn_watched(self.learner, &self.reader.row, &y, weight, NULL)
         if self.learner.diverged:
             self.learner.complain()
+
+    cdef int admit(self, const double* y, double weight) except -1:
+        """Give the new names of the row just read their slots, unless it cannot be learned.
+
+        Then they are forgotten. A slot that has no weight yet adds nothing to a score.
+        """
+        cdef Row* row = &self.reader.row
+        cdef Py_ssize_t i
+        cdef Row known
+        slots, values = np.empty(row.n, np.int32), np.empty(row.n)
+        cdef int* slot = <int*><size_t>slots.ctypes.data
+        cdef double* value = <double*><size_t>values.ctypes.data
+        known.n, known.slot, known.value, known.square = 0, slot, value, row.square
+        for i in range(row.n):
+            if row.slot[i] < self.learner.features:
+                slot[known.n] = row.slot[i]
+                value[known.n] = row.value[i]
+                known.n += 1
+        if not self.learner.bears(&known, y, weight):
+            self.reader.forget(self.reader.sure_size, self.reader.sure_columns)
+            self.learner.diverged = True
+            self.learner.complain()
+        self.learner.know(self.reader.size)
+        return 0
 
     def check(self, event):
         """BadEvent if this event cannot be learnt; nothing changes."""
@@ -78,17 +102,13 @@ cdef class Model:
 
     def learn_targets(self, event, targets, double weight):
         """Learn one event with a label for every output."""
+        cdef const double* y = <const double*><size_t>targets.ctypes.data
         self.idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
-        self.learner.know(self.reader.size)
-        learn_watched(
-            self.learner,
-            &self.reader.row,
-            <const double*><size_t>targets.ctypes.data,
-            weight,
-            NULL,
-        )
+        if self.reader.size > self.learner.features:
+            self.admit(y, weight)
+        learn_watched(self.learner, &self.reader.row, y, weight, NULL)
         self.learner.complain()
 
     def score_one(self, event):

@@ -76,6 +76,17 @@ cdef class Single(Learner):
             p += self.free_intercept.predict(&self.one)
         return p
 
+    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+        cdef Row inside
+        cdef double p
+        if self.whole:
+            return True
+        if self.inside:
+            self.placed(row, &inside)
+            row = &inside
+        p = self.ask(row)
+        return bearable(p, weight * self.loss.slope_at(p, y[0]), row)
+
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil:
         cdef double p, slope
         if self.special:
@@ -293,6 +304,15 @@ cdef class OneVersusRest(Learner):
         for single in self.singles:
             (<Single>single).know(self.features)
         return 0
+
+    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef double label
+        for k in range(self.outputs):
+            label = 1.0 if y[0] == k else -1.0
+            if not (<Single>self.each[k]).bears(row, &label, weight):
+                return False
+        return True
 
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         cdef Py_ssize_t k

@@ -24,8 +24,8 @@ def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
     labels = frames.label_array(y, m)
     each = labels.tolist()
     known = frames.distinct(each)
-    if any(missing(label) for label in known):
-        row = next(i for i, label in enumerate(each) if missing(label))
+    if any(map(frames.missing, known)):
+        row = next(i for i, label in enumerate(each) if frames.missing(label))
         raise ValueError(f"row {row}: {each[row]!r} is no label; leave the row out")
     if all(isinstance(label, bool | int | float) for label in known):
         known.sort()
@@ -35,11 +35,6 @@ def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
     else:
         codes = _signs(known, loss)
     return np.array([codes[label] for label in each], dtype=float), known
-
-
-def missing(label: Any) -> bool:
-    """Whether this stands for no label."""
-    return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
 
 
 def _signs(known: list[Any], loss: Loss) -> dict[Any, float]:

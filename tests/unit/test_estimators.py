@@ -621,13 +621,57 @@ def test_divergence_is_raised(average: str) -> None:
 
 
 def test_divergence_of_one_class_is_raised() -> None:
-    rule = R.GradientDescent(1e200)
-    model = sl.LinearClassifier(rule, L.SquaredHinge())
-    with pytest.raises(sl.Diverged):  # noqa: PT012 - the step at which it shows is not known
-        for label in "abcabc":
-            model.learn_one({"x": 1e100}, label)
+    model = sl.LinearClassifier(R.GradientDescent(0.1), L.SquaredHinge())
+    for label in "abcabc":
+        model.learn_one({"x": 1.0, "y": 0.5}, label)
+    assert len(model.rules) == 3
+    with pytest.raises(sl.Diverged):
+        model.learn_one({"x": 1e160}, "a")
     with pytest.raises(sl.Diverged):
         model.learn_rows(np.full((3, 1), 1e300), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sl.LinearRegressor(R.GradientDescent(0.1)),
+        sl.LinearRegressor(R.AdaGrad(), fit_intercept="penalised"),
+        sl.LinearRegressor(R.DualAveraging(), average="uniform"),
+        sl.LinearRegressor(R.Pegasos(), penalty=P.L2(0.1), batch=3),
+        sl.LinearRegressor(R.FTRLProximal(), features=sl.Names(interactions=[("a", "new")])),
+        sl.LinearClassifier(R.DualAveraging(), L.SquaredHinge()),
+        sl.LinearClassifier(R.DualAveraging(), L.Softmax()),
+        sl.LinearRegressor(R.AdaGrad(), L.MultiSquared()),
+    ],
+    ids=str,
+)
+def test_an_event_that_diverges_leaves_no_name_behind(model: Any) -> None:
+    """Nor anything else: what is learned afterwards is as if it had not come."""
+    vector = isinstance(model._loss, L.MultiSquared)
+    kinds = [{"t": 1.0, "u": 2.0}, {"t": 0.5, "u": 0.0}, {"t": -1.0, "u": 3.0}] if vector else None
+    model, twin = model.clone(), model.clone()
+    for turn, name in enumerate(("a", "b", "new", "c", "new", "d")):
+        label = kinds[turn % 3] if kinds is not None else (0, 1, 1, 0, 2, 0)[turn]
+        before = state_of(model)
+        if turn in {2, 3}:
+            with pytest.raises(sl.Diverged):
+                model.learn_one({"a": 1.0, name: 1e200, ("pair", turn): 1.0, f"{turn}": 0}, label)
+            assert state_of(model) == before
+            continue
+        for one in (model, twin):
+            one.learn_one({"a": 1.0, name: 0.5 + turn}, label)
+    assert state_of(model) == state_of(twin)
+    assert "c" not in model._model.reader.names()
+
+
+@pytest.mark.parametrize("loss", [L.SquaredHinge(), L.Softmax()], ids=repr)
+def test_nor_does_one_with_a_label_that_is_new(loss: Any) -> None:
+    model = sl.LinearClassifier(R.DualAveraging(), loss)
+    for label in "abc":
+        with pytest.raises(sl.Diverged):
+            model.learn_one({f"great {label}": 1e200}, label)
+        model.learn_one({"x": 1.0}, label)
+    assert model._model.reader.names() == ["x"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -27,6 +28,7 @@ Y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1, -1)
         ({"y": Y[:-1]}, "one label for each of 40 rows"),
         ({"y": np.where(Y > 0, 1.0, np.nan)}, r"nan is no label"),
         ({"y": [None, *Y[1:]]}, "row 0: None is no label"),
+        ({"y": [*Y[1:], pd.NA]}, "row 39: <NA> is no label"),
         ({"y": np.arange(40)}, "40 classes.*Softmax"),
         ({"loss": L.Squared(), "y": ["a"] * 40}, "must be numbers"),
         ({"loss": L.Squared(), "y": np.full(40, np.inf)}, "row 0: inf is no label"),
