@@ -16,11 +16,15 @@ from streamlearn import checkpoints, modelfile
 from streamlearn.daemon import config, parts
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
+from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.late import Joining
+from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.log import Log
+from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.until import parsed
 from streamlearn.daemon.watching import Watching
 from streamlearn.late.join import Join
+from streamlearn.late.joined import CORRECTED
 from streamlearn.stream import JSONDecoder, Partition, Records
 from streamlearn.stream.polled import Polled
 from streamlearn.telemetry import views
@@ -266,6 +270,37 @@ def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) ->
         return
     with pytest.raises(config.ConfigError, match=rf"{re.escape(told)}: "):
         config.parse(text, overrides=changes)
+
+
+@pytest.mark.parametrize("corrections", [True, False])
+def test_a_corrected_event_counts_once(corrections: bool) -> None:
+    """What a time-out had learned is learned again, and measured and counted no more."""
+    reader = sl.Names()
+    joining = Joining(
+        Join(hold_events=40, hold_for=30.0, on_timeout=False, corrections=corrections),
+        JSONDecoder(reader, OF_EVENTS, grow_always=True),
+        JSONDecoder(reader, OF_LABELS),
+        CLICKS,
+    )
+    models = {"it": sl.LinearClassifier(sl.rules.DualAveraging(), sl.losses.Logistic())}
+    learners = Learners(models, reader)
+    pipeline = Pipeline(
+        joining, learners, Tolerance(1.0, 1000, 50), DeadLetters(None), Log("json", "error")
+    )
+    source, seen = TwoTopics(400, seed=3), Counter[int]()
+    while not source.ended():
+        pipeline.process(source.poll(0.0))
+        seen.update(joining.rows.roles.tolist())
+    counts = joining.join.counts
+    assert counts["joined"] > 50
+    assert counts["timed_out"] > 50
+    assert (seen[CORRECTED] > 10) == corrections
+    learned = counts["joined"] + counts["timed_out"]
+    assert pipeline.counts.learnt == learned
+    learner = learners["it"]
+    assert learner.learnt == learner.progress["loss"].count == learned
+    assert learner.diverged == 0
+    learners.close()
 
 
 def test_partitions_take_turns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import streamlearn as sl
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.predictions import predictions
+from streamlearn.daemon.scores import parts
 from streamlearn.stream import Events, Fields, JSONDecoder
 
 FIELDS = Fields(weight="w")
@@ -125,6 +127,61 @@ def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
     np.testing.assert_allclose(
         outcomes["b"].measures["log_loss"][learnt], outcomes["b"].measures["loss"][learnt]
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
+    """Row by row, by hand: a label counts from the next event on, and no earlier."""
+    draw = np.random.default_rng(seed)
+    window, hysteresis = 60, 0.02
+    size, kept = parts(window)
+    models = {
+        "fast": sl.LinearClassifier(sl.rules.GradientDescent(0.5), sl.losses.Logistic()),
+        "slow": sl.LinearClassifier(sl.rules.GradientDescent(0.02), sl.losses.Logistic()),
+        "sparse": sl.DualAveragingClassifier(l1=0.01),
+    }
+    texts = []
+    for i in range(900):
+        x = draw.normal(size=3)
+        flips = -1.0 if (i // 150) % 2 else 1.0  # what follows from x changes now and then
+        told: dict[str, Any] = {f"f{j}": float(v) for j, v in enumerate(x)}
+        if draw.random() < 0.8:
+            told["label"] = bool(flips * x[0] + 0.5 * draw.normal() > 0.0)
+        told["w"] = int(draw.random() < 0.9)
+        texts.append(json.dumps(told).encode())
+    reader = sl.Names()
+    learners = Learners(models, reader, best=("loss", window, hysteresis))
+    decoder = JSONDecoder(reader, FIELDS, list(learners))
+    names, now = list(models), 0
+    blocks: list[Any] = [np.zeros((0, 3))]
+    found, expected, start = [], [], 0
+    while start < len(texts):
+        stop = min(start + int(draw.integers(1, 70)), len(texts))
+        events = Events()
+        decoder.decode(texts[start:stop], events)
+        outcomes = learners.learn(events)
+        found += [
+            learner.name
+            for first, last, learner, _ in learners.stretches("best", outcomes, len(events))
+            for _ in range(first, last)
+        ]
+        wanted = events.learnt_weights() > 0.0
+        for row in range(len(events)):
+            expected.append(names[now])
+            if not wanted[row]:
+                continue
+            losses = [[outcomes[name].measures["loss"][row] for name in names]]
+            blocks[-1] = np.vstack([blocks[-1], losses])
+            if len(blocks[-1]) == size:
+                means = np.vstack(blocks[-kept:]).mean(axis=0)
+                best = int(np.argmin(means))
+                if means[best] < (1.0 - hysteresis) * means[now]:
+                    now = best
+                blocks.append(np.zeros((0, 3)))
+        start = stop
+    learners.close()
+    assert found == expected
+    assert sum(a != b for a, b in itertools.pairwise(found)) > 3
 
 
 def test_events_that_diverge_are_left_out_and_counted() -> None:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from streamlearn.checkpoints import Place
 from streamlearn.daemon import config, parts
+from streamlearn.daemon.checkpoint import Failed, Written
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Status
 from streamlearn.daemon.tally import MOST_PLACES
@@ -189,6 +191,37 @@ def test_health_says_why() -> None:
     health.beat()
     assert health.ready(About(state="standby"), 0)[0]
     assert health.ready(About(state="stopping", reason="asked"), 0) == (False, "asked")
+
+
+def test_checkpoints_that_fail_are_counted() -> None:
+    _, watching = watched(None, MadeUp(1, 0))
+    board = watching.board
+    for k in range(3):
+        watching.on_checkpoint(Failed(OSError("full"), 0.1, 1.0))
+        assert board.value("checkpoint_failures_total") == k + 1
+    assert board.value("checkpoint_bytes") is None
+    watching.on_checkpoint(Written(Place(1, 2), 512, 0.25, {}))
+    assert board.value("checkpoint_failures_total") == 3
+    assert board.value("checkpoint_bytes") == 512
+    assert board.value("checkpoint_duration_seconds") == 0.25
+
+
+def test_ready_once_each_partition_has_a_position_or_an_end() -> None:
+    _, watching = watched(None, MadeUp(1, 0))
+    one, other, third = (Partition("t", n) for n in range(3))
+    about = About(state="active")
+    watching.health.beat()
+    watching.health.polled = True
+    for status, unknown in (
+        (Status(lag={one: None, other: None, third: 0}), 2),
+        (Status(lag={one: None, other: None, third: 0}, positions={other: 7}), 1),
+        (Status(lag={one: None, other: 4}, positions={one: 0, other: 7}), 0),
+        (Status(lag={one: 3, other: 4}), 0),
+        (Status(), 0),
+    ):
+        watching.look(status)
+        assert watching.board.unknown == unknown
+        assert watching.health.ready(about, watching.board.unknown)[0] == (unknown == 0)
 
 
 def test_a_live_daemon_answers(tmp_path: Path) -> None:

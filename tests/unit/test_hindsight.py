@@ -9,7 +9,7 @@ import scipy.sparse
 
 import streamlearn as sl
 from streamlearn.hindsight import Objective, Problem, Progress, SerialRisk, ShardedRisk, solve
-from streamlearn.hindsight.bounds import dual_value
+from streamlearn.hindsight.bounds import dual_value, plane_bound
 
 L, P = sl.losses, sl.penalties
 X = np.random.default_rng(0).normal(size=(40, 5))
@@ -206,6 +206,23 @@ def test_a_start_may_know_fewer_classes() -> None:
     for wrong in (np.zeros((4, 5)), np.zeros((3, 6)), np.zeros((5, 3)), np.zeros(16)):
         with pytest.raises(ValueError, match="start has weights of shape"):
             problem.start(wrong)
+
+
+@pytest.mark.parametrize("loss", [L.Logistic(), L.Softmax()], ids=repr)
+def test_a_plane_bounds_only_where_a_free_intercept_has_no_slope(loss: Any) -> None:
+    several = isinstance(loss, L.Softmax)
+    y = np.where(Y > 0, 1.0, 0.0 if several else -1.0)
+    for free in (False, True):
+        problem = Problem(X, y, loss, P.L2(0.1), fit_intercept=free, outputs=1 + several)
+        w = np.zeros(problem.size)
+        value, gradient = problem.risk.value_and_gradient(w)
+        bound = plane_bound(problem, w, value, gradient)
+        if free:
+            assert bound == -np.inf
+            gradient[problem.size - problem.intercepts :] = 0.0
+            bound = plane_bound(problem, w, value, gradient)
+        inside = problem.penalised(gradient)
+        assert bound == pytest.approx(value - inside @ inside / 0.2, rel=1e-12)
 
 
 def test_slopes_that_are_none_prove_nothing() -> None:

@@ -1,5 +1,6 @@
 """The tracker's numbers beside brute force: every event by hand, every comparator solved anew."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -8,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
+import scipy.special
 
 import streamlearn as sl
 from streamlearn.regret import Ledger, Report, Tracker, curve
 from streamlearn.regret._account import Account
 from streamlearn.regret._reservoir import Reservoir, gathered
-from streamlearn.regret.comparator import Sample, Task, bracket, measured, solved
+from streamlearn.regret.comparator import Sample, Task, bracket, lowest, measured, solved
 from streamlearn.stream import Events, Fields, JSONDecoder
 from tests.laws.members import RULES, allowed
 
@@ -447,6 +450,118 @@ def test_the_sum_of_losses_is_exact(loss: Any, reach: float) -> None:
     account.observe(rows, [], [], np.ones(3000), weights, scores)
     values = weights * loss.value(scores, 1.0)
     assert account.progressive_loss == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
+
+
+def test_scores_that_are_not_finite_do_not_count() -> None:
+    scores = np.array([[0.3, math.nan, -0.7, math.inf, 0.2], [0.1, 0.2, -math.inf, 0.4, 0.5]]).T
+    for loss, width in ((L.Squared(), 1), (L.MultiSquared(), 2)):
+        account = Account(loss, 10, width=width)
+        labels, given = np.ones((5, width)), scores[:, :width]
+        account.observe(np.zeros(6, int), [], [], labels, None, given)
+        good = np.isfinite(given).all(axis=1)
+        values = 0.5 * (given[good] - 1.0) ** 2
+        assert account.events == np.count_nonzero(good)
+        assert account.progressive_loss == pytest.approx(values.sum(), rel=1e-12)
+        assert account.reservoir.size == np.count_nonzero(good)
+
+
+# -- bounds of the comparator ---------------------------------------------------------------------
+
+
+@np.errstate(over="ignore")
+def smallest(sample: Sample, task: Task, radius: float) -> float:
+    """By scipy: the least sum over the events of the sample, of weights within the radius."""
+    n = sample.X.shape[1]
+    free = task.intercept == "free"
+    dense = np.hstack([sample.X.toarray(), np.full((len(sample.y), 1), float(free))])
+
+    def total(v: Any) -> float:
+        losses = np.asarray(task.loss.value(dense @ v, sample.y))
+        return sample.scale * float(np.average(losses, weights=sample.weights))
+
+    within = {"type": "ineq", "fun": lambda v: radius**2 - v[:n] @ v[:n]}
+    found = scipy.optimize.minimize(
+        total, np.zeros(n + 1), method="SLSQP", constraints=[within], options={"maxiter": 500}
+    )
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+@pytest.mark.parametrize("events", [30.0, 300.0])
+@pytest.mark.parametrize("loss", [L.Logistic(), L.Squared(), L.Poisson()], ids=repr)
+def test_bounds_without_a_penalty_are_below_all_weights_in_reach(
+    loss: Any, events: float, intercept: str
+) -> None:
+    """The little l2 that makes the problem well posed is taken off again."""
+    draw = np.random.default_rng(8)
+    x = scipy.sparse.csr_array(draw.normal(size=(30, 3)))
+    label = np.where(x[:, [0]].toarray()[:, 0] > 0.0, 1.0, -1.0)  # far weights are the best
+    if isinstance(loss, L.Poisson):
+        label = draw.poisson(3.0, 30).astype(float)
+    sample = Sample(x, label, draw.choice([1.0, 2.0], 30), events)
+    task = Task(loss, P.Zero(), intercept)
+    found = solved(sample, task, None, gap=1e-9, seconds=20.0)
+    least = smallest(sample, task, found.radius)
+    assert found.lower_bound <= least + 1e-6 * events
+    assert found.lower_bound >= lowest(task, label, sample.weights) / 30.0 * events - 1e-9
+    value, bound = bracket(sample, task, found)
+    assert bound <= least + 1e-6 * events
+    assert bound <= value
+    assert least <= value + 1e-6 * events
+    # of a solution that was found on others nothing is proved but what its slopes do
+    bare = dataclasses.replace(found, lower_bound=-math.inf)
+    assert bracket(sample, task, bare)[1] <= least + 1e-6 * events
+    assert bracket(sample, task, bare)[1] == pytest.approx(bound, abs=0.05 * abs(least) + 0.5)
+    far = dataclasses.replace(bare, radius=1e9)
+    worst = sample.scale * float(
+        lowest(task, label, sample.weights / sample.weights.sum())
+    )  # there is no more to lose
+    assert bracket(sample, task, far)[1] == pytest.approx(worst, rel=1e-12)
+
+
+@pytest.mark.parametrize("labels", [0.0, 1.0, 12.0])
+def test_what_was_proved_of_the_first_events_holds_as_more_come(labels: float) -> None:
+    """Of Poisson the least loss of an event may be anything, also below 0."""
+    draw = np.random.default_rng(9)
+    ledger = Ledger(L.Poisson(), P.L2(0.1), seed=0)
+    x = scipy.sparse.csr_array(draw.normal(size=(200, 3)))
+    y = np.concatenate([draw.poisson(2.0, 120), np.full(80, labels)]).astype(float)
+    for rows in (slice(120), slice(120, 200)):
+        part: Any = x[rows]
+        scores = np.zeros(part.shape[0])
+        ledger.observe(part.indptr, part.indices, part.data, y[rows], None, scores, 0.0)
+        if rows.start is None:
+            ledger.report(30.0)
+    found = ledger.found
+    assert found is not None
+    assert found.events == 120
+    later = y[120:]
+    proved = found.lower_bound + float(np.sum(later - scipy.special.xlogy(later, later)))
+    report = ledger.report(0.0)
+    assert report.solved_at == 120
+    low, high = ends(report)
+    best = sl.hindsight.solve(x, y, L.Poisson(), P.L2(0.1), gap=1e-9).objective * 200
+    assert low <= report.objective - best + 1e-6
+    assert report.objective - best <= high + 1e-6
+    # a bound of its slopes may be better, none may be worse
+    assert high <= report.objective - proved + 1e-9
+    cut = dataclasses.replace(found, lower_bound=-math.inf)
+    ledger.adopt(cut)
+    assert ends(ledger.report(0.0))[1] >= high
+
+
+def test_the_ends_of_an_estimate_are_in_order() -> None:
+    """Measured on one half, the comparator may be better than what is proved on the other."""
+    widths = []
+    for seed in range(16):
+        tracker = Tracker(LEARNERS["pegasos"](), memory=1000, seed=seed)
+        tracker.learn_rows(X, Y)
+        report = tracker.report()
+        low, high = ends(report)
+        assert low <= high
+        widths.append(high - low)
+        tracker.close()
+    assert 0 < np.count_nonzero(np.array(widths) == 0.0) < 16
 
 
 def test_a_state_of_before_goes_on() -> None:

@@ -1,0 +1,113 @@
+"""What a pipeline says, keeps and restores, poll by poll."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.observer import Observer
+from streamlearn.daemon.pipeline import Pipeline
+from streamlearn.stream import Partition, Records
+from tests.daemon.streams import TOPIC, event, made
+
+
+def records(partition: int, start: int, good: list[bool], end: int | None = None) -> Records:
+    """Consecutive records, of which some can be read; `end` may be further on."""
+    offsets = range(start, start + len(good))
+    values = [event(partition, i) if fine else b"{" for i, fine in zip(offsets, good, strict=True)]
+    return Records(Partition(TOPIC, partition), offsets, values, end or offsets.stop)
+
+
+def fresh() -> Pipeline:
+    return made(None, log=Log("json", "error"), ratio=0.5).pipeline
+
+
+def stop_of(pipeline: Pipeline, *polls: list[Records]) -> tuple[int, str] | None:
+    """After how many polls there were too many invalid records, and what was said."""
+    for k, poll in enumerate(polls):
+        try:
+            pipeline.process(poll)
+        except Stop as stop:
+            assert stop.code == Exit.BAD_EVENTS
+            return k, str(stop)
+    return None
+
+
+def test_what_to_skip_to_is_behind_the_poll_of_the_record_at_fault() -> None:
+    """A block of records is 20: of the partitions that came, that of its last record counts."""
+    polls = [
+        [records(0, 0, [False] * 35), records(1, 100, [False] * 40, end=170), records(2, 7, [True])]
+    ]
+    found = stop_of(fresh(), *polls)
+    assert found is not None
+    at, said = found
+    assert at == 0
+    # the 60th record is the 25th of partition 1, and its poll ended at 170
+    assert f"up to {TOPIC}:1:124:" in said
+    assert said.endswith(f"--skip-to {TOPIC}:1:170")
+
+
+def test_the_tolerance_of_invalid_records_is_resumed() -> None:
+    polls = [[records(0, 30 * k, [k % 3 == 0] * 30)] for k in range(8)]
+    through = fresh()
+    expected = stop_of(through, *polls)
+    assert expected is not None
+    for cut in range(1, expected[0] + 1):
+        first, second = fresh(), fresh()
+        assert stop_of(first, *polls[:cut]) is None
+        second.restore(first.state(), resumed=["default", "sparse"], features=True)
+        assert second.counts == first.counts
+        found = stop_of(second, *polls[cut:])
+        assert found is not None
+        assert (found[0] + cut, found[1]) == expected
+
+
+def test_an_observer_without_a_memory_to_give_is_left_out() -> None:
+    class Forgetful(Observer):
+        name = "forgetful"
+        polls = 0
+
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            self.polls += 1
+
+        def state(self) -> Any:
+            raise ValueError("not today")
+
+    class Faithful(Forgetful):
+        name = "faithful"
+
+        def state(self) -> Any:
+            return self.polls
+
+    pipeline = fresh()
+    one, other = Forgetful(), Faithful()
+    pipeline.observers = [one, other]
+    pipeline.process([records(0, 0, [True])])
+    assert pipeline.state()["observers"] == {"faithful": 1}
+    assert pipeline.observers == [other]
+    pipeline.process([records(0, 1, [True])])
+    assert (one.polls, other.polls) == (1, 2)
+    assert pipeline.state()["observers"] == {"faithful": 2}
+
+
+@pytest.mark.parametrize("failing", ["restore", "on_batch"])
+def test_an_observer_that_fails_elsewhere(failing: str) -> None:
+    """One whose memory is damaged starts over; one that cannot look on is left out."""
+
+    class Failing(Observer):
+        name = "failing"
+
+    def fail(*_: Any) -> None:
+        raise ValueError("not today")
+
+    pipeline, observer = fresh(), Failing()
+    setattr(observer, failing, fail)
+    pipeline.observers = [observer]
+    state = {**fresh().state(), "observers": {"failing": 3}}
+    pipeline.restore(state, resumed=[], features=False)
+    pipeline.process([records(0, 0, [True])])
+    assert (observer in pipeline.observers) == (failing == "restore")
+    assert pipeline.counts.records == 1
