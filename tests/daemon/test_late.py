@@ -14,9 +14,9 @@ import pytest
 import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.daemon import config, parts
+from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
-from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.late import Joining
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.log import Log

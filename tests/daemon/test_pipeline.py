@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.observer import Observer
-from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.stream import Partition, Records
 from tests.daemon.streams import TOPIC, event, made
+
+if TYPE_CHECKING:
+    from streamlearn.daemon.pipeline import Pipeline
 
 
 def records(partition: int, start: int, good: list[bool], end: int | None = None) -> Records:
@@ -25,14 +27,13 @@ def fresh() -> Pipeline:
     return made(None, log=Log("json", "error"), ratio=0.5).pipeline
 
 
-def stop_of(pipeline: Pipeline, *polls: list[Records]) -> tuple[int, str] | None:
-    """After how many polls there were too many invalid records, and what was said."""
+def stop_of(pipeline: Pipeline, *polls: list[Records]) -> tuple[int, Exit, str] | None:
+    """After how many polls there were too many invalid records, and what was logged."""
     for k, poll in enumerate(polls):
         try:
             pipeline.process(poll)
         except Stop as stop:
-            assert stop.code == Exit.BAD_EVENTS
-            return k, str(stop)
+            return k, stop.code, str(stop)
     return None
 
 
@@ -43,11 +44,11 @@ def test_what_to_skip_to_is_behind_the_poll_of_the_record_at_fault() -> None:
     ]
     found = stop_of(fresh(), *polls)
     assert found is not None
-    at, said = found
-    assert at == 0
+    at, code, told = found
+    assert (at, code) == (0, Exit.BAD_EVENTS)
     # the 60th record is the 25th of partition 1, and its poll ended at 170
-    assert f"up to {TOPIC}:1:124:" in said
-    assert said.endswith(f"--skip-to {TOPIC}:1:170")
+    assert f"up to {TOPIC}:1:124:" in told
+    assert told.endswith(f"--skip-to {TOPIC}:1:170")
 
 
 def test_the_tolerance_of_invalid_records_is_resumed() -> None:
@@ -62,7 +63,7 @@ def test_the_tolerance_of_invalid_records_is_resumed() -> None:
         assert second.counts == first.counts
         found = stop_of(second, *polls[cut:])
         assert found is not None
-        assert (found[0] + cut, found[1]) == expected
+        assert (found[0] + cut, *found[1:]) == expected
 
 
 def test_an_observer_without_a_memory_to_give_is_left_out() -> None:
