@@ -78,18 +78,20 @@ cdef class Model:
         Then they are forgotten. A slot that has no weight yet adds nothing to a score.
         """
         cdef Row* row = &self.reader.row
+        cdef double* value = <double*>room(NULL, row.n * (sizeof(double) + sizeof(int)))
+        cdef int* slot = <int*>(value + row.n)
         cdef Py_ssize_t i
+        cdef bint good
         cdef Row known
-        slots, values = np.empty(row.n, np.int32), np.empty(row.n)
-        cdef int* slot = <int*><size_t>slots.ctypes.data
-        cdef double* value = <double*><size_t>values.ctypes.data
         known.n, known.slot, known.value, known.square = 0, slot, value, row.square
         for i in range(row.n):
             if row.slot[i] < self.learner.features:
                 slot[known.n] = row.slot[i]
                 value[known.n] = row.value[i]
                 known.n += 1
-        if not self.learner.bears(&known, y, weight):
+        good = self.learner.bears(&known, y, weight)
+        free(value)
+        if not good:
             self.reader.forget(self.reader.sure_size, self.reader.sure_columns)
             self.learner.diverged = True
             self.learner.complain()
