@@ -51,6 +51,20 @@ def test_what_to_skip_to_is_behind_the_poll_of_the_record_at_fault() -> None:
     assert told.endswith(f"--skip-to {TOPIC}:1:170")
 
 
+def test_it_is_whole_after_each_poll_that_was_finished() -> None:
+    """What was begun and not finished must not be kept."""
+    pipeline = fresh()
+    assert pipeline.whole
+    for k in range(2):
+        pipeline.process([records(0, 10 * k, [True] * 10)])
+        assert pipeline.whole
+        assert pipeline.moves == k + 1
+    assert stop_of(pipeline, [records(0, 20, [False] * 90)]) is not None
+    assert not pipeline.whole
+    assert pipeline.moves == 2
+    assert pipeline.positions == {Partition(TOPIC, 0): 20}
+
+
 def test_the_tolerance_of_invalid_records_is_resumed() -> None:
     polls = [[records(0, 30 * k, [k % 3 == 0] * 30)] for k in range(8)]
     through = fresh()

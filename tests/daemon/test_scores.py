@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamlearn import modelfile
-from streamlearn.daemon.scores import Choice, Progressive, parts
+from streamlearn.daemon.scores import Choice, Progressive, parts, ripe_means
 
 RNG = np.random.default_rng(3)
 
@@ -90,6 +90,11 @@ def test_choice_does_not_depend_on_batches_and_is_that_of_the_means() -> None:
             expected.append((stop, "abc"[best]))
     assert outcomes[0][0] == expected
     assert len(expected) > 3
+
+
+def test_means_are_compared_of_learners_that_have_seen_about_as_much() -> None:
+    sums, counts = np.array([[4.0], [4.5], [1.0], [0.0]]), np.array([[10.0], [9.0], [8.0], [0.0]])
+    assert ripe_means(sums, counts).ravel().tolist() == [0.4, 0.5, math.inf, math.inf]
 
 
 def test_newcomer_is_compared_when_it_has_seen_as_much() -> None:

@@ -132,6 +132,24 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
         assert bool(away) == bool(table)
 
 
+def test_a_point_between_two_looks_repeats_nothing_that_is_looked_at() -> None:
+    now = [100.0]
+    loop, watching = watched(None, MadeUp(1, 0))
+    watching.clock = lambda: now[0]
+    loop.pipeline.observers = [watching]
+    watching.on_start(loop.pipeline.learners, Status())
+    source = MadeUp(1, 4000, batch=50)
+    for k in range(12):
+        now[0] += 0.5  # a look is due at each second poll
+        loop.pipeline.process([source.next(Partition(TOPIC, 0))])
+        if k % 4 == 3:
+            watching.on_tick(Status())
+    curve = watching.history.columns["nonzero/default"]
+    points = [point for point in curve if point is not None]
+    assert 1 <= len(points) <= 4 < len(curve)
+    watching.on_end()
+
+
 def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
     history = History()
     for events in range(0, 3_000_000, 700):

@@ -10,6 +10,7 @@ import scipy.sparse
 import streamlearn as sl
 from streamlearn.hindsight import Objective, Problem, Progress, SerialRisk, ShardedRisk, solve
 from streamlearn.hindsight.bounds import dual_value, plane_bound
+from streamlearn.hindsight.widths import widths
 
 L, P = sl.losses, sl.penalties
 X = np.random.default_rng(0).normal(size=(40, 5))
@@ -223,6 +224,16 @@ def test_a_plane_bounds_only_where_a_free_intercept_has_no_slope(loss: Any) -> N
             bound = plane_bound(problem, w, value, gradient)
         inside = problem.penalised(gradient)
         assert bound == pytest.approx(value - inside @ inside / 0.2, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e5])
+def test_a_coordinate_with_hardly_any_curvature_gets_a_share_of_the_largest(size: float) -> None:
+    wide = np.column_stack([size * X, np.zeros(40)])
+    problem = Problem(wide, Y * 1.0, L.Squared(), P.L1(0.1))
+    found = widths(problem)
+    curvature = np.mean(np.square(size * X), axis=0)
+    np.testing.assert_allclose(found[:5], 1.0 / np.sqrt(curvature), rtol=1e-12)
+    assert found[5] == pytest.approx(1.0 / np.sqrt(1e-12 * curvature.max()), rel=1e-12)
 
 
 def test_slopes_that_are_none_prove_nothing() -> None:

@@ -382,7 +382,9 @@ def test_a_tracker_goes_on_to_the_bit() -> None:
 
 def test_solves_in_the_background() -> None:
     tracker = Tracker(LEARNERS["pegasos"](), seed=0, cpu_share=1.0)
-    assert tracker.report().why_no_comparator == "nothing was learned yet"
+    nothing = tracker.report()
+    assert nothing.why_no_comparator == "nothing was learned yet"
+    assert (nothing.solved_at, nothing.method, nothing.regret) == (0, None, None)
     for rows in np.array_split(np.arange(M), 10):
         tracker.learn_rows(X[rows], Y[rows])
     tracker.ledger.wait()
