@@ -290,7 +290,7 @@ def test_a_corrected_event_counts_once(corrections: bool) -> None:
     source, seen = TwoTopics(400, seed=3), Counter[int]()
     while not source.ended():
         pipeline.process(source.poll(0.0))
-        seen.update(joining.rows.roles.tolist())
+        seen.update(joining.join.rows.roles.tolist())
     counts = joining.join.counts
     assert counts["joined"] > 50
     assert counts["timed_out"] > 50

@@ -481,7 +481,7 @@ def smallest(sample: Sample, task: Task, radius: float) -> float:
         losses = np.asarray(task.loss.value(dense @ v, sample.y))
         return sample.scale * float(np.average(losses, weights=sample.weights))
 
-    within = {"type": "ineq", "fun": lambda v: radius**2 - v[:n] @ v[:n]}
+    within: Any = {"type": "ineq", "fun": lambda v: radius**2 - v[:n] @ v[:n]}
     found = scipy.optimize.minimize(
         total, np.zeros(n + 1), method="SLSQP", constraints=[within], options={"maxiter": 500}
     )
