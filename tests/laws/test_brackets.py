@@ -104,14 +104,15 @@ def test_what_is_certified_is_so_by_brute_force(rule: Any, penalty: Any) -> None
         ]
         assert against[0] == pytest.approx(low, abs=slack)
         assert max(against) <= high + slack
-        if weighing(penalty):
+        charged = tracker.ledger.task.penalty
+        if weighing(charged):
             share = report.events / data.w.sum()
-            strengths = {name: share * x for name, x in penalty.canonical().params.items()}
+            strengths = {name: share * x for name, x in charged.params.items()}
             best = sl.hindsight.solve(
                 data.X,
                 data.y,
                 loss,
-                type(penalty.canonical())(**strengths),
+                type(charged)(**strengths),
                 fit_intercept=wish,
                 weights=data.w,
                 gap=1e-7,
