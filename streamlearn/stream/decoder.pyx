@@ -16,12 +16,15 @@ from streamlearn.errors import BadEvent
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
 from streamlearn.features.reader cimport Reader
-from streamlearn.stream.numbers cimport Decimal
+from streamlearn.stream.numbers cimport Decimal, is_exact
 
 from streamlearn.features.pieces import shown
 from streamlearn.stream.fields import UNITS, Fields
 
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+cdef object LEAST = -(1 << 63)  # integers as labels have 64 bits, as in Arrow, Avro and Java
+cdef object GREATEST = (1 << 63) - 1
+cdef Py_ssize_t LONGEST = 1024  # characters of a label, of which each is remembered
 
 
 cdef class Decoder:
@@ -153,11 +156,19 @@ cdef class Decoder:
             return self.take_number(value, FLOAT)
         if isinstance(value, int) and -EXACT <= value <= EXACT:
             return self.take_number(value, INT)
+        if isinstance(value, int) and not LEAST <= value <= GREATEST:
+            raise self.refusal(
+                "label", "is an integer of more than 64 bits: write it as a string, or as a float")
+        if isinstance(value, int) and self.counting and not self.naming:
+            return self.take_number(value, FLOAT)  # as a class it would be remembered
         code = self.class_codes.get(value)
         if code is None:
             if self.tags.weight == 0.0:  # is not learnt, so it may be one that could not be
                 self.tags.kind = UNLABELLED
                 return 0
+            if isinstance(value, str) and len(value) > LONGEST:
+                raise self.refusal(
+                    "label", f"is {shown(value)}: a label has at most {LONGEST} characters")
             self.check(value)
             code = len(self.classes)
             self.fresh = value
@@ -186,12 +197,14 @@ cdef class Decoder:
 
     cdef int take_decimal(self, Decimal* d, double x) except -1 nogil:
         """A label of a text file: a number; -1 and 1 are classes as they are."""
-        if isfinite(x) and not self.mapped:
-            return self.take_number(x, INT if d.whole and -EXACT <= x <= EXACT else FLOAT)
+        if isfinite(x) and not self.mapped and (is_exact(d) or not d.whole):
+            return self.take_number(x, INT if d.whole else FLOAT)
         with gil:
             if not isfinite(x):
                 raise self.refusal("label", "is too large for a float: scale it down")
-            return self.take_label(int(x) if d.whole and -EXACT <= x <= EXACT else x)
+            if not d.whole:
+                return self.take_label(x)
+            return self.take_label(-int(d.digits) if d.negative else int(d.digits))
 
     cdef int read_features(self, object event) except -1:
         """The features of an event without other fields."""
@@ -281,7 +294,10 @@ cdef class Decoder:
             return 0
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise self.refusal("id", f"is {shown(value)}: an id is a string or a whole number")
-        self.kept_id = str(value).encode()
+        try:
+            self.kept_id = str(value).encode()
+        except ValueError:  # a lone surrogate, or more digits than Python writes
+            raise self.refusal("id", f"is {shown(value)}: no text of valid Unicode") from None
         self.tags.id = self.kept_id
         self.tags.id_length = len(self.kept_id)
         return 0

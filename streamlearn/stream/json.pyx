@@ -24,14 +24,13 @@ from streamlearn.stream.decoder cimport Decoder
 from streamlearn.stream.keys cimport (
     FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys)
 from streamlearn.stream.numbers cimport (
-    Decimal, double_of, scan_decimal, scan_plain, utf8_length)
+    Decimal, double_of, is_exact, scan_decimal, scan_plain, utf8_length)
 from streamlearn.stream.text cimport put_number, put_text
 
 cdef enum:
     DEEPEST = 32
     SAID = 1 << 12  # cells for the texts of one list
     SHORT = 8  # lists in which looking at all texts is quickest
-cdef double EXACT = 9007199254740992.0  # 2**53
 
 
 cdef inline const char* past_blanks(const char* p) noexcept:
@@ -358,7 +357,7 @@ cdef class JSONDecoder(Decoder):
         self.label_text = NULL
         self.tags.kind = INT if d.whole else FLOAT
         self.tags.label = x
-        return not d.whole or -EXACT <= x <= EXACT
+        return is_exact(&d) or not d.whole
 
     cdef bint texted(self, Key* key) except -1:
         """A string as label, id or time."""

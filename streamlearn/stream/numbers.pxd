@@ -246,6 +246,11 @@ cdef extern from *:
     int utf8_length "streamlearn_utf8"(const char* p, const char* end) noexcept nogil
 
 
+cdef inline bint is_exact(const Decimal* d) noexcept nogil:
+    """Whether it is an integer that a double holds exactly, as it does all up to 2**53."""
+    return d.whole and d.digits <= <uint64_t>1 << 53
+
+
 cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
     """The double next to a decimal, ties to even; False: too far out to say here."""
     if not near_decimal(d, x) and not far_decimal(d.digits, d.exponent, x):

@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 cdef enum:
     LEAST = -64  # powers of ten in the table
     MOST = 64
+cdef uint64_t MORE = 0xFFFFFFFFFFFFFFFFULL  # as digits: these, or more than 64 bits hold
 
 cdef uint64_t[MOST - LEAST + 1] HIGH
 cdef uint64_t[MOST - LEAST + 1] LOW
@@ -117,12 +118,15 @@ cdef const char* number_at(
     if p == first or not (48 <= p[-1] <= 57 or p[-1] == b"."):
         return NULL
     with gil:  # out of reach here
+        text = first[:p - first]
         try:
-            x[0] = float(first[:p - first])
+            x[0] = float(text)
         except ValueError:
             return NULL
-    d.whole = False
-    d.digits = 1
+        digits = text.lstrip(b"+-")
+        d.whole = digits.isdigit()
+        d.negative = text[:1] == b"-"
+        d.digits = min(int(digits), MORE) if d.whole and len(digits) <= 4000 else MORE
     return p
 
 

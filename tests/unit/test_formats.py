@@ -466,3 +466,65 @@ def test_csv_of_many_columns() -> None:
     assert time.process_time() - begun < 20.0
     with pytest.raises(TableMismatch, match="two columns are called 'c7': rename one"):
         decode(CSVDecoder(sl.Names(), Fields(label="c0")), b",".join([*names, b"c7"]))
+
+
+BIG = [2**53, 2**53 + 1, -(2**53), -(2**53) - 1, 2**63 - 1, -(2**63)]
+TOO_BIG = [2**63, -(2**63) - 1, 2**64 - 1, 10**25]
+
+
+def numbered(record: bytes) -> dict[str, int]:
+    """A decoder of one's own, which gives integers of Python."""
+    return {"id": int(record), "label": int(record)}
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "vw", "svmlight", "module"])
+def test_integers_that_no_float_holds_are_exact(kind: str) -> None:
+    wanted = [*BIG, *TOO_BIG]
+    written = {
+        "json": [b'{"id": %d, "label": %d}' % (one, one) for one in wanted],
+        "csv": [b"id,label"] + [b"%d,%d" % (one, one) for one in wanted],
+        "vw": [b"%d '%d | a" % (one, one) for one in wanted],
+        "svmlight": [b"%d qid:%d 1:1" % (one, one) for one in wanted],
+        "module": [b"%d" % one for one in wanted],
+    }
+
+    fields = Fields(id="id" if kind in {"json", "csv", "module"} else None)
+    for learners in ([], [sl.LinearClassifier()]):
+        name = f"{__name__}:numbered" if kind == "module" else kind
+        decoder, found = decoder_of(name, sl.Names(), fields, learners), Events()
+        decoder.decode(written[kind], found)
+        labels = [found.label_of(i) for i in range(len(found))]
+        assert labels == BIG
+        assert {type(label) for label in labels} == {int}
+        assert found.ids == [b"%d" % one for one in BIG]
+        assert [field for _, field, _ in found.bad] == ["label"] * len(TOO_BIG)
+
+
+def test_a_regression_takes_large_integers_for_numbers() -> None:
+    """They are not remembered one by one, as classes are."""
+    decoder = decoder_of("json", sl.Names(), Fields(), [sl.LinearRegressor()])
+    found = Events()
+    decoder.decode([b'{"label": %d}' % one for one in BIG], found)
+    assert found.labels.tolist() == [float(one) for one in BIG]
+    assert decoder.classes == []
+
+
+def test_a_label_has_a_bound_of_length() -> None:
+    decoder, found = decoder_of("json", sl.Names(), Fields()), Events()
+    decoder.decode([b'{"label": "%s"}' % (b"x" * n) for n in (1024, 1025, 5_000_000)], found)
+    assert [len(label) for label in decoder.classes] == [1024]
+    assert [(i, field) for i, field, _ in found.bad] == [(1, "label"), (2, "label")]
+    positive, found = decoder_of("json", sl.Names(), Fields(positive=("yes",))), Events()
+    positive.decode([b'{"label": "%s"}' % (b"x" * 5000), b'{"label": "yes"}'], found)
+    assert found.labels.tolist() == [0.0, 1.0]  # no label is remembered here
+
+
+def unwritable(record: bytes) -> dict[str, object]:
+    """A decoder of one's own, whose ids no text can hold."""
+    return {"id": 10**5000 if record == b"digits" else "\ud800", "x": 1.0}
+
+
+def test_an_id_that_cannot_be_written_makes_a_bad_record() -> None:
+    decoder = decoder_of(f"{__name__}:unwritable", sl.Names(), Fields(id="id"))
+    decoder.decode([b"digits", b"surrogate"], found := Events())
+    assert [(i, field) for i, field, _ in found.bad] == [(0, "id"), (1, "id")]

@@ -63,6 +63,10 @@ class Slow:
             raise BadEvent("label")
         if label is not None and self.fields.positive is not None:
             label = label in self.fields.positive
+        if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:
+            raise BadEvent("label")
+        if isinstance(label, str) and len(label) > 1024 and weight:
+            raise BadEvent("label")
         key = roles.get("id")
         if isinstance(key, bool | float | list | dict):
             raise BadEvent("id")
@@ -166,6 +170,32 @@ def test_any_damage(fields: Fields, batch: list[Any], damage: list[tuple[int, in
 @given(st.lists(st.binary(max_size=20), max_size=4))
 def test_any_bytes(records: list[bytes]) -> None:
     compare([record for record in records if record[:1] != b"\0"], Fields(), sl.Names())
+
+
+EDGES = [2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**19, 10**25]
+integers = st.one_of(
+    st.integers(),
+    st.integers(-(2**65), 2**65),
+    st.sampled_from([sign * edge for edge in EDGES for sign in (1, -1)]),
+)
+
+
+@EXAMPLES
+@given(st.lists(integers, min_size=1, max_size=6))
+def test_integers_are_those_of_pythons_json(wanted: list[int]) -> None:
+    records = [json.dumps({"id": one, "y": one}).encode() for one in wanted]
+    said = [json.loads(record)["y"] for record in records]
+    decoder, found = JSONDecoder(sl.Names(), Fields(label="y", id="id")), Events()
+    decoder.decode(records, found)
+    good = [one for one in said if -(1 << 63) <= one < 1 << 63]
+    labels = [found.label_of(i) for i in range(len(found))]
+    assert labels == good
+    assert {type(label) for label in labels} <= {int}
+    assert found.ids == [b"%d" % one for one in good]
+    assert [field for _, field, _ in found.bad] == ["y"] * (len(said) - len(good))
+    unlabeled = Events()
+    JSONDecoder(sl.Names(), Fields(label=None, id="id", exclude=("y",))).decode(records, unlabeled)
+    assert unlabeled.ids == [b"%d" % one for one in said]
 
 
 def test_usual_records_need_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
