@@ -160,13 +160,15 @@ def reading(settings: config.Config) -> dict[str, str]:
     format_ = plan.plain(settings.format)
     aside = {format_.pop(name) for name in ("id", "time")} - {None}
     del format_["time_unit"]
+    features = plan.plain(settings.features)
+    del features["max_bytes"]  # which may be raised before the table is full
     if format_["text"] is None:  # which older checkpoints do not know
         del format_["text"]
     include = format_["include"]
     if include is not None:  # then most fields are no features anyway
         aside = {name for name in aside if any(name.startswith(f"{one}.") for one in include)}
     format_["exclude"] = sorted({*format_["exclude"], *aside})
-    tables = {"features": plan.plain(settings.features), "format": format_}
+    tables = {"features": features, "format": format_}
     return {
         f"{name}.{key}": str(value)
         for name, table in tables.items()

@@ -15,6 +15,7 @@ import numpy as np
 from streamlearn.daemon.blame import blame
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.observer import Batch, Part
+from streamlearn.features import Names
 from streamlearn.stream import Partition
 from streamlearn.stream.lines import weighed
 from streamlearn.stream.polled import Polled
@@ -60,6 +61,7 @@ class Pipeline:
     positions: dict[Partition, int] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     moves: int = 0  # how often the state has changed in this run
+    told_full: bool = False  # that the table of names is full was logged
     whole: bool = True  # False in the middle of a batch, and for ever if it was not finished
 
     def __post_init__(self) -> None:
@@ -154,6 +156,13 @@ class Pipeline:
         """Say what is out of the ordinary; stop at too many bad records."""
         for _, name in self.learners.changes():
             self.log.info("best learner", name=name, by=self.learners.by)
+        reader = self.learners.reader
+        if isinstance(reader, Names) and reader.full and not self.told_full:
+            self.told_full = True
+            self.log.warning(
+                "table of names full", names=reader.size, bytes=reader.bytes_used,
+                beyond=reader.beyond,
+            )  # fmt: skip
         for learner in self.learners:
             if learner.diverged:
                 self.log.limited(
@@ -218,7 +227,11 @@ class Pipeline:
         self.counts = Counts(**state["counts"])
         self.tolerance.restore(state["tolerance"])
         if features:
-            self.learners.reader.restore(state["features"]["state"])
+            reader = self.learners.reader
+            saved = state["features"]["state"]
+            if isinstance(reader, Names):  # what is full stays full, but the bound may change
+                saved = {**saved, "max_bytes": reader.max_bytes}
+            reader.restore(saved)
             self.reading.restore(state)
         for name in resumed:
             self.learners[name].restore(state["learners"][name], self.learners.reader)

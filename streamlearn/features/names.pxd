@@ -1,5 +1,6 @@
 from libc.stdint cimport uint32_t
 
+from streamlearn.features.pieces cimport Piece
 from streamlearn.features.reader cimport Reader
 
 cdef struct Cell:
@@ -16,15 +17,23 @@ cdef class Names(Reader):
     cdef Py_ssize_t texts  # how many those are
     cdef object mapping  # what columns() gave last, if complete
     cdef readonly object max_names
+    cdef readonly object max_bytes
     cdef readonly str beyond
+    cdef readonly Py_ssize_t bytes_used  # what the names take, as `max_bytes` counts it
     cdef readonly Py_ssize_t turned_away  # how often a name came too late for a slot of its own
-    cdef Py_ssize_t limit  # slots of their own
-    cdef Py_ssize_t buckets  # and of names beyond, by hash; 0: those are ignored
+    cdef Py_ssize_t most, most_bytes  # slots of their own, and bytes, by the constructor's call
+    cdef Py_ssize_t limit  # slots of their own; fewer than `most`, if the bytes ran out there
+    cdef Py_ssize_t buckets  # and of names beyond, by hash; 0: none was learned
     cdef bint crowded  # names beyond were learnt
 
     cdef Py_ssize_t other_slot(self, Py_ssize_t i, bint grow) except -2 with gil
     cdef Py_ssize_t new_text(self, Py_ssize_t i, bint grow) except -2 with gil
     cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2
+    cdef Py_ssize_t long_slot(self, Piece* p) except -2
+    cdef bint fits(self, Py_ssize_t cost) noexcept
+    cdef int crowd(self) except -1
+    cdef bint is_next_column(self, object name) except -1
+    cdef bint is_bounded(self) noexcept
 
     cdef Py_ssize_t seek_other(self, object name) except -2
     cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1

@@ -1,5 +1,7 @@
 """Exact features: every name has a slot of its own, in a table that grows."""
 
+import sys
+
 import numpy as np
 
 from cpython.long cimport PyLong_CheckExact
@@ -11,9 +13,9 @@ from libc.string cimport memcmp, memcpy
 
 from streamlearn.errors import ModelFileError
 
-from streamlearn.features.pieces cimport TEXT, Piece
+from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.text cimport bytes_of, hash_text, kept_bytes_of
+from streamlearn.features.text cimport bytes_of, hash_text, is_ascii, kept_bytes_of
 from streamlearn.row cimport prefetch
 
 from streamlearn.features.pieces import canonical_name
@@ -24,6 +26,12 @@ cdef extern from "Python.h":
 # Another one in every process, so that no stream can be made to collide on purpose.
 cdef uint64_t SEED = <uint64_t> <long long> hash("streamlearn")
 cdef Py_ssize_t MOST = 0x7FFFFFFF
+cdef tuple BOUNDS = ("max_names", "max_bytes")
+cdef enum:
+    LONGEST = 1024  # bytes of a name; of a longer one its beginning is kept, and a hash
+    KEPT = LONGEST - 17  # bytes of that beginning: before a # and 16 digits
+    COST = 100  # bytes that a name takes beside its text: its object, its places in list and table
+    LEAST_BYTES = 10_000  # of a table
 
 
 cdef inline Py_ssize_t seek(
@@ -82,6 +90,18 @@ cdef class Names(Reader):
     >>> small.read_event({"a": 1, "b": 2, "c": 3}), small.turned_away
     ([(0, 1.0), (1, 2.0)], 1)
 
+    With `max_bytes` it stops growing when the next name would take more memory than that: names
+    count with 100 bytes each beside their UTF-8, which counts twice if it is not ASCII. What is
+    full stays full. `bytes_used` is what the names take so far.
+
+    A name of more than 1,024 bytes, such as that of a long text, is kept as its beginning and a
+    hash of the whole: no text makes the table much larger, and the event is as good as any other.
+
+    >>> long = Names()
+    >>> row = long.read_event({"comment": "a long story " * 1000})
+    >>> long.names()[0][:20], long.names()[0][-17:], long.bytes_used
+    ('comment=a long story', '#e63538122b5085e1', 1124)
+
     What can't be read is refused before anything has changed:
 
     >>> reader.read_event({"new": 1, "age": float("nan")})
@@ -101,22 +121,14 @@ leave the field out or give None
     def __dealloc__(self):
         PyMem_Free(self.cell)
 
-    def __init__(self, interactions=(), max_names=None, beyond="hash"):
+    def __init__(self, interactions=(), max_names=None, beyond="hash", max_bytes=None):
         self._set_interactions(interactions)
-        self.max_names, self.beyond = max_names, beyond
-        self.limit = MOST
+        self.max_names, self.max_bytes, self.beyond = max_names, max_bytes, beyond
         if beyond not in ("hash", "ignore"):
             raise ValueError(f"beyond={beyond!r}: 'hash' or 'ignore'")
-        if max_names is None:
-            return
-        if isinstance(max_names, bool) or not isinstance(max_names, int) or not (
-                1 <= max_names <= MOST // 2):
-            raise ValueError(f"max_names={max_names!r}: a whole number from 1 to {MOST // 2}")
-        self.limit = max_names
-        if beyond == "hash":
-            self.buckets = 1
-            while 4 * self.buckets < self.limit:
-                self.buckets *= 2
+        self.most = bound("max_names", max_names, 1, MOST // 2, MOST)
+        self.most_bytes = bound("max_bytes", max_bytes, LEAST_BYTES, sys.maxsize, sys.maxsize)
+        self.limit = self.most
 
     # Looking up
 
@@ -133,7 +145,8 @@ leave the field out or give None
             if p.kind == TEXT:
                 slot = seek(
                     self, self.bytes_at(&p.text), p.text.length, p.name, <uint32_t> p.hash)
-                if slot < 0 and (grow or self.size >= self.limit):
+                if slot < 0 and (
+                        grow or self.size >= self.limit or p.text.length > LONGEST):
                     slot = self.new_text(i, grow)
             elif p.name == NULL and p.hash < <uint64_t> self.own:
                 slot = <Py_ssize_t> p.hash
@@ -142,36 +155,87 @@ leave the field out or give None
             self.slot[i] = <int> slot
         return 0
 
+    cdef Py_ssize_t long_slot(self, Piece* p) except -2:
+        """The slot of a name that is too long, by what is kept of it; -1: it has none."""
+        cdef bytes text = shortened(self.bytes_at(&p.text), p.text.length)
+        cdef Py_ssize_t length = len(text)
+        if length > self.arena_room - self.used:
+            self.reserve_text(length)
+        memcpy(self.arena + self.used, <const char*> text, length)
+        p.text = Text(NULL, self.used, length)
+        p.name = NULL
+        p.kind = TEXT
+        self.used += length
+        self.repeats = True  # perhaps
+        p.hash = hash_text(self.arena + p.text.start, length, SEED)
+        return seek(self, self.arena + p.text.start, length, NULL, <uint32_t> p.hash)
+
     cdef Py_ssize_t new_text(self, Py_ssize_t i, bint grow) except -2 with gil:
         """The slot that a text gets which is not known; -1: it is left out."""
-        if self.size >= self.limit:
-            return self.late(i, grow)
-        return self.add_text(self.name_of_piece(i), <uint32_t> self.piece[i].hash)
+        cdef Piece* p = self.piece + i
+        cdef Py_ssize_t slot
+        if p.text.length > LONGEST:
+            slot = self.long_slot(p)
+            if slot >= 0:
+                return slot
+        if self.size < self.limit:
+            if not grow:
+                return -1
+            name = self.name_of_piece(i)
+            if self.fits(cost_of_text(name)):
+                return self.add_text(name, <uint32_t> p.hash)
+        return self.late(i, grow)
+
+    cdef bint fits(self, Py_ssize_t cost) noexcept:
+        """Whether there is room for a name of this cost; if not, the table is full for good."""
+        if cost <= self.most_bytes - self.bytes_used:
+            return True
+        self.limit = self.size
+        return False
 
     cdef Py_ssize_t other_slot(self, Py_ssize_t i, bint grow) except -2 with gil:
         """The slot of a name that is an int or a tuple; -1: it is left out."""
         cdef Py_ssize_t slot
+        if self.piece[i].text.length > LONGEST:
+            return self.new_text(i, grow)
         name = self.name_of_piece(i)
         slot = self.seek_other(name)
-        if slot < 0 and self.size >= self.limit:
-            return self.late(i, grow)
-        return self.add_other(name) if slot < 0 and grow else slot
+        if slot >= 0:
+            return slot
+        if self.size < self.limit:
+            if not grow:
+                return -1
+            if self.is_next_column(name) or self.fits(cost_of_other(name)):
+                return self.add_other(name)
+        return self.late(i, grow)
 
     cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2:
         """The slot of a name that has none of its own; -1: it is left out."""
         cdef bytes text
         if grow:
             self.turned_away += 1
-        if not self.buckets or not (grow or self.crowded):
+        if self.beyond == "ignore" or not (grow or self.crowded) or self.limit > MOST // 2:
             return -1
         if not self.crowded:
-            self.crowded = True
-            self.size = self.limit + self.buckets
+            self.crowd()
         text = str(self.name_of_piece(i)).encode()
         self.repeats = True
         # the same hash in every process, unlike that of the cells: a model goes on elsewhere
         return self.limit + <Py_ssize_t> (
             hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
+
+    cdef int crowd(self) except -1:
+        """From now on names beyond are put together by their hash."""
+        self.buckets = 1
+        while 4 * self.buckets < self.limit:
+            self.buckets *= 2
+        self.crowded = True
+        self.size = self.limit + self.buckets
+        return 0
+
+    cdef bint is_next_column(self, object name) except -1:
+        """Whether it is the next column of a table of columns, which takes no memory here."""
+        return not self.known and PyLong_CheckExact(name) and name == self.size
 
     cdef Py_ssize_t seek_other(self, object name) except -2:
         cdef long long column
@@ -192,14 +256,16 @@ leave the field out or give None
             k = (k + 1) & (self.cells - 1)
         self.cell[k] = Cell(hash, <uint32_t> self.add(name) + 1)
         self.texts += 1
+        self.bytes_used += cost_of_text(name)
         return self.size - 1
 
     cdef Py_ssize_t add_other(self, object name) except -1:
-        if not self.known and PyLong_CheckExact(name) and name == self.size:
-            self.own += 1  # the next column of a table of columns
+        if self.is_next_column(name):
+            self.own += 1
             self.size += 1
         else:
             self.others[name] = self.add(name)
+            self.bytes_used += cost_of_other(name)
         return self.size - 1
 
     cdef Py_ssize_t add(self, object name) except -1:
@@ -212,13 +278,18 @@ leave the field out or give None
     cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
         cdef Py_ssize_t first = max(0, size - self.own)
         for name in self.known[first:]:
-            if not PyUnicode_CheckExact(name):
+            if PyUnicode_CheckExact(name):
+                self.bytes_used -= cost_of_text(name)
+            else:
+                self.bytes_used -= cost_of_other(name)
                 del self.others[name]
         del self.known[first:]
         self.rebuild(self.cells, size)
         self.own = columns
         self.size = size
         self.crowded = size > self.limit
+        if size < self.limit:  # a refused event does not fill the table
+            self.limit = self.most
         return 0
 
     cdef int rebuild(self, Py_ssize_t cells, Py_ssize_t size) except -1:
@@ -288,10 +359,11 @@ leave the field out or give None
                 found[name] = slot
         if grow:
             new = np.flatnonzero(found < 0).tolist()
-            if self.size + len(new) > self.limit:
+            if self.size + len(new) > self.limit or (
+                    len(new) * cost_of_other(m) > self.most_bytes - self.bytes_used):
                 raise ValueError(
-                    f"{m} columns are more than max_names={self.max_names} leaves room for:"
-                    " allow more, or use Hashing")
+                    f"{m} columns are more than max_names={self.max_names} and"
+                    f" max_bytes={self.max_bytes} leave room for: allow more, or use Hashing")
             for column in new:
                 found[column] = self.add_other(column)
             found.flags.writeable = False
@@ -312,14 +384,14 @@ leave the field out or give None
         name = canonical_name(name)
         if name is None:
             return None
+        name = kept_name(name)
+        text = str(name).encode()
         if isinstance(name, str):
-            text = name.encode()
             slot = seek(
                 self, text, len(text), NULL, <uint32_t> hash_text(text, len(text), SEED))
         else:
             slot = self.seek_other(name)
         if slot < 0 and self.crowded:
-            text = str(name).encode()
             return self.limit + (
                 hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
         return None if slot < 0 else slot
@@ -343,17 +415,28 @@ leave the field out or give None
         """Parameters and names as plain dict, list, str and int, ready for JSON."""
         names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
         state = {**Reader.state(self), "columns": self.own, "names": names}
-        if self.max_names is not None:
+        if self.is_bounded():
+            state["full"] = self.full
             state["crowded"] = bool(self.crowded)
             state["turned_away"] = self.turned_away
         return state
+
+    cdef bint is_bounded(self) noexcept:
+        return self.max_names is not None or self.max_bytes is not None
+
+    @property
+    def full(self):
+        """Whether new names get no slot of their own any more."""
+        return self.size >= self.limit
 
     @property
     def params(self):
         """The constructor's parameters, by name."""
         params = {"interactions": self.interactions}
-        if self.max_names is not None:
-            params["max_names"] = self.max_names
+        for name in BOUNDS:
+            if getattr(self, name) is not None:
+                params[name] = getattr(self, name)
+        if self.is_bounded():
             params["beyond"] = self.beyond
         return params
 
@@ -361,44 +444,47 @@ leave the field out or give None
     def params_of(cls, state):
         """The parameters in a state, as the constructor takes them."""
         params = super().params_of(state)
-        if state.get("max_names") is not None:
-            params["max_names"] = state["max_names"]
-            params["beyond"] = state.get("beyond")
-        return params
+        bounds = {name: state[name] for name in BOUNDS if state.get(name) is not None}
+        return {**params, **bounds, "beyond": state.get("beyond")} if bounds else params
 
     def restore(self, state):
         """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
         Reader.restore(self, state)
-        if state.get("max_names") != self.max_names:
-            raise ModelFileError(
-                f"the state of Names differs in max_names from {self!r}: build the reader with the"
-                " parameters it was saved with")
+        for bound_name in BOUNDS:
+            if state.get(bound_name) != getattr(self, bound_name):
+                raise ModelFileError(
+                    f"the state of Names differs in {bound_name} from {self!r}: build the reader"
+                    " with the parameters it was saved with")
         cdef Names new = Names()
         columns, names = state.get("columns"), state.get("names")
         if type(columns) is not int or not 0 <= columns <= MOST or type(names) is not list:
             raise ModelFileError("the table of names is damaged: no columns or no names")
         new.reserve_columns(columns)
-        if columns + len(names) > self.limit:
+        if columns + len(names) > self.most:
             raise ModelFileError("the table of names is damaged: more names than max_names")
         for name in names:
             new.add_saved(name)
-        crowded, turned_away = state.get("crowded", False), state.get("turned_away", 0)
-        if type(crowded) is not bool or type(turned_away) is not int or (
-                crowded and (not self.buckets or new.size != self.limit)):
-            raise ModelFileError("the table of names is damaged: what is beyond max_names")
+        full, crowded = state.get("full", False), state.get("crowded", False)
+        turned_away = state.get("turned_away", 0)
+        if type(crowded) is not bool or type(full) is not bool or type(turned_away) is not int or (
+                full and not self.is_bounded() or crowded and not full
+                or crowded and self.beyond == "ignore"):
+            raise ModelFileError("the table of names is damaged: what is beyond its bounds")
         self.known, new.known = new.known, self.known
         self.others = new.others
         self.cell, new.cell = new.cell, self.cell
         self.cells, self.texts = new.cells, new.texts
         self.own, self.size = new.own, new.size
         self.mapping = None
-        self.crowded, self.turned_away = crowded, turned_away
+        self.bytes_used, self.turned_away = new.bytes_used, turned_away
+        self.limit = self.size if full or self.bytes_used > self.most_bytes else self.most
+        self.crowded = False
         if crowded:
-            self.size = self.limit + self.buckets
+            self.crowd()
 
     cdef int add_saved(self, object saved) except -1:
         name = tuple_of(saved)
-        if canonical_name(name) != name or isinstance(name, bool):
+        if canonical_name(name) != name or isinstance(name, bool) or kept_name(name) != name:
             raise ModelFileError(f"the table of names is damaged: {saved!r} is no name")
         if self.slot_of(name) is not None:
             raise ModelFileError(f"the table of names is damaged: {saved!r} is there twice")
@@ -407,6 +493,7 @@ leave the field out or give None
             self.add_text(name, <uint32_t> hash_text(text, len(text), SEED))
         else:
             self.others[name] = self.add(name)
+            self.bytes_used += cost_of_other(name)
         return 0
 
     def __deepcopy__(self, memo):
@@ -421,10 +508,49 @@ leave the field out or give None
         copy.others = self.others.copy()
         copy.own, copy.size, copy.mapping = self.own, self.size, self.mapping
         copy.crowded, copy.turned_away = self.crowded, self.turned_away
+        copy.limit, copy.buckets, copy.bytes_used = self.limit, self.buckets, self.bytes_used
         return copy
 
     def __sizeof__(self):
         return Reader.__sizeof__(self) + self.cells * sizeof(Cell)
+
+
+cdef bytes shortened(const char* text, Py_ssize_t length):
+    """What is kept of a name that is too long."""
+    cdef Py_ssize_t n = KEPT
+    while <unsigned char> text[n] & 0xC0 == 0x80:  # in the middle of a character
+        n -= 1
+    return text[:n] + b"#%016x" % hash_text(text, length, 0)
+
+
+def kept_name(name):
+    """The name as the table keeps it."""
+    cdef bytes text
+    if isinstance(name, int):
+        return name
+    text = str(name).encode()
+    return name if len(text) <= LONGEST else shortened(text, len(text)).decode()
+
+
+cdef Py_ssize_t cost_of_text(object name) except -1:
+    """The bytes that a name takes; one that is not ASCII keeps its UTF-8 beside it."""
+    cdef Py_ssize_t length
+    bytes_of(<PyObject*> name, &length)
+    return COST + (length if is_ascii(<PyObject*> name) else 2 * length)
+
+
+cdef Py_ssize_t cost_of_other(object name) except -1:
+    """The bytes that an int or a tuple takes: an upper bound, for they are rare."""
+    return 2 * COST + 16 * len(str(name))
+
+
+def bound(name, value, least, most, otherwise):
+    """A bound of the table; ValueError if it is none, `otherwise` if it is None."""
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{name}={value!r}: a whole number from {least} to {most}")
+    return value
 
 
 def list_of(name):

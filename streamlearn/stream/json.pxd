@@ -11,7 +11,7 @@ cdef struct Said:  # a text already met in a list
 
 
 cdef class JSONDecoder(Decoder):
-    cdef Keys keys
+    cdef readonly Keys keys
     cdef const char* p  # where we are
     cdef const char* end
     cdef uint32_t records  # counts, so that a field that comes twice is noticed

@@ -119,7 +119,7 @@ cdef class JSONDecoder(Decoder):
 
     cdef bint walk(self, const char* at, Py_ssize_t n) except -1:
         """The record to pieces; nothing is looked up yet."""
-        if self.keys.n > 60_000 or self.records == 0xFFFFFFFF:
+        if self.keys.crowded() or self.records == 0xFFFFFFFF:
             self.keys.clear()
             self.records = 0
         self.records += 1

@@ -26,13 +26,14 @@ cdef struct Key:  # a field, as it is met in a record
 cdef class Keys:
     cdef Key* key
     cdef int n
+    cdef Py_ssize_t bytes_used  # by their texts, so that a hostile stream takes no memory
     cdef int room
     cdef int* cell  # open addressing; a key's number + 1
     cdef Py_ssize_t cells
     cdef object fields
     cdef public int first  # which key came first when a record was met last
     cdef int free(self) noexcept
-
+    cdef bint crowded(self) noexcept
     cdef int find(self, int parent, const char* text, Py_ssize_t length) except -2
     cdef int add(
         self, int parent, const char* text, Py_ssize_t length, uint64_t hash) except -2

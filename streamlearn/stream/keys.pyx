@@ -13,7 +13,8 @@ from streamlearn.features.text cimport hash_text
 
 cdef uint64_t SEED = <uint64_t><long long>hash("streamlearn keys")
 cdef enum:
-    MOST = 1 << 16  # keys; then all are forgotten, so that a hostile stream takes no memory
+    MOST = 1 << 16  # keys
+    MOST_BYTES = 1 << 24  # of their texts
 
 cdef dict ROLES = {"label": LABEL, "weight": WEIGHT, "id": ID, "time": TIME}
 
@@ -27,6 +28,11 @@ cdef class Keys:
 
     def __dealloc__(self):
         self.free()
+
+    def __sizeof__(self):
+        return (
+            object.__sizeof__(self) + self.bytes_used + self.room * sizeof(Key)
+            + self.cells * sizeof(int))
 
     cdef int free(self) noexcept:
         cdef int i
@@ -44,11 +50,16 @@ cdef class Keys:
         """Forget all keys."""
         self.free()
         self.first = -1
+        self.bytes_used = 0
         self.cells = 256
         self.cell = <int*>PyMem_Calloc(self.cells, sizeof(int))
         if self.cell == NULL:
             raise MemoryError
         return 0
+
+    cdef bint crowded(self) noexcept:
+        """Whether there is little room left: then all are forgotten before the next record."""
+        return self.n > 60_000 or self.bytes_used > MOST_BYTES // 2
 
     cdef int find(self, int parent, const char* text, Py_ssize_t length) except -2:
         """The number of a key inside of another; it is added if it is new. -1: no room."""
@@ -61,7 +72,7 @@ cdef class Keys:
                     and memcmp(one.text, text, length) == 0):
                 return self.cell[k] - 1
             k = (k + 1) & (self.cells - 1)
-        if self.n >= MOST or length > 4096:
+        if self.n >= MOST or self.bytes_used >= MOST_BYTES or length > 4096:
             return -1
         return self.add(parent, text, length, hash)
 
@@ -91,6 +102,7 @@ cdef class Keys:
         new.text = <char*>PyMem_Malloc(length + 1)
         new.name = <char*>PyMem_Malloc(len(name) + 1)
         self.n += 1
+        self.bytes_used += length + len(name)
         new.length = length
         new.name_length = len(name)
         if new.text == NULL or new.name == NULL:

@@ -126,7 +126,7 @@ MODEL = (
     gauge("slots", "Slots of features that are in use, or all 2^bits of hashing."),
     gauge(
         "turned_away_features",
-        "Features with a name for which a table of max_names had no place, over life.",
+        "Features with a new name when the table of names was full, over life.",
     ),
     gauge("hash_load_ratio", "Share of hash slots in which a learner has a weight, not 0."),
     Metric(

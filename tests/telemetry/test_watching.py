@@ -128,7 +128,7 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
         watching.look(Status())
         away = watching.board.value("turned_away_features")
         reader: Any = loop.pipeline.learners.reader
-        assert away == (reader.turned_away if table else None)
+        assert away == reader.turned_away
         assert bool(away) == bool(table)
 
 

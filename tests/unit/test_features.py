@@ -628,8 +628,110 @@ def test_columns_for_which_there_is_no_room_leave_no_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_names": 0}, {"max_names": True}, {"max_names": 1.5}, {"beyond": "x"}]
+    "wrong",
+    [
+        {"max_names": 0},
+        {"max_names": True},
+        {"max_names": 1.5},
+        {"beyond": "x"},
+        {"max_bytes": 9999},
+        {"max_bytes": 1e6},
+        {"max_bytes": 1 << 63},
+    ],
 )
 def test_nonsense_of_max_names(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Names(**wrong)
+
+
+def long_name(k: int, text: str = "x") -> str:
+    return f"{k}:" + text * 900
+
+
+@pytest.mark.parametrize("text", ["x", "é"], ids=["ascii", "utf-8"])
+@pytest.mark.parametrize("beyond", ["hash", "ignore"])
+def test_a_table_stops_growing_at_max_bytes(beyond: str, text: str) -> None:
+    names = Names(max_bytes=50_000, beyond=beyond)
+    assert names == eval(repr(names), {"Names": Names})  # noqa: S307
+    twin = Names(max_bytes=50_000, beyond=beyond)
+    for k in range(400):
+        name = long_name(k, text) if k % 3 else f"short{k}"
+        row = names.read_event({name: 1.0, "s": f"v{k}"})
+        if k % 50 == 0:  # through a state at any time: the same as without
+            twin = cast("Names", from_state(twin.state()))
+        assert twin.read_event({name: 1.0, "s": f"v{k}"}) == row
+        assert names.bytes_used <= 50_000
+        assert names.full == bool(names.turned_away)
+    assert names.full
+    assert twin.state() == names.state()
+    kept = [name for name in names.names() if not str(name).startswith("#")]
+    cost = [100 + len(str(name).encode()) * (1 if text == "x" else 2) for name in kept]
+    assert sum(cost) >= names.bytes_used > 48_000
+    assert (names.size == len(kept)) == (beyond == "ignore")
+    for again in (copy.deepcopy(names), pickle.loads(pickle.dumps(names))):
+        assert again.state() == names.state()
+        assert again.read_event({"another": 1.0}) == copy.deepcopy(names).read_event({"another": 1})
+    small = {"z": 1.0}
+    assert names.slot_of("z") is None if beyond == "ignore" else names.slot_of("z") is not None
+    assert bool(names.read_event(small)) == (beyond == "hash")  # it would fit, but full is full
+    with pytest.raises(ModelFileError, match="max_bytes"):
+        Names(max_bytes=60_000, beyond=beyond).restore(names.state())
+    with pytest.raises(ModelFileError, match="damaged"):
+        Names(max_bytes=50_000, beyond=beyond).restore({**names.state(), "full": 1})
+
+
+def test_a_refused_event_does_not_fill_the_table() -> None:
+    names = Names(max_bytes=10_000)
+    names.read_event({"a": 1.0})
+    event: dict[str, Any] = {long_name(k): 1.0 for k in range(20)}
+    with pytest.raises(BadEvent):
+        names.read_event({**event, "f=x": 1e308, "f": {"": 1.0}, "g": 1e308, "g.": 1.0,
+                          "h": {"": 1e308}, "h.": 1e308})  # fmt: skip
+    assert names.names() == ["a"]
+    assert not names.full
+    assert names.read_event({"b": 1.0}) == [(1, 1.0)]
+    assert names.bytes_used == 202
+
+
+def test_what_is_not_text_counts_too() -> None:
+    names = Names(max_bytes=10_000)
+    names.read_event({"a": 1.0})
+    for k in range(1000):
+        names.read_event({(k, "of a pair"): 1.0, 1_000_000 + k: 1.0})
+    assert names.full
+    assert names.size < 100
+    assert names.bytes_used <= 10_000
+    few = Names(max_bytes=10_000)
+    few.read_event({"a": 1.0})
+    with pytest.raises(ValueError, match="max_bytes"):
+        few.columns(1000)
+
+
+@pytest.mark.parametrize("text", ["x", "é", "語", "🙂"])
+def test_a_name_of_any_length_takes_little(text: str) -> None:
+    names = Names()
+    for k in range(20):
+        event = {"t": text * 5000 + str(k), text * 5000 + f"f{k}": 2.0, ("t" * 5000, k): 3.0}
+        row = names.read_event(event)
+        assert row == names.read_event(event) == names.read_event(event, grow=False)
+        assert sorted(value for _, value in row) == [1.0, 2.0, 3.0]
+        assert names.slot_of("t=" + text * 5000 + str(k)) in dict(row)
+        assert names.slot_of(("t" * 5000, k)) in dict(row)
+    assert names.size == 60
+    assert max(len(str(name).encode()) for name in names.names()) <= 1024
+    assert all(names.slot_of(name) == slot for slot, name in enumerate(names.names()))
+    again = from_state(names.state())
+    assert again.names() == names.names()
+    assert again.read_event(event) == row
+    assert [names.read_event({"e": "x" * n}) for n in (1022, 1023)] == [[(60, 1.0)], [(61, 1.0)]]
+    assert len(names.names()[60]) == 1024  # as it came
+    assert names.names()[60] == "e=" + "x" * 1022
+    with pytest.raises(ModelFileError, match="no name"):
+        names.restore({**names.state(), "names": ["x" * 1025]})
+
+
+def test_crosses_of_long_names_are_told_apart() -> None:
+    names = Names(interactions=[("a", "b")])
+    rows = [names.read_event({"a": "x" * 3000, "b": "y" * 3000 + end}) for end in "pq"]
+    assert [len(row) for row in rows] == [3, 3]
+    assert names.size == 5

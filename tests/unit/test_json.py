@@ -6,6 +6,7 @@ import json
 import math
 import random
 import struct
+import sys
 from typing import Any
 
 import msgspec
@@ -337,6 +338,18 @@ def test_many_keys_are_forgotten_again() -> None:
         record = {f"k{i}": 1.0 for i in range(start, start + 1000)}
         decoder.decode([msgspec.json.encode(record)], found)
         assert found.row_of(0) == [(i, 1.0) for i in range(start, start + 1000)]
+
+
+def test_keys_of_any_length_take_bounded_memory() -> None:
+    decoder, found = JSONDecoder(sl.Names(max_bytes=10_000), Fields(label=None)), Events()
+    most = 0
+    for start in range(0, 20_000, 1000):
+        found.clear()
+        record = {f"{i}" + "k" * 4000: 1.0 for i in range(start, start + 1000)}
+        decoder.decode([msgspec.json.encode(record)] * 2, found)
+        assert len(found) == 2
+        most = max(most, sys.getsizeof(decoder.keys))
+    assert most < 40_000_000
 
 
 def test_bad_records_name_the_field_and_the_remedy() -> None:

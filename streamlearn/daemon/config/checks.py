@@ -247,8 +247,9 @@ def positives(format: Format) -> tuple[Label, ...]:  # noqa: A002 - the table's 
 def slots(features: Features) -> Found:
     """What goes with hashing, and what with names."""
     hashed = features.kind == "hashing"
-    if hashed and features.max_names is not None:
-        yield Problem("features.max_names", 'hashing is bounded by `bits`; use kind = "names"')
+    for name in ("max_names", "max_bytes"):
+        if hashed and getattr(features, name) != getattr(Features(), name):
+            yield Problem(f"features.{name}", 'hashing is bounded by `bits`; use kind = "names"')
     if not hashed and features.max_names is None and features.bits != Features().bits:
         yield Problem(
             "features.bits", 'needs kind = "hashing", or `max_names` with beyond = "hash"'

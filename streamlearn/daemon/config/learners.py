@@ -98,7 +98,8 @@ def reader(features: Features, format: Format) -> Reader:  # noqa: A002 - the ta
     """What turns names into slots, for all learners."""
     if features.kind == "hashing":
         return Hashing(features.bits, format.interactions)
-    return Names(format.interactions, features.max_names, features.beyond)
+    bounds = (features.max_names, features.beyond, features.max_bytes)
+    return Names(format.interactions, *bounds)
 
 
 def estimator(learner: Learner, features: Reader, labels: Sequence[Label] = ()) -> Linear:

@@ -224,8 +224,12 @@ class Features(Table, frozen=True):
         about("most names; without limit if not said"),
     ] = None
     beyond: Annotated[
-        Literal["hash", "ignore"], about("what becomes of new names past `max_names`")
+        Literal["hash", "ignore"], about("what becomes of new names when the table is full")
     ] = "hash"
+    max_bytes: Annotated[
+        int,
+        about("most memory for names: 100 bytes each beside their text", ge=10_000, lt=1 << 63),
+    ] = 256 << 20
 
 
 class Learner(Table, frozen=True):
