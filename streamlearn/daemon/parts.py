@@ -147,7 +147,14 @@ def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any])
     guess = labels.on_timeout
     if guess != DROP:
         guess = (events if told is None else told).meet_label(guess)
-    join = Join(labels.hold_events, labels.hold_for, guess, labels.corrections, labels.orphans)
+    join = Join(
+        labels.hold_events,
+        labels.hold_for,
+        guess,
+        labels.corrections,
+        labels.orphans,
+        labels.hold_bytes,
+    )
     kafka = isinstance(settings.source, config.KafkaSource)
     return Joining(join, events, told, labels.topic, own_times=kafka)
 

@@ -18,7 +18,7 @@ cdef enum:
 @cython.final
 cdef class Join:
     cdef readonly double hold_for
-    cdef readonly Py_ssize_t hold_events
+    cdef readonly Py_ssize_t hold_events, hold_bytes
     cdef readonly bint corrections, keep_orphans
     cdef readonly object on_timeout
     cdef readonly Held waiting, guessed

@@ -7,14 +7,15 @@ what comes out: not the machine's clock, and not where a batch ends.
 - Features are predicted, and held under their id. When the label comes they are learnt as they
   were; a label that comes first is held too.
 - What is held for longer than `hold_for` on the stream's clock (`Clock`) times out: features are
-  learnt with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events` are
-  held already the oldest makes way, as if timed out.
+  learnt with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events`, or
+  `hold_bytes`, are held already the oldest makes way, as if timed out.
 - An id whose label was learnt is remembered within the same bounds: a second label is a duplicate,
   or corrects the one of the time-out, if `corrections` says so.
 """
 
 import math
 import secrets
+import sys
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -67,10 +68,13 @@ cdef class Join:
         Whether a label that comes after its time-out is learnt, and the time-out's taken back.
     keep_orphans
         Whether what was said of labels that found no features is kept in `orphans`.
+    hold_bytes
+        How many bytes may be held, and as many to be corrected; a single event may exceed it.
     """
 
     def __init__(
-        self, hold_events, hold_for=None, on_timeout=DROP, corrections=False, keep_orphans=False
+        self, hold_events, hold_for=None, on_timeout=DROP, corrections=False, keep_orphans=False,
+        hold_bytes=sys.maxsize,
     ):
         whole = isinstance(hold_events, (int, np.integer)) and not isinstance(hold_events, bool)
         if not whole or hold_events < 1:
@@ -85,7 +89,7 @@ cdef class Join:
             raise ValueError("corrections are of labels given at time-outs: on_timeout is a label")
         if hold_events > 1 << 28:
             raise ValueError(f"hold_events={hold_events!r}: at most 2**28")
-        self.hold_events, self.hold_for = hold_events, hold
+        self.hold_events, self.hold_for, self.hold_bytes = hold_events, hold, hold_bytes
         self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
         self.hold_nothing(secrets.randbits(64))
         self.of_events, self.of_labels = Arrivals(), Arrivals()
@@ -361,7 +365,8 @@ cdef class Join:
     cdef int remember(self, uint64_t at, uint64_t tag, uint8_t kind) except -1:
         """An id is done with."""
         self.places.alter(at, self.settled.append(tag, self.clock.now, kind))
-        while self.settled.count > self.hold_events:
+        while (self.settled.count > self.hold_events
+               or self.guessed.used > self.hold_bytes and self.settled.count > 1):
             self.forget(self.settled.oldest())
         self.due = fmin(self.due, self.clock.now + self.hold_for)
         return 0
@@ -406,7 +411,8 @@ cdef class Join:
 
     cdef int make_way(self) except -1:
         """Room for one more to wait: the oldest goes."""
-        while self.waiting.count >= self.hold_events:  # of more, if the bound was another before
+        while (self.waiting.count >= self.hold_events  # of more, if the bound was another before
+               or self.waiting.used > self.hold_bytes and self.waiting.count):
             self.evicted += 1
             self.pass_on(self.waiting.oldest())
         return 0

@@ -15,6 +15,7 @@ from streamlearn import modelfile
 from streamlearn.engine.events import Events
 from streamlearn.late.join import Join
 from streamlearn.late.remembered import Remembered
+from streamlearn.stream import Fields, decoder_of
 from tests.reference import late
 
 WHAT = {0: "predict", 1: "learn", 2: "time out", 3: "correct"}
@@ -286,6 +287,37 @@ def test_without_ids_and_labels_records_are_bad() -> None:
     join.labels(batch)
     assert [i for i, *_ in batch.bad] == [0, 1]
     assert join.held == 1
+
+
+@pytest.mark.parametrize("corrections", [False, True])
+def test_what_is_held_has_a_bound_of_bytes(corrections: bool) -> None:
+    """Large events make way for others long before there are `hold_events`."""
+    join = Join(1000, None, False, corrections, True, hold_bytes=1 << 20)
+    for i in range(300):
+        events = Events()
+        events.add([(slot, 2.5) for slot in range(1000)], key=b"e%d" % i)
+        events.add([], True, key=b"early%d" % i)
+        join.both(events, Events(), np.zeros(2, bool), [b"x" * 5000] * 2)
+        assert sum(len(one["data"]) for one in join.waiting.state()) < 4 << 20
+        assert sum(len(one["data"]) for one in join.guessed.state()) < 5 << 20
+        join.clear()
+    assert 100 < join.held < 200
+    assert join.evicted == 600 - join.held
+    again = Join(1000, None, False, corrections, True, hold_bytes=1 << 20)
+    again.restore(modelfile.unpack(modelfile.pack(join.state())))
+    assert again.held == join.held
+
+
+def test_ids_that_no_float_tells_apart() -> None:
+    join = Join(10)
+    decoder = decoder_of("json", sl.Names(), Fields(id="id"), grow_always=True)
+    decoder.decode([b'{"id": %d, "x": 1}' % one for one in (2**53, 2**53 + 1)], events := Events())
+    join.features(events)
+    labels = [b'{"id": %d, "label": %d}' % (one, one) for one in (2**53 + 1, 2**53)]
+    decoder.decode(labels, told := Events())
+    join.labels(told)
+    assert (join.joined, join.held) == (2, 0)
+    assert [join.rows.label_of(i) for i in range(2, len(join.rows))] == [2**53 + 1, 2**53]
 
 
 def test_orphans_are_wanted_later() -> None:

@@ -198,6 +198,9 @@ class Labels(Table, frozen=True):
     hold_events: Annotated[int, about("most events and labels that wait", ge=1, le=1 << 28)] = (
         1_000_000
     )
+    hold_bytes: Annotated[
+        int, about("most memory for those, and as much for `corrections`", ge=1 << 20, lt=1 << 63)
+    ] = 1 << 30
     hold_for: Annotated[
         Positive | None, about("seconds of the stream's time that each waits; no limit if not said")
     ] = None
