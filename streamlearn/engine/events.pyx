@@ -35,6 +35,7 @@ cdef bint is_number(label):
         return False
 
 
+cdef Py_ssize_t LONGEST = 1000  # characters of a field or reason: a record may be of any length
 LABEL_KINDS = {type(None): UNLABELLED, bool: BOOL, int: INT, float: FLOAT}
 
 
@@ -130,6 +131,8 @@ cdef class Events(Rows):
         given.value = <const double*><size_t>values.ctypes.data
         given.square = squared(given.value, given.n)
         tags.kind = LABEL_KINDS.get(type(label), CLASS)
+        if tags.kind == INT and not is_number(label):
+            tags.kind = CLASS
         if tags.kind == CLASS:
             if label not in self.classes:
                 self.classes.append(label)
@@ -144,6 +147,18 @@ cdef class Events(Rows):
         least = int(slots.max(initial=-1)) + 1
         self.append(&given, &tags, least if known is None else max(least, known))
         self.records += 1
+
+    def refuse(self, error):
+        """The record that is being decoded is invalid, for the reason that a BadEvent gives.
+
+        >>> from streamlearn.errors import BadEvent
+        >>> events = Events()
+        >>> events.refuse(BadEvent("field 'age' is nan", "age"))
+        >>> events.bad
+        [(0, 'age', "field 'age' is nan")]
+        """
+        field = None if error.field is None else error.field[:LONGEST]
+        self.bad.append((self.records, field, str(error)[:LONGEST]))
 
     # What a batch holds
 

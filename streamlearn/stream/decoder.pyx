@@ -67,7 +67,7 @@ cdef class Decoder:
                     self.begin()
                     self.record(value, events)
                 except BadEvent as error:
-                    events.bad.append((events.records, error.field, str(error)))
+                    events.refuse(error)
             events.records += 1
 
     cdef int own(self, Events events) except -1:

@@ -69,7 +69,7 @@ cdef class TextDecoder(Decoder):
                         self.line(p, end, events)
                         events.records += 1
             except BadEvent as error:
-                events.bad.append((events.records, error.field, str(error)))
+                events.refuse(error)
                 events.records += 1
             finally:
                 self.reader.leave()

@@ -238,3 +238,10 @@ def test_rows_move_between_batches() -> None:
         one.copy_to(other, 1000)
     with pytest.raises(ValueError, match="slot"):
         one.add([(-1, 1.0)])
+
+
+def test_an_integer_that_no_float_holds_is_a_class() -> None:
+    events = Events()
+    for label in (2**53, 2**53 + 1, -(2**53) - 1):
+        events.add([], label)
+    assert [events.label_of(i) for i in range(3)] == [2**53, 2**53 + 1, -(2**53) - 1]

@@ -528,3 +528,19 @@ def test_an_id_that_cannot_be_written_makes_a_bad_record() -> None:
     decoder = decoder_of(f"{__name__}:unwritable", sl.Names(), Fields(id="id"))
     decoder.decode([b"digits", b"surrogate"], found := Events())
     assert [(i, field) for i, field, _ in found.bad] == [(0, "id"), (1, "id")]
+
+
+def test_what_is_said_of_a_bad_record_is_short() -> None:
+    records = [b'{"%s": [1]}' % (b"k" * 1_000_000), b'{"x": "%s' % (b"y" * 1_000_000)]
+    decoder_of("json", sl.Names(), Fields()).decode(records, found := Events())
+    loud = decoder_of(f"{__name__}:loud", sl.Names(), Fields())
+    loud.decode([b"z" * 1_000_000], other := Events())
+    assert len(found.bad) + len(other.bad) == 3
+    for _, field, reason in [*found.bad, *other.bad]:
+        assert len(field or "") <= 1000
+        assert len(reason) <= 1000
+
+
+def loud(record: bytes) -> dict[str, object]:
+    """A decoder of one's own, whose error quotes all it was given."""
+    raise ValueError(record.decode())
