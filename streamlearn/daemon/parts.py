@@ -113,11 +113,12 @@ def policy(
     if kept is not None:
         names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
         given = {name: getattr(kept, name) for name in names}
+    piped = isinstance(settings.source, config.StdinSource)
     return Policy(
         **given,
         begin=begin,
         shutdown_seconds=run.shutdown_seconds,
-        until=UntilCount(0) if begin else parsed(run.until),
+        until=UntilCount(0) if begin else parsed("end" if piped and run.until is None else run.until),
         skip_to=skip_to,
         reset=reset,
         reading=reading(settings),

@@ -3,6 +3,11 @@
 A file is a partition named by its path; offsets are the bytes at which lines begin (of what is in
 it, where it is packed). A file that is followed may be rotated (another file has its name) or cut:
 what comes then is the path's next partition, number 1, 2, ..., so positions never fall.
+
+Of globs that are followed all files are, one at a time: each to its end, then the first in the
+order of the files that has more. Files that are new come after those known, in the order of their
+names. They are kept open, so that what was written before a rotation or a removal is not lost. A
+file that was read under another name is known by its inode and its first bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.stream.lines import Lines
 from streamlearn.stream.packed import is_packed, opened, unpacked
-from streamlearn.stream.rotation import HEAD, Fingerprint, holding, refuse_later
+from streamlearn.stream.rotation import HEAD, Fingerprint, begins_with, holding, refuse_later
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
@@ -28,24 +33,30 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 19  # bytes read at once: with what is made of them they stay in a core's cache
 PAUSE = 0.05
+OPEN = 256  # files that are kept open, of followed globs
+LOOKS = 0.05  # of the time, at most, is spent on looking for files
 
 
 def expanded(paths: Sequence[str]) -> list[str]:
     """The files that paths and globs name, each once, globs in the order of names."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for path in paths:
-        names = [path] if Path(path).exists() or not glob.has_magic(path) else glob_of(path)
-        found += [name for name in names if name not in found]
-    return found
+        names = matching(path) if is_glob(path) else [path]
+        if not names:
+            raise SourceNotFound(f"no file matches {path}")
+        found |= dict.fromkeys(names)
+    return list(found)
 
 
-def glob_of(pattern: str) -> list[str]:
-    """The files that a glob names."""
+def is_glob(path: str) -> bool:
+    """Whether the path is a pattern, and not the name of a file that is there."""
+    return glob.has_magic(path) and not Path(path).exists()
+
+
+def matching(pattern: str) -> list[str]:
+    """The files that a glob names, in the order of their names."""
     found = glob.glob(pattern, recursive=True)  # noqa: PTH207 - Path's take no absolute pattern
-    names = sorted(name for name in found if Path(name).is_file())
-    if not names:
-        raise SourceNotFound(f"no file matches {pattern}")
-    return names
+    return sorted(name for name in found if Path(name).is_file())
 
 
 def unreadable(path: str, error: Exception) -> SourceError:
@@ -56,6 +67,14 @@ def unreadable(path: str, error: Exception) -> SourceError:
     return (SourceNotFound if isinstance(error, FileNotFoundError) else SourceError)(reason)
 
 
+def fingerprint_of(path: str) -> tuple[str, int]:
+    """What tells a file from others, and its size."""
+    try:
+        return Fingerprint(path).text, Path(path).stat().st_size
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
 class Files:
     r"""Lines of files, one file after the other.
 
@@ -64,7 +83,8 @@ class Files:
     paths
         Files or globs; `.gz` and `.zst` are unpacked.
     follow
-        Wait at the end of the last file for more.
+        Wait at the end of the last file for more, and of all files of globs; these find files that
+        are new. What is packed is then left out of globs.
     batch
         Most lines that one poll gives.
     first
@@ -114,6 +134,12 @@ class Files:
         self._head: bytes | None = None  # how the followed file begins; None: of no regular file
         self._overwritten = False  # it begins otherwise now
         self._current = 0
+        self._globs: list[str] = []  # that are followed
+        self._followed: set[str] = set()
+        self._seen: dict[str, tuple[int, int]] = {}  # bytes read, and when it had been written to
+        self._left: dict[str, tuple[BinaryIO, bytes]] = {}  # open files, and how they begin
+        self._left_out: set[str] = set()  # what matches, and is not read
+        self._next_look = 0.0
         self._raw: BinaryIO | None = None  # as it lies on the disk
         self._file: BinaryIO | None = None  # what is in it
         self._lines: Lines | None = None
@@ -125,35 +151,270 @@ class Files:
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
         """Find the files, and go on in those that were begun."""
         self.close()
-        self._files = expanded(self.paths)
         self._positions = dict(positions)
-        self._rotated = {}
+        self._rotated, self._seen = {}, {}
         # what is gone on with was guessed already
         self._missing = 0 if any(positions.values()) else self._first
         self._current = 0
+        self._globs = [path for path in self.paths if self.follow and is_glob(path)]
+        if self._globs:
+            self._open_globs(identity or {})
+            return
+        self._files = expanded(self.paths)
+        self._followed = set(self._files[-1:]) if self.follow else set()
         if self.follow and is_packed(self._files[-1]):
             raise SourceError(f"{self._files[-1]} is packed, so it cannot be followed")
         for path in self._files:
-            where = self._partition(path)
-            try:
-                found = Fingerprint(path).text
-                size = Path(path).stat().st_size
-            except OSError as error:
-                raise unreadable(path, error) from error
-            kept = (identity or {}).get(key(where))
-            at = self._positions.get(where, 0)
-            if kept is not None and self._is_another(path, kept):
-                self._find_rotated(path, kept, at)
+            self._admit(path, identity or {})
+
+    def _admit(self, path: str, identity: Mapping[str, str]) -> None:
+        """Look whether a file is the one that was read."""
+        where = self._partition(path)
+        found, size = fingerprint_of(path)
+        kept = identity.get(key(where))
+        at = self._positions.get(where, 0)
+        if kept is not None and self._is_another(path, kept):
+            self._find_rotated(path, kept, at)
+            return
+        same = (one for name, one in identity.items() if topic_of(name) == path)
+        if kept is None and not all(self._is_another(path, one) for one in same):
+            raise SourceChanged(f"{path} was neither rotated nor cut: it has no such partition")
+        self._fingerprints[key(where)] = found
+        if not is_packed(path) and size < at:
+            raise SourceChanged(
+                f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
+                "back, or begin afresh without the checkpoint"
+            )
+
+    # -- globs that are followed ------------------------------------------------------------------
+
+    def _open_globs(self, identity: Mapping[str, str]) -> None:
+        """Go on in the files that were begun; those that came meanwhile are behind them."""
+        for path in self.paths:
+            if path not in self._globs:
+                fingerprint_of(path)  # for its error
+        if is_packed(self.paths[-1]):
+            raise SourceError(f"{self.paths[-1]} is packed, so it cannot be followed")
+        names = self._matching()
+        self._fingerprints = {
+            name: kept
+            for name, kept in identity.items()
+            if partition_of(name).number <= self._partition(topic_of(name)).number
+            if not is_empty(kept)  # nothing was read of it
+        }
+        known = dict.fromkeys(topic_of(name) for name in self._fingerprints)
+        self._files = []
+        found = [name for name in names if name in known]
+        gone = [
+            path
+            for path in [*found, *(name for name in known if name not in names)]
+            if not self._find_again(path, names)
+        ]
+        inodes = {inode_of(name) for name in names}
+        for name, kept in list(self._fingerprints.items()):
+            where = partition_of(name)
+            newest = where == self._partition(where.topic) and where.topic in self._files
+            if not newest and int(kept.partition(":")[0]) not in inodes:
+                del self._fingerprints[name]
+        if gone and self._report is not None:
+            self._report(f"no longer there, of the files that were read: {', '.join(gone)[:1000]}")
+        for path in self._files:
+            self._keep_open(path)
+        self._discover(names)
+        if not self._files and self._report is not None:
+            self._report(f"no file matches {', '.join(self._globs)} yet: waiting for one")
+
+    def _matching(self) -> list[str]:
+        """What is there of the files and of the globs."""
+        names: dict[str, None] = {}
+        for path in self.paths:
+            found = matching(path) if path in self._globs else [path]
+            if path in self._globs:
+                for name in filter(is_packed, found):
+                    self._leave_out(name, "is packed, as rotated files are, and cannot be followed")
+                found = [name for name in found if not is_packed(name)]
+            if path in self._globs or path == self.paths[-1]:
+                self._followed.update(found)
+            names |= dict.fromkeys(found)
+        return list(names)
+
+    def _leave_out(self, path: str, why: str) -> None:
+        """Say once that a file is not read."""
+        if path not in self._left_out and self._report is not None:
+            self._report(f"{path} {why}: it is left out")
+        self._left_out.add(path)
+
+    def _find_again(self, path: str, names: Sequence[str]) -> bool:
+        """Go on in a file that was begun, whatever it is called now; False: it is gone."""
+        where = self._partition(path)
+        kept, at = self._fingerprints.get(key(where)), self._positions.get(where, 0)
+        if kept is not None and (path not in names or self._is_taken(path, where)):
+            others = [name for name in names if name != path and self._is_file_of(where, name)]
+            beside = path in names and len(self._holding(path, kept, at)) == 1
+            if not others and not beside:
+                del self._fingerprints[key(where)]
+                return False
+            if others:
+                self._rotated[path] = others[0]
+                self._files.append(path)
+                self._followed.add(path)
+                return True
+        if path in names:
+            self._admit(path, self._fingerprints)
+            self._files.append(path)
+        return True
+
+    def _is_file_of(self, where: Partition, path: str) -> bool:
+        """Whether this is the file that was read as this partition."""
+        kept, status = self._fingerprints[key(where)], status_of(path)
+        if status is None or int(kept.partition(":")[0]) != status.st_ino:
+            return False
+        at = self._positions.get(where, 0)
+        return status.st_size >= at and not Fingerprint.refuted(path, kept)
+
+    def _discover(self, names: Sequence[str]) -> None:
+        """Files that are new come behind those known."""
+        for path in names:
+            if path in self._files:
                 continue
-            same = (one for name, one in (identity or {}).items() if topic_of(name) == path)
-            if kept is None and not all(self._is_another(path, one) for one in same):
-                raise SourceChanged(f"{path} was neither rotated nor cut: it has no such partition")
+            try:
+                if self._is_taken(path) or self._is_copy(path):
+                    continue
+                found = Fingerprint(path).text
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            except OSError as error:
+                self._leave_out(path, f"cannot be read: {error.strerror}")
+                continue
+            self._left_out.discard(path)
+            before = [where.number for where in self._positions if where.topic == path]
+            where = Partition(path, max(before, default=-1) + 1)
+            self._positions[where] = 0
             self._fingerprints[key(where)] = found
-            if not is_packed(path) and size < at:
-                raise SourceChanged(
-                    f"{path} has {size} bytes, and was read up to byte {at}: it was cut; put it "
-                    "back, or begin afresh without the checkpoint"
-                )
+            self._files.append(path)
+            self._seen.pop(path, None)
+            self._keep_open(path)
+
+    def _keep_open(self, path: str) -> None:
+        """Open a followed file, so that its rest can be read whatever becomes of its name."""
+        if path not in self._followed or path in self._rotated or len(self._left) >= OPEN:
+            return
+        with contextlib.suppress(OSError):
+            file = opened(path)
+            status, head = os.fstat(file.fileno()), os.pread(file.fileno(), HEAD, 0)
+            inode, length, _ = self._fingerprints[key(self._partition(path))].split(":")
+            if stat.S_ISREG(status.st_mode) and status.st_ino == int(inode):
+                self._left[path] = (file, head[: int(length)])
+            else:
+                file.close()
+
+    def _is_taken(self, path: str, by: Partition | None = None) -> bool:
+        """Whether the file of this name is read under another name, or was."""
+        inode = Path(path).stat().st_ino
+        same = (
+            partition_of(name)
+            for name, kept in self._fingerprints.items()
+            if int(kept.partition(":")[0]) == inode
+        )
+        return any(self._is_file_of(where, path) for where in same if where != by)
+
+    def _is_copy(self, path: str) -> bool:
+        """Whether this is a copy of a file that is read, made to cut that one, which may be next.
+
+        Its rest is read when the other is cut; until then it is left out as long as it is a copy.
+        """
+        status = Path(path).stat()
+        for one in self._followed.intersection(self._files):
+            where, now = self._partition(one), status_of(one)
+            kept, at = self._fingerprints[key(where)], self._positions.get(where, 0)
+            alike = 0 < at <= status.st_size and not Fingerprint.refuted(path, kept)
+            if not alike or now is None or now.st_ino != int(kept.partition(":")[0]):
+                continue
+            if now.st_size < at or Fingerprint.refuted(one, kept) or begins_with(one, path):
+                return True
+        return False
+
+    def _switch(self) -> bool:
+        """Whether another file has more to be read; then it is read now."""
+        if not self._globs:
+            return False
+        begun = time.monotonic()
+        found = next((path for path in self._files if self._is_new(path)), None)
+        if found is None:
+            if begun < self._next_look:
+                return False
+            self._discover(self._matching())
+            found = next((path for path in list(self._files) if self._has_more(path)), None)
+        if found is None:
+            self._next_look = time.monotonic() + (time.monotonic() - begun) / LOOKS
+            return False
+        lines = self._lines
+        if lines is not None and lines.first and lines.held:
+            lines.release()  # more lines to guess from are waited for where others wait
+            return True
+        self._leave()
+        self._current = self._files.index(found)
+        return True
+
+    def _is_read(self, path: str) -> bool:
+        """Whether this is the file that is read now."""
+        return self._raw is not None and path == self._files[self._current]
+
+    def _is_new(self, path: str) -> bool:
+        """Whether nothing was tried to be read of a file yet."""
+        return path not in self._seen and not self._is_read(path)
+
+    def _has_more(self, path: str) -> bool:
+        """Whether a file that is not read now has something to be read."""
+        if self._is_new(path):
+            return True
+        if self._is_read(path) or path not in self._followed:
+            return False
+        where, seen = self._partition(path), self._seen[path]
+        now = status_of(path)
+        if path in self._left:
+            mine = os.fstat(self._left[path][0].fileno())
+            if (mine.st_size, mine.st_mtime_ns) != seen:
+                return True
+            if mine.st_nlink == 0 and (now is None or self._is_taken(path, where)):
+                self._drop(path)  # it was read, and is gone
+                return False
+            inode = mine.st_ino
+        else:
+            inode = int(self._fingerprints[key(where)].partition(":")[0])
+        if now is None:
+            return False
+        if now.st_ino == inode:
+            return (now.st_size, now.st_mtime_ns) != seen
+        with contextlib.suppress(OSError):
+            return now.st_size > 0 and not self._is_taken(path, where)
+        return False
+
+    def _leave(self) -> None:
+        """Another file is read; this one stays open."""
+        if self._raw is None or self._lines is None:
+            return
+        path = self._files[self._current]
+        self._seen[path] = (self._lines.read, os.fstat(self._raw.fileno()).st_mtime_ns)
+        if len(self._left) < OPEN and self._head is not None:
+            self._left[path] = (self._raw, self._head)
+            self._raw = self._file = self._lines = None
+        else:
+            self._close_current()
+
+    def _drop(self, path: str) -> None:
+        """A file is gone; another of its name will be a new one."""
+        place = self._files.index(path)
+        del self._files[place]
+        if self._current > place:
+            self._current -= 1
+        self._fingerprints.pop(key(self._partition(path)), None)
+        self._rotated.pop(path, None)
+        self._seen.pop(path, None)
+        if path in self._left:
+            self._left.pop(path)[0].close()
+
+    # -- one file ---------------------------------------------------------------------------------
 
     def _is_another(self, path: str, kept: str) -> bool:
         """Whether the file is another than the one whose fingerprint was kept.
@@ -166,8 +427,7 @@ class Files:
             return True
         inode = int(kept.partition(":")[0])
         return (
-            self.follow
-            and path == self._files[-1]
+            path in self._followed
             and Path(path).stat().st_ino != inode
             and any(one.stat().st_ino == inode for one in holding(path, kept, 0))
         )
@@ -177,17 +437,18 @@ class Files:
 
         It is one beside it whose name begins alike, if the file is followed.
         """
-        followed = self.follow and path == self._files[-1]
-        found = holding(path, kept, at) if followed else []
+        found = self._holding(path, kept, at) if path in self._followed else []
         if len(found) != 1:
             raise SourceChanged(
                 f"{path} is another file than the one that was read up to byte {at}: put that "
                 "one back, or begin afresh without the checkpoint"
             )
         (rest,) = found
-        refuse_later(path, rest.stat(), at)
+        refuse_later(path, rest.stat(), at, self._matching() if self._globs else ())
         self._rotated[path] = str(rest)
-        self._fingerprints[key(self._partition(path))] = kept
+        # a copy lies elsewhere than what was cut
+        place = f"{rest.stat().st_ino}:{kept.partition(':')[2]}"
+        self._fingerprints[key(self._partition(path))] = place
         if self._report is not None:
             self._report(f"{path} was rotated: going on at byte {at} of {rest}")
 
@@ -196,16 +457,31 @@ class Files:
         numbers = [where.number for where in self._positions if where.topic == path]
         return Partition(path, max(numbers, default=0))
 
-    def _begin(self) -> Lines:
-        """The file that is read now, at its position."""
+    def _holding(self, path: str, kept: str, at: int) -> list[Path]:
+        """The files beside it that may be the one that was read up to there; no other's."""
+        found, where = holding(path, kept, at), self._partition(path)
+        return [one for one in found if not self._globs or not self._is_taken(str(one), where)]
+
+    def _begin(self) -> Lines | None:
+        """The file that is read now, at its position; None: it is gone."""
         path = self._files[self._current]
         where = self._partition(path)
         at = self._positions.get(where, 0)
         try:
+            if path in self._left:
+                self._raw, self._head = self._left.pop(path)
+                self._file, self._overwritten = self._raw, False
+                self._file.seek(at)
+                self._lines = Lines(path, at, first=self._missing, delimiter=self._delimiter)
+                return self._lines
             if self._is_followed() and path not in self._rotated:
                 kept = self._fingerprints[key(where)]
                 if self._is_another(path, kept):  # since its fingerprint was taken
-                    self._find_rotated(path, kept, at)
+                    if self._globs and not at and not self._holding(path, kept, at):
+                        # not begun; what it was is read under another name, or gone
+                        self._fingerprints[key(where)] = Fingerprint(path).text
+                    else:
+                        self._find_rotated(path, kept, at)
             self._raw = opened(self._rotated.get(path, path))
             self._head, self._overwritten = None, False
             if self._is_followed() and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode):
@@ -213,6 +489,10 @@ class Files:
             self._file = unpacked(self._raw, path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
+            if self._globs and isinstance(error, FileNotFoundError):
+                self._leave_out(path, "was removed before it was read")
+                self._drop(path)
+                return None
             raise unreadable(path, error) from error
         self._lines = Lines(path, at, first=self._missing, delimiter=self._delimiter)
         return self._lines
@@ -220,8 +500,14 @@ class Files:
     def poll(self, seconds: float) -> list[Records]:
         """The next lines; of a file that is followed, those that came in this time."""
         until = time.monotonic() + seconds
-        while self._current < len(self._files):
-            lines = self._lines or self._begin()
+        while self._globs or self._current < len(self._files):
+            lines = self._lines
+            if lines is None and self._current < len(self._files):
+                lines = self._begin()
+            if lines is None:
+                if self._current >= len(self._files) and not self._pause(until):
+                    return []
+                continue
             if not lines.waiting:
                 if self._fill(lines):
                     continue
@@ -229,9 +515,8 @@ class Files:
                     if self._turned():
                         continue
                     self._tell(lines)
-                    if time.monotonic() >= until:
+                    if not self._pause(until):
                         return []
-                    time.sleep(min(PAUSE, max(until - time.monotonic(), 0.0)))
                     continue
                 lines.finish()
                 if not lines.waiting:
@@ -241,6 +526,15 @@ class Files:
             if len(records.offsets):
                 return [records]
         return []
+
+    def _pause(self, until: float) -> bool:
+        """At the end of what there is: whether to go on, in another file or after a while."""
+        if self._switch():
+            return True
+        left = until - time.monotonic()
+        if left > 0.0:
+            time.sleep(min(PAUSE, left))
+        return left > 0.0
 
     def _take(self, lines: Lines) -> Records:
         where = self._partition(self._files[self._current])
@@ -295,11 +589,13 @@ class Files:
         return count
 
     def _is_followed(self) -> bool:
-        return self.follow and self._current == len(self._files) - 1
+        return self._files[self._current] in self._followed
 
     def _next(self) -> None:
         """The file is done."""
-        self.close()
+        if self._lines is not None:
+            self._seen[self._files[self._current]] = (self._lines.read, 0)
+        self._close_current()
         self._current += 1
 
     def _turned(self) -> bool:
@@ -317,15 +613,17 @@ class Files:
         rotated = (now.st_ino, now.st_dev) != (mine.st_ino, mine.st_dev)
         at, kept = self._lines.position, self._fingerprints[key(where)]
         if self._overwritten or mine.st_size < self._lines.read:
-            if holding(path, kept, at):  # what was not read before it was cut is in a copy
+            if self._holding(path, kept, at):  # what was not read before it was cut is in a copy
                 self._find_rotated(path, kept, at)
-                self.close()
+                self._close_current()
                 return True
             self._lines.release()
         elif not rotated or mine.st_size > self._lines.read or now.st_size == 0:
             return False  # what came meanwhile is read first, and what may still come
+        elif self._globs and self._is_taken(path, where):
+            return False  # it was renamed to what another was called
         else:
-            refuse_later(path, mine, at)
+            refuse_later(path, mine, at, self._matching() if self._globs else ())
             self._lines.finish()
         if self._lines.waiting:
             return True  # what was held back is read first
@@ -347,6 +645,9 @@ class Files:
         following = Partition(path, where.number + 1)
         self._positions[following] = 0
         self._fingerprints[key(following)] = fresh
+        if is_empty(self._fingerprints[key(where)]):  # another may get its place on the disk
+            del self._fingerprints[key(where)]
+        self._seen.pop(path, None)
 
     def header(self) -> bytes | None:
         """The first row of the first file that is gone on in; None: all are read from the start."""
@@ -378,8 +679,10 @@ class Files:
                 with contextlib.suppress(OSError):
                     status = Path(part).stat()
                     sizes[status.st_ino] = status.st_size
-            if self._raw is not None and path == self._files[self._current]:
-                status = os.fstat(self._raw.fileno())
+            current = self._raw is not None and path == self._files[self._current]
+            file = self._raw if current else self._left.get(path, (None,))[0]
+            if file is not None:
+                status = os.fstat(file.fileno())
                 sizes[status.st_ino] = status.st_size
             left = max(sum(sizes.values()) - self._positions.get(where, 0), 0)
             found[where] = None if is_packed(path) else left
@@ -428,13 +731,19 @@ class Files:
 
     def ended(self) -> bool:
         """Whether the last line of the last file was given."""
-        return self._current >= len(self._files)
+        return not self._globs and self._current >= len(self._files)
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
         """Nothing to do: nobody watches."""
 
     def close(self) -> None:
-        """Close the file that is read."""
+        """Close what is open."""
+        self._close_current()
+        for file, _ in self._left.values():
+            file.close()
+        self._left = {}
+
+    def _close_current(self) -> None:
         for file in (self._file, self._raw):
             if file is not None:
                 file.close()
@@ -446,14 +755,37 @@ def key(where: Partition) -> str:
     return where.topic if where.number == 0 else f"{where.topic}#{where.number}"
 
 
+def is_empty(fingerprint: str) -> bool:
+    """Whether it is that of an empty file, of which no more than its place is known."""
+    return fingerprint.split(":")[1] == "0"
+
+
 def topic_of(name: str) -> str:
     """The path of a partition by its name in an identity.
 
     >>> topic_of("x.log"), topic_of("x.log#2"), topic_of("#1.log")
     ('x.log', 'x.log', '#1.log')
     """
+    return partition_of(name).topic
+
+
+def partition_of(name: str) -> Partition:
+    """The partition of a name in an identity."""
     path, sign, number = name.rpartition("#")
-    return path if sign and number.isdigit() else name
+    return Partition(path, int(number)) if sign and number.isdigit() else Partition(name)
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """What the system says of a file; None: nothing, such as of one that is gone."""
+    with contextlib.suppress(OSError):
+        return Path(path).stat()
+    return None
+
+
+def inode_of(path: str) -> int | None:
+    """Where a file lies; None: it is gone."""
+    status = status_of(path)
+    return None if status is None else status.st_ino
 
 
 def skip(file: BinaryIO, path: str, position: int) -> None:

@@ -12,11 +12,16 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streamlearn.errors import SourceChanged
 from streamlearn.stream.packed import is_packed
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 HEAD = 4096  # bytes at a file's beginning that tell it from others
+BLOCK = 1 << 20
 
 
 class Fingerprint:
@@ -48,6 +53,15 @@ class Fingerprint:
         return now.split(":")[1:] != kept.split(":")[1:]
 
 
+def begins_with(path: str, other: str) -> bool:
+    """Whether a file begins with all that another holds, or was cut while it was compared."""
+    with Path(path).open("rb") as file, Path(other).open("rb") as copy:
+        while block := copy.read(BLOCK):
+            if file.read(len(block)) != block:
+                return os.fstat(file.fileno()).st_size < copy.tell()
+    return True
+
+
 def beside(path: str) -> list[tuple[Path, os.stat_result]]:
     """What lies beside a file and is not packed; not what is gone, or not ours to look at."""
     found = []
@@ -74,15 +88,19 @@ def holding(path: str, kept: str, at: int) -> list[Path]:
     return [places[inode]] if inode in places else list(places.values())
 
 
-def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
+def refuse_later(
+    path: str, mine: os.stat_result, at: int, besides: Collection[str] = ()
+) -> None:
     """SourceChanged if others were rotated after the one that was read.
 
-    They might be what was between it and the one that has its name now.
+    They might be what was between it and the one that has its name now; not those `besides`, which
+    are read on their own.
     """
     name = Path(path)
     like = re.compile(
         rf"{re.escape(name.name)}.+|{re.escape(name.stem)}[\W\d_TZ]+{re.escape(name.suffix)}"
     )
+    apart = set(map(Path, besides))
     there = {one.name: status for one, status in beside(path)}
     plain = {one: status for one, status in there.items() if like.fullmatch(one)}
     places = {mine.st_ino, there.get(name.name, mine).st_ino}
@@ -90,7 +108,7 @@ def refuse_later(path: str, mine: os.stat_result, at: int) -> None:
         one
         for one, status in plain.items()
         if status.st_mtime_ns > mine.st_mtime_ns and status.st_size
-        if status.st_ino not in places
+        if status.st_ino not in places and name.with_name(one) not in apart
     ]
     if later:
         names = [one for one, status in plain.items() if status.st_ino == mine.st_ino]

@@ -95,7 +95,7 @@ class FileSource(Table, frozen=True, tag_field="kind", tag="file"):
 
 
 class StdinSource(Table, frozen=True, tag_field="kind", tag="stdin"):
-    """Lines of standard input."""
+    """Lines of standard input; its end is that of the run."""
 
     batch: Batch = 2000
 
@@ -350,7 +350,11 @@ class Run(Table, frozen=True):
     """When the daemon ends by itself."""
 
     until: Annotated[
-        str | None, about('"end", a number of events, or a time in ISO 8601; never if not said')
+        str | None,
+        about(
+            '"end", a number of events, or a time in ISO 8601; if not set, never, but at the end '
+            "of standard input"
+        ),
     ] = None
     watchdog_seconds: Annotated[float, about("a loop silent so long is ended", gt=0)] = 60.0
     shutdown_seconds: Annotated[float, about("most that a shutdown takes", gt=0)] = 10.0

@@ -1,0 +1,365 @@
+"""Globs that are followed: each line once, whatever becomes of the files' names."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from streamlearn.errors import SourceChanged, SourceNotFound
+from streamlearn.stream import Files, Partition
+from streamlearn.stream import file as file_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Folder:
+    """Files that come and go, and who follows a glob of them."""
+
+    def __init__(self, path: Path, *globs: str) -> None:
+        self.path, self.globs = path, globs or ("*.log*",)
+        self.said: list[str] = []
+        self.positions: dict[Partition, int] = {}
+        self.written = 0
+        self.source = self.made()
+
+    def made(self) -> Files:
+        paths = [str(self.path / name) for name in self.globs]
+        return Files(paths, follow=True, batch=3, report=self.said.append)
+
+    def open(self) -> Folder:
+        self.source.open(self.positions, None)
+        return self
+
+    def restart(self, meanwhile: object = None) -> None:
+        """Stop, let something happen, and go on from there."""
+        identity = self.source.identity()
+        self.source.close()
+        if callable(meanwhile):
+            meanwhile()
+        self.source = self.made()
+        self.source.open(self.positions, identity)
+
+    def write(self, name: str, *lines: str) -> None:
+        with (self.path / name).open("ab") as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+
+    def rename(self, name: str, other: str) -> None:
+        (self.path / name).rename(self.path / other)
+
+    def copy_and_cut(self, name: str, other: str) -> None:
+        (self.path / other).write_bytes((self.path / name).read_bytes())
+        os.truncate(self.path / name, 0)
+
+    def read(self) -> list[tuple[str, int, str]]:
+        """All there is: name and number of the partition, and line."""
+        found = []
+        empty = 0
+        while empty < 2:  # one look, at least, since the last line
+            self.source._next_look = 0.0
+            polled = self.source.poll(0.0)
+            empty = 0 if polled else empty + 1
+            for records in polled:
+                where = records.partition
+                assert records.end > self.positions.get(where, 0)
+                self.positions[where] = records.end
+                name = os.path.relpath(where.topic, self.path)
+                found += [(name, where.number, (value or b"").decode()) for value in records.values]
+        return found
+
+    def lines(self) -> list[str]:
+        return [line for _, _, line in self.read()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    one = Folder(tmp_path)
+    yield one
+    one.source.close()
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_new_files_come_behind_those_known(folder: Folder, *, down: bool) -> None:
+    folder.write("b.log", "b1")
+    folder.open()
+    assert folder.read() == [("b.log", 0, "b1")]
+
+    def more() -> None:
+        folder.write("c.log", "c1", "c2")
+        folder.write("a.log", "a1")
+        folder.write("b.log", "b2")
+        folder.write("other.txt", "no")
+
+    if down:
+        folder.restart(more)
+    else:
+        more()
+    assert folder.read() == [
+        ("b.log", 0, "b2"), ("a.log", 0, "a1"), ("c.log", 0, "c1"), ("c.log", 0, "c2"),
+    ]  # fmt: skip
+    folder.write("a.log", "a2")  # all of them are followed
+    folder.write("b.log", "b3")
+    folder.write("c.log", "c3")  # it was read last, and is read on
+    assert folder.read() == [("c.log", 0, "c3"), ("b.log", 0, "b3"), ("a.log", 0, "a2")]
+    assert not folder.source.ended()
+
+
+def test_the_first_file_may_come_later(folder: Folder) -> None:
+    folder.open()
+    assert folder.read() == []
+    assert "waiting" in folder.said[0]
+    folder.write("a.log", "a1")
+    assert folder.read() == [("a.log", 0, "a1")]
+
+
+def test_other_paths_are_read_as_without_a_glob(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "once.txt", "*.log", "last.txt")
+    folder.write("once.txt", "o1")
+    with pytest.raises(SourceNotFound, match=r"last\.txt"):
+        folder.open()
+    folder.write("last.txt", "l1")
+    folder.open()
+    assert folder.lines() == ["o1", "l1"]
+    folder.write("once.txt", "o2")
+    folder.write("new.log", "n1")
+    folder.write("last.txt", "l2")
+    assert folder.lines() == ["l2", "n1"]
+    folder.source.close()
+
+
+def test_a_line_counts_when_it_is_whole(folder: Folder) -> None:
+    (folder.path / "a.log").write_bytes(b"one\ntw")
+    folder.open()
+    folder.write("b.log", "b1")
+    assert folder.lines() == ["one", "b1"]
+    folder.restart()
+    folder.write("a.log", "o", "three")
+    assert folder.lines() == ["two", "three"]
+
+
+@pytest.mark.parametrize("way", ["renamed", "copied"])
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize("name", ["a.log.1", "a.1"])  # one the glob matches, and one not
+def test_a_rotated_file_is_not_read_twice(
+    folder: Folder, way: str, name: str, *, down: bool
+) -> None:
+    folder.write("a.log", "h", "a1")
+    folder.open()
+    assert folder.lines() == ["h", "a1"]
+    folder.write("a.log", "a2")
+    rotate = folder.rename if way == "renamed" else folder.copy_and_cut
+
+    def rotated() -> None:
+        rotate("a.log", name)
+        folder.write("a.log", "h", "a3")  # it begins alike
+
+    if down:
+        folder.restart(rotated)
+    else:
+        rotated()
+    assert folder.read() == [("a.log", 0, "a2"), ("a.log", 1, "h"), ("a.log", 1, "a3")]
+    folder.restart()
+    folder.write("a.log", "a4")
+    assert folder.read() == [("a.log", 1, "a4")]
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_chain_of_rotated_files(folder: Folder, *, down: bool) -> None:
+    """Each takes the name of the next one; the last one goes."""
+    folder.open()
+    wanted, found = [], []
+    for i in range(12):
+        folder.write("a.log", *(f"{i}-{k}" for k in range(i % 4)))
+        wanted += [f"{i}-{k}" for k in range(i % 4)]
+        if i % 3:
+            found += folder.lines()
+
+        def rotate() -> None:
+            names = ["a.log", "a.log.1", "a.log.2", "a.log.3"]
+            for old, new in reversed(list(zip(names[:-1], names[1:], strict=True))):
+                if (folder.path / old).exists():
+                    folder.rename(old, new)
+            folder.write("a.log", f"first of {i}")
+
+        if i % 3:
+            if down:
+                folder.restart(rotate)
+            else:
+                rotate()
+            wanted.append(f"first of {i}")
+    found += folder.lines()
+    assert found == wanted
+
+
+def test_a_file_that_was_renamed_and_has_no_successor(folder: Folder) -> None:
+    folder.write("a.log", "a1")
+    folder.open()
+    assert folder.lines() == ["a1"]
+
+    def rename() -> None:
+        folder.write("a.log", "a2")
+        folder.rename("a.log", "z.log")
+
+    folder.restart(rename)
+    assert folder.read() == [("a.log", 0, "a2")]
+    folder.write("z.log", "a3")
+    folder.write("a.log", "new")
+    assert folder.read() == [("a.log", 0, "a3"), ("a.log", 1, "new")]
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_file_that_was_removed(folder: Folder, *, down: bool) -> None:
+    folder.write("a.log", "a1")
+    folder.write("b.log", "b1")
+    folder.open()
+    assert folder.lines() == ["a1", "b1"]
+    remove = (folder.path / "a.log").unlink
+    if down:
+        folder.restart(remove)
+        assert f"{folder.path / 'a.log'}" in folder.said[-1]
+    else:
+        remove()
+    assert folder.lines() == []
+    folder.write("a.log", "new")
+    assert folder.read() == [("a.log", 1, "new")]
+    folder.restart()
+    folder.write("a.log", "more")
+    assert folder.read() == [("a.log", 1, "more")]
+
+
+def test_a_file_that_is_removed_is_read_to_its_end(folder: Folder) -> None:
+    folder.write("a.log", "a1")
+    folder.write("b.log", "b1")
+    folder.open()
+    assert folder.lines() == ["a1", "b1"]
+    folder.write("a.log", "a2")
+    (folder.path / "a.log").unlink()
+    assert folder.lines() == ["a2"]
+
+
+def test_a_file_of_many_that_is_removed_before_it_was_read(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_module, "OPEN", 0)  # more than are kept open
+    folder.write("a.log", *"1234")
+    folder.write("b.log", "b1")
+    folder.open()
+    first = folder.source.poll(0.0)
+    assert [value for records in first for value in records.values] == [b"1", b"2", b"3"]
+    (folder.path / "b.log").unlink()
+    assert folder.lines() == ["4"]
+    assert "b.log was removed" in folder.said[-1]
+    folder.write("b.log", "b2")
+    assert folder.lines() == ["b2"]
+
+
+def test_a_file_that_was_replaced_while_nobody_read_it_is_refused(folder: Folder) -> None:
+    folder.write("a.log", "a1")
+    folder.open()
+    assert folder.lines() == ["a1"]
+
+    def replace() -> None:
+        (folder.path / "a.log").unlink()
+        folder.write("another.txt", "takes the place on the disk")
+        folder.write("a.log", "b1")
+
+    with pytest.raises(SourceChanged, match="another file"):
+        folder.restart(replace)
+
+
+def test_links_to_a_file_are_that_file(folder: Folder) -> None:
+    folder.write("a.log", "a1")
+    (folder.path / "b.log").symlink_to("a.log")
+    (folder.path / "c.log").hardlink_to(folder.path / "a.log")
+    folder.open()
+    assert folder.lines() == ["a1"]
+    folder.write("d.log", "d1")
+    (folder.path / "b.log").unlink()
+    (folder.path / "b.log").symlink_to("d.log")
+    folder.write("a.log", "a2")
+    assert folder.lines() == ["a2", "d1"]
+    folder.restart()
+    assert folder.lines() == []
+
+
+def test_packed_files_are_left_out(folder: Folder) -> None:
+    folder.write("a.log.2.gz", "not even packed")
+    folder.write("a.log", "a1")
+    folder.open()
+    assert folder.lines() == ["a1"]
+    assert sum("a.log.2.gz is packed" in text for text in folder.said) == 1
+
+
+def test_types_are_guessed_of_the_files_there_are(tmp_path: Path) -> None:
+    """Of one with fewer lines than are waited for, others do not wait."""
+    source = Files([str(tmp_path / "*.csv")], follow=True, first=10, delimiter=",")
+    (tmp_path / "a.csv").write_bytes(b"x,y\n1,2\n")
+    source.open({}, None)
+    assert source.poll(0.0) == []
+    (tmp_path / "b.csv").write_bytes(b"3,4\n")
+    found = []
+    for _ in range(20):
+        source._next_look = 0.0
+        found += [value for records in source.poll(0.0) for value in records.values]
+    assert found[:2] == [b"x,y", b"1,2"]
+    source.close()
+
+
+@pytest.mark.parametrize("kept_open", [0, 2, 256])
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_becomes_of_the_files(
+    seed: int, kept_open: int, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line comes once, those of a file in their order."""
+    monkeypatch.setattr(file_module, "OPEN", kept_open)
+    draw = random.Random(seed)
+    apps = [f"{name}.log" for name in "abc"]
+    wanted: list[str] = []
+    found: list[tuple[str, int, str]] = []
+
+    def write(app: str) -> None:
+        lines = [f"{app} {len(wanted) + k}" for k in range(draw.randrange(5))]
+        wanted.extend(lines)
+        folder.write(app, *lines)
+
+    def rotate(app: str) -> None:
+        """A file of which something may be unread, in one of the ways of rotation."""
+        if not (folder.path / app).exists():
+            return
+        folder.written += 1
+        stamp = f"{app}-{folder.written:04}"
+        if draw.random() < 0.3 and (folder.path / app).stat().st_size:
+            folder.copy_and_cut(app, stamp)
+        else:
+            folder.rename(app, stamp)
+        write(app)
+
+    folder.open()
+    rotations: set[str] = set()
+    for _ in range(150):
+        lot, app = draw.random(), draw.choice(apps)
+        if lot < 0.4:
+            write(app)
+        elif lot < 0.55 and app not in rotations:
+            rotate(app)
+            rotations.add(app)
+        elif lot < 0.6:
+            found += folder.read()
+            for path in folder.path.glob("*.log-*"):  # all of it was read
+                app = path.name[:5]
+                if draw.random() < 0.5 and (folder.path / app).stat().st_size:
+                    path.unlink()
+        elif lot < 0.7:
+            folder.restart(lambda app=app: write(app))
+        else:
+            found += folder.read()
+            rotations.clear()
+    found += folder.read()
+    assert sorted(line for _, _, line in found) == sorted(wanted)
+    for where in {(name, number) for name, number, _ in found}:
+        numbers = [int(line.split()[1]) for *there, line in found if tuple(there) == where]
+        assert numbers == sorted(numbers)
