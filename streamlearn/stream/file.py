@@ -269,6 +269,8 @@ class Files:
         kept, status = self._fingerprints[key(where)], status_of(path)
         if status is None or int(kept.partition(":")[0]) != status.st_ino:
             return False
+        if is_empty(kept):  # of another, perhaps, which has its place on the disk now
+            return inode_of(where.topic) == status.st_ino
         at = self._positions.get(where, 0)
         return status.st_size >= at and not Fingerprint.refuted(path, kept)
 
