@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from streamlearn.daemon import config, replay
 from streamlearn.daemon.dead_letters import DeadLetters
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.replay import alone, reasons
-from streamlearn.stream import Partition, Records
+from streamlearn.stream import Files, Partition, Records
 from streamlearn.stream.sink import FileSink
 from tests.daemon.disks import Disk, Recorder
 
@@ -131,6 +132,54 @@ def test_letters_in_a_file_survive_a_power_cut(
             if notes["positions"]:
                 assert state[Path("out", "letters")] == b"".join(one + b"\n" for one in GARBAGE)
     assert notes["positions"]
+
+
+class Slow(Memory):
+    """A topic that has what was sent only after a flush, and writes down what was done."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.buffer: list[Letter] = []
+        self.delivered_at: list[tuple[int, int]] = []  # letters there, and position noted
+
+    def send(self, letter: Letter) -> None:
+        self.look()
+        self.buffer.append(letter)
+
+    def flush(self) -> None:
+        self.look()
+        self.letters += self.buffer
+        self.buffer.clear()
+
+    def look(self) -> None:
+        notes = json.loads(self.path.read_bytes())
+        noted = sum(at for *_, at in notes["positions"])
+        self.delivered_at.append((len(self.letters), noted))
+
+
+def test_a_position_is_noted_when_its_letters_are_delivered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever it is killed, no letter before the position is missing in the topic."""
+    read, topic = settings(tmp_path), Slow(tmp_path / "models" / replay.NOTES)
+
+    class Few(Files):
+        def __init__(self, paths: list[str], **options: Any) -> None:
+            super().__init__(paths, batch=2, **options)
+
+    monkeypatch.setattr(replay, "Files", Few)
+    die(tmp_path, GARBAGE)
+    lines = (tmp_path / "dead.jsonl").read_bytes().splitlines(keepends=True)
+    ends = list(accumulate(map(len, lines)))
+    assert replay.replay(read, topic).sent == 5
+    topic.look()
+    assert topic.values() == GARBAGE
+    assert topic.delivered_at[0] == (0, 0)
+    assert topic.delivered_at[-1] == (5, ends[-1])
+    assert len({noted for _, noted in topic.delivered_at}) == 4  # after each batch
+    for delivered, noted in topic.delivered_at:
+        assert delivered >= sum(end <= noted for end in ends)
 
 
 def test_letters_whose_file_was_rotated(tmp_path: Path) -> None:

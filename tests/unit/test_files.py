@@ -720,3 +720,41 @@ def test_lag_is_what_is_left_of_a_file(tmp_path: Path) -> None:
     assert source.lag() == {where: 0}
     assert source.lost() == {}
     source.close()
+
+
+def test_which_files_may_be_the_one_that_was_read(tmp_path: Path) -> None:
+    """Those that begin alike, by name and by content, and are as long as what was read."""
+    read = tmp_path / "x.log"
+    read.write_bytes(b"one\n")
+    kept = rotation.Fingerprint(str(read)).text
+    read.unlink()
+    for name, text in {
+        "x.log.1": b"one\ntwo\n",  # all that was read, and no more
+        "x.log.2": b"one\ntwo\nthree\n",
+        "x.log.3": b"one\ntw",
+        "x.log.4": b"two\none\n",
+        "y.log": b"one\ntwo\n",
+        "x.log": b"one\ntwo\n",  # the name itself is another file's now
+    }.items():
+        (tmp_path / name).write_bytes(text)
+    kept = f"0:{kept.partition(':')[2]}"  # of a place where none of them lies
+    found = rotation.holding(str(read), kept, 8)
+    assert sorted(one.name for one in found) == ["x.log.1", "x.log.2"]
+    place = (tmp_path / "x.log.2").stat().st_ino
+    found = rotation.holding(str(read), f"{place}:{kept.partition(':')[2]}", 8)
+    assert [one.name for one in found] == ["x.log.2"]
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_a_cut_file_of_two_copies_is_refused(tmp_path: Path, *, down: bool) -> None:
+    """Which of them has what was not read cannot be told."""
+    log = Log(tmp_path / "x.log", b"one\n")
+    assert log.more() == [(0, b"one")]
+    log.write(b"two\n")
+    (tmp_path / "x.log.1").write_bytes(log.path.read_bytes())
+    log.rotate("x.log.2", "copied")
+    with pytest.raises(SourceChanged, match="is another file"):
+        log.restart() if down else log.more()
+    (tmp_path / "x.log.1").unlink()
+    log.restart()
+    assert log.more() == [(0, b"two")]
