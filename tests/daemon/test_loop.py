@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import shutil
+import sys
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -873,6 +874,101 @@ def test_a_file_that_was_rotated_is_gone_on_from(tmp_path: Path) -> None:
     data = newest(models)
     assert data["counts"]["records"] == 120
     assert [str(path), 1, path.stat().st_size] in data["positions"]
+
+
+def test_a_followed_glob_is_resumed(tmp_path: Path) -> None:
+    """Files that come, are rotated and go, while it runs and while it is down."""
+    lines = [(event(0, i) or b"") + b"\n" for i in range(200)]
+
+    def write(name: str, start: int, stop: int) -> None:
+        with (tmp_path / name).open("ab") as file:
+            file.write(b"".join(lines[start:stop]))
+
+    class Changing(Observer):
+        """Once a batch was learned there is another file, and a rotated one."""
+
+        done = False
+
+        def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
+            if not self.done:
+                self.done = True
+                write("b.jsonl", 50, 90)
+                (tmp_path / "a.jsonl").rename(tmp_path / "a.1.jsonl")
+                write("a.jsonl", 90, 100)
+
+    write("a.jsonl", 0, 50)
+    models, pattern = tmp_path / "models", str(tmp_path / "*.jsonl")
+    loop = made(models, Files([pattern], follow=True), until="100")
+    loop.pipeline.observers.append(Changing())
+    assert loop.run() == Exit.OK
+    (tmp_path / "a.1.jsonl").unlink()
+    (tmp_path / "b.jsonl").rename(tmp_path / "b.1.jsonl")
+    write("b.jsonl", 100, 140)
+    write("0.jsonl", 140, 200)
+    assert made(models, Files([pattern], follow=True), until="100").run() == Exit.OK
+    data = newest(models)
+    assert data["counts"]["records"] == 200
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"".join(lines))
+    assert made(tmp_path / "other", Files([whole]), until="end").run() == Exit.OK
+    assert data["counts"] == newest(tmp_path / "other")["counts"]
+    positions = {(topic.rpartition("/")[2], n): at for topic, n, at in data["positions"]}
+    sizes = {name: (tmp_path / name).stat().st_size for name in ("0.jsonl", "a.jsonl", "b.jsonl")}
+    assert positions["0.jsonl", 0] == sizes["0.jsonl"]
+    assert positions["a.jsonl", 1] == sizes["a.jsonl"]
+    assert positions["b.jsonl", 1] == sizes["b.jsonl"]
+    assert ("a.1.jsonl", 0) not in positions
+
+
+@pytest.mark.parametrize("until", [None, "end", "1000"])
+def test_the_end_of_a_pipe_is_the_end(
+    until: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, b"".join((event(0, i) or b"") + b"\n" for i in range(30)))
+    os.write(theirs, event(0, 30) or b"")  # without an end of line
+    os.close(theirs)
+    given: dict[str, Any] = {
+        "source": {"kind": "stdin"},
+        "format": {"label": "click", "weight": "w", "id": "id"},
+        "checkpoint.path": str(tmp_path),
+    }
+    if until is not None:
+        given["run.until"] = until
+    log = Said()
+    loop = parts.loop(config.parse("[telemetry]\nenabled = false", overrides=given), log)
+    late = threading.Timer(30.0, loop.stop_wanted.set)  # if it waits for ever
+    late.start()
+    with os.fdopen(ours) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        assert loop.run() == Exit.OK
+    late.cancel()
+    assert log.lines("stopped")[0]["reason"] == "the end was reached"
+    assert newest(tmp_path)["counts"]["records"] == 31
+
+
+@pytest.mark.parametrize("beyond", ["hash", "ignore"])
+def test_a_full_table_of_names_is_logged_and_resumed(beyond: str, tmp_path: Path) -> None:
+    """Its bound may be raised before it is full; then it stays full."""
+    parts_of_it = [(30_000, "40"), (20_000, "400"), (50_000, "100"), (20_000, "end")]
+    for name, runs in (("parts", parts_of_it), ("whole", [(20_000, "end")])):
+        for most, until in runs:
+            given: dict[str, Any] = {
+                "source": {"kind": "synthetic", "events": 900},
+                "features": {"max_bytes": most, "beyond": beyond},
+                "checkpoint.path": str(tmp_path / name),
+                "run.until": until,
+                "telemetry.enabled": False,
+                "regret.enabled": False,
+            }
+            log = Said()
+            loop = parts.loop(config.parse("", overrides=given), log)
+            assert loop.run() == Exit.OK
+            reader: Any = loop.pipeline.learners.reader
+            assert len(log.lines("table of names full")) == reader.full
+            assert reader.bytes_used <= 20_000
+    assert reader.full
+    assert learnt(newest(tmp_path / "parts")) == learnt(newest(tmp_path / "whole"))
 
 
 def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:

@@ -213,6 +213,22 @@ def test_all_problems_are_told_at_once() -> None:
             "features.max_names",
             "names",
         ),
+        (
+            SYNTHETIC,
+            {"features": {"max_bytes": 50_000, "kind": "hashing"}},
+            "features.max_bytes",
+            "names",
+        ),
+        (SYNTHETIC, {"features.max_bytes": 5}, "features.max_bytes", ">= 10000"),
+        (
+            SYNTHETIC,
+            {
+                "source": {"kind": "file", "paths": ["*.csv"], "follow": True},
+                "format": {"kind": "csv", "label": "y"},
+            },
+            "format.columns",
+            "followed glob",
+        ),
         (SYNTHETIC, {"features.bits": 31}, "features.bits", "<= 30"),
         (SYNTHETIC, {"predictions.topic": "out"}, "predictions.topic", "predictions.path"),
         (SYNTHETIC, {"predictions.learner": "svm"}, "predictions.learner", "valid: default, best"),

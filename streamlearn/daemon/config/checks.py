@@ -30,6 +30,7 @@ from streamlearn.daemon.config.structs import (
     SyntheticSource,
     milliseconds,
 )
+from streamlearn.stream.file import is_glob
 from streamlearn.stream.packed import is_packed
 from streamlearn.stream.rows import checked
 
@@ -115,6 +116,14 @@ def files(source: Source) -> Found:
                 yield Problem(
                     f"source.paths[{i}]", "a packed file cannot be followed; use follow = false"
                 )
+
+
+def followed_tables(source: Source, format: Format) -> Found:  # noqa: A002 - the table's name
+    """Files of a followed glob are read by turns, so the last header is not that of all."""
+    if not isinstance(source, FileSource) or not source.follow:
+        return
+    if format.kind == "csv" and not format.columns and any(map(is_glob, source.paths)):
+        yield Problem("format.columns", "missing; files of a followed glob have their columns here")
 
 
 def synthetic(source: Source) -> Found:
@@ -297,6 +306,7 @@ CHECKS: tuple[Callable[..., Found], ...] = (
     kafka,
     security,
     files,
+    followed_tables,
     synthetic,
     delimiter,
     formats,

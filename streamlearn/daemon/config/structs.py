@@ -90,7 +90,9 @@ class FileSource(Table, frozen=True, tag_field="kind", tag="file"):
     """Lines of files; .gz and .zst are unpacked."""
 
     paths: Annotated[tuple[str, ...], about("files, or globs of them, read in order", min_length=1)]
-    follow: Annotated[bool, about("wait at the end of the last file for more")] = False
+    follow: Annotated[
+        bool, about("wait at the end of the last file, and of all files of globs, for more")
+    ] = False
     batch: Batch = 2000
 
 
@@ -199,7 +201,7 @@ class Labels(Table, frozen=True):
         1_000_000
     )
     hold_bytes: Annotated[
-        int, about("most memory for those, and as much for `corrections`", ge=1 << 20, lt=1 << 63)
+        int, about("most memory for those, and as much for `corrections`", ge=1 << 20, le=1 << 50)
     ] = 1 << 30
     hold_for: Annotated[
         Positive | None, about("seconds of the stream's time that each waits; no limit if not said")
@@ -231,7 +233,7 @@ class Features(Table, frozen=True):
     ] = "hash"
     max_bytes: Annotated[
         int,
-        about("most memory for names: 100 bytes each beside their text", ge=10_000, lt=1 << 63),
+        about("most memory for names: 100 bytes each beside their text", ge=10_000, le=1 << 50),
     ] = 256 << 20
 
 
