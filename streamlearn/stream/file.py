@@ -140,6 +140,7 @@ class Files:
         self._left: dict[str, tuple[BinaryIO, bytes]] = {}  # open files, and how they begin
         self._left_out: set[str] = set()  # what matches, and is not read
         self._next_look = 0.0
+        self._switches = 0  # from file to file since the last line
         self._raw: BinaryIO | None = None  # as it lies on the disk
         self._file: BinaryIO | None = None  # what is in it
         self._lines: Lines | None = None
@@ -272,7 +273,9 @@ class Files:
         if is_empty(kept):  # of another, perhaps, which has its place on the disk now
             return inode_of(where.topic) == status.st_ino
         at = self._positions.get(where, 0)
-        return status.st_size >= at and not Fingerprint.refuted(path, kept)
+        with contextlib.suppress(OSError):
+            return status.st_size >= at and not Fingerprint.refuted(path, kept)
+        return False
 
     def _discover(self, names: Sequence[str]) -> None:
         """Files that are new come behind those known."""
@@ -312,7 +315,7 @@ class Files:
 
     def _is_taken(self, path: str, by: Partition | None = None) -> bool:
         """Whether the file of this name is read under another name, or was."""
-        inode = Path(path).stat().st_ino
+        inode = inode_of(path)
         same = (
             partition_of(name)
             for name, kept in self._fingerprints.items()
@@ -368,29 +371,24 @@ class Files:
 
     def _has_more(self, path: str) -> bool:
         """Whether a file that is not read now has something to be read."""
-        if self._is_new(path):
-            return True
-        if self._is_read(path) or path not in self._followed:
-            return False
-        where, seen = self._partition(path), self._seen[path]
-        now = status_of(path)
+        if self._is_new(path) or self._is_read(path) or path not in self._followed:
+            return self._is_new(path)
+        where, seen, now = self._partition(path), self._seen[path], status_of(path)
+        inode = int(self._fingerprints[key(where)].partition(":")[0])
+        gone = False
         if path in self._left:
             mine = os.fstat(self._left[path][0].fileno())
             if (mine.st_size, mine.st_mtime_ns) != seen:
                 return True
-            if mine.st_nlink == 0 and (now is None or self._is_taken(path, where)):
-                self._drop(path)  # it was read, and is gone
-                return False
+            gone = mine.st_nlink == 0 and (now is None or self._is_taken(path, where))
             inode = mine.st_ino
-        else:
-            inode = int(self._fingerprints[key(where)].partition(":")[0])
-        if now is None:
+        if gone:
+            self._drop(path)
+        if gone or now is None:
             return False
         if now.st_ino == inode:
             return (now.st_size, now.st_mtime_ns) != seen
-        with contextlib.suppress(OSError):
-            return now.st_size > 0 and not self._is_taken(path, where)
-        return False
+        return now.st_size > 0 and not self._is_taken(path, where)
 
     def _leave(self) -> None:
         """Another file is read; this one stays open."""
@@ -488,6 +486,10 @@ class Files:
             self._head, self._overwritten = None, False
             if self._is_followed() and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode):
                 self._head = os.pread(self._raw.fileno(), HEAD, 0)
+                _, _, known = self._fingerprints[key(where)].partition(":")
+                # one that was copied elsewhere and back lies elsewhere
+                place = os.fstat(self._raw.fileno()).st_ino
+                self._fingerprints[key(where)] = f"{place}:{known}"
             self._file = unpacked(self._raw, path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
@@ -502,37 +504,38 @@ class Files:
     def poll(self, seconds: float) -> list[Records]:
         """The next lines; of a file that is followed, those that came in this time."""
         until = time.monotonic() + seconds
-        while self._globs or self._current < len(self._files):
-            lines = self._lines
-            if lines is None and self._current < len(self._files):
-                lines = self._begin()
-            if lines is None:
-                if self._current >= len(self._files) and not self._pause(until):
-                    return []
-                continue
-            if not lines.waiting:
-                if self._fill(lines):
-                    continue
-                if self._is_followed():
-                    if self._turned():
-                        continue
-                    self._tell(lines)
-                    if not self._pause(until):
-                        return []
-                    continue
-                lines.finish()
-                if not lines.waiting:
-                    self._next()
-                    continue
-            records = self._take(lines)
-            if len(records.offsets):
+        going = True
+        while going and (self._globs or self._current < len(self._files)):
+            if self._current >= len(self._files):
+                going = self._pause(until)
+            elif (lines := self._lines or self._begin()) is not None and not lines.waiting:
+                going = self._refill(lines, until)
+            elif lines is not None and len((records := self._take(lines)).offsets):
+                self._switches = 0
                 return [records]
         return []
 
+    def _refill(self, lines: Lines, until: float) -> bool:
+        """Read on, or go on to what follows; False: nothing came in this time."""
+        if self._fill(lines):
+            return True
+        if self._is_followed():
+            if self._turned():
+                return True
+            self._tell(lines)
+            return self._pause(until)
+        lines.finish()
+        if not lines.waiting:
+            self._next()
+        return True
+
     def _pause(self, until: float) -> bool:
         """At the end of what there is: whether to go on, in another file or after a while."""
-        if self._switch():
+        # more often than each file once, from one to the other, would be without end
+        if self._switches <= len(self._files) and self._switch():
+            self._switches += 1
             return True
+        self._switches = 0
         left = until - time.monotonic()
         if left > 0.0:
             time.sleep(min(PAUSE, left))
@@ -603,12 +606,8 @@ class Files:
     def _turned(self) -> bool:
         """Whether the file that is followed was rotated or cut; then its next part is begun."""
         path = self._files[self._current]
-        if self._file is None or self._lines is None:
-            return False
-        where = self._partition(path)
-        try:
-            now = Path(path).stat()
-        except FileNotFoundError:
+        where, now = self._partition(path), status_of(path)
+        if now is None or self._file is None or self._lines is None:
             return False  # between a rotation's two steps
         # after the new one: who has begun to write there writes here no more
         mine = os.fstat(self._file.fileno())
@@ -623,7 +622,7 @@ class Files:
         elif not rotated or mine.st_size > self._lines.read or now.st_size == 0:
             return False  # what came meanwhile is read first, and what may still come
         elif self._globs and self._is_taken(path, where):
-            return False  # it was renamed to what another was called
+            return False  # another that is read has the name now
         else:
             refuse_later(path, mine, at, self._matching() if self._globs else ())
             self._lines.finish()

@@ -88,9 +88,7 @@ def holding(path: str, kept: str, at: int) -> list[Path]:
     return [places[inode]] if inode in places else list(places.values())
 
 
-def refuse_later(
-    path: str, mine: os.stat_result, at: int, besides: Collection[str] = ()
-) -> None:
+def refuse_later(path: str, mine: os.stat_result, at: int, besides: Collection[str] = ()) -> None:
     """SourceChanged if others were rotated after the one that was read.
 
     They might be what was between it and the one that has its name now; not those `besides`, which

@@ -724,7 +724,7 @@ def test_a_name_of_any_length_takes_little(text: str) -> None:
     assert again.names() == names.names()
     assert again.read_event(event) == row
     assert [names.read_event({"e": "x" * n}) for n in (1022, 1023)] == [[(60, 1.0)], [(61, 1.0)]]
-    assert len(names.names()[60]) == 1024  # as it came
+    assert len(str(names.names()[60])) == 1024  # as it came
     assert names.names()[60] == "e=" + "x" * 1022
     with pytest.raises(ModelFileError, match="no name"):
         names.restore({**names.state(), "names": ["x" * 1025]})

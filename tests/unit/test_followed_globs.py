@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +25,7 @@ class Folder:
         self.path, self.globs = path, globs or ("*.log*",)
         self.said: list[str] = []
         self.positions: dict[Partition, int] = {}
-        self.written = 0
+        self.stamp = 0
         self.source = self.made()
 
     def made(self) -> Files:
@@ -178,9 +179,9 @@ def test_a_chain_of_rotated_files(folder: Folder, *, down: bool) -> None:
         if i % 3:
             found += folder.lines()
 
-        def rotate() -> None:
+        def rotate(i: int = i) -> None:
             names = ["a.log", "a.log.1", "a.log.2", "a.log.3"]
-            for old, new in reversed(list(zip(names[:-1], names[1:], strict=True))):
+            for old, new in reversed(list(pairwise(names))):
                 if (folder.path / old).exists():
                     folder.rename(old, new)
             folder.write("a.log", f"first of {i}")
@@ -316,50 +317,68 @@ def test_whatever_becomes_of_the_files(
 ) -> None:
     """Each line comes once, those of a file in their order."""
     monkeypatch.setattr(file_module, "OPEN", kept_open)
-    draw = random.Random(seed)
-    apps = [f"{name}.log" for name in "abc"]
-    wanted: list[str] = []
-    found: list[tuple[str, int, str]] = []
-
-    def write(app: str) -> None:
-        lines = [f"{app} {len(wanted) + k}" for k in range(draw.randrange(5))]
-        wanted.extend(lines)
-        folder.write(app, *lines)
-
-    def rotate(app: str) -> None:
-        """A file of which something may be unread, in one of the ways of rotation."""
-        if not (folder.path / app).exists():
-            return
-        folder.written += 1
-        stamp = f"{app}-{folder.written:04}"
-        if draw.random() < 0.3 and (folder.path / app).stat().st_size:
-            folder.copy_and_cut(app, stamp)
-        else:
-            folder.rename(app, stamp)
-        write(app)
-
+    life = Life(folder, random.Random(seed))
     folder.open()
-    rotations: set[str] = set()
     for _ in range(150):
-        lot, app = draw.random(), draw.choice(apps)
-        if lot < 0.4:
-            write(app)
-        elif lot < 0.55 and app not in rotations:
-            rotate(app)
-            rotations.add(app)
-        elif lot < 0.6:
-            found += folder.read()
-            for path in folder.path.glob("*.log-*"):  # all of it was read
-                app = path.name[:5]
-                if draw.random() < 0.5 and (folder.path / app).stat().st_size:
-                    path.unlink()
-        elif lot < 0.7:
-            folder.restart(lambda app=app: write(app))
-        else:
-            found += folder.read()
-            rotations.clear()
-    found += folder.read()
-    assert sorted(line for _, _, line in found) == sorted(wanted)
+        life.step()
+    life.read()
+    found = life.found
+    assert sorted(line for _, _, line in found) == sorted(life.written)
     for where in {(name, number) for name, number, _ in found}:
         numbers = [int(line.split()[1]) for *there, line in found if tuple(there) == where]
         assert numbers == sorted(numbers)
+
+
+class Life:
+    """Three logs that are written, rotated and forgotten by chance."""
+
+    def __init__(self, folder: Folder, draw: random.Random) -> None:
+        self.folder, self.draw = folder, draw
+        self.written: list[str] = []
+        self.found: list[tuple[str, int, str]] = []
+        self.rotated: list[str] = []  # since all was read
+
+    def step(self) -> None:
+        app = self.draw.choice(["a.log", "b.log", "c.log"])
+        lot = self.draw.random()
+        if lot < 0.4:
+            self.write(app)
+        elif lot < 0.55:
+            self.rotate(app)
+        elif lot < 0.6:
+            self.read()
+            self.remove()
+        elif lot < 0.7:
+            self.folder.restart(lambda: self.write(app))
+        else:
+            self.read()
+
+    def write(self, app: str) -> None:
+        lines = [f"{app} {len(self.written) + k}" for k in range(self.draw.randrange(5))]
+        self.written += lines
+        self.folder.write(app, *lines)
+
+    def read(self) -> None:
+        self.found += self.folder.read()
+        self.rotated = []
+
+    def rotate(self, app: str) -> None:
+        """Once between two looks: what was between two rotations would be lost."""
+        path = self.folder.path / app
+        if app in self.rotated or not path.exists():
+            return
+        self.rotated.append(app)
+        self.folder.stamp += 1
+        other = f"{app}-{self.folder.stamp:04}"
+        if self.draw.random() < 0.3 and path.stat().st_size:
+            self.folder.copy_and_cut(app, other)
+        else:
+            self.folder.rename(app, other)
+        self.write(app)
+
+    def remove(self) -> None:
+        """Some of the rotated files, of which all was read."""
+        for path in self.folder.path.glob("*.log-*"):
+            live = self.folder.path / path.name[:5]
+            if self.draw.random() < 0.5 and live.stat().st_size:
+                path.unlink()

@@ -512,7 +512,7 @@ def test_a_regression_takes_large_integers_for_numbers() -> None:
 def test_a_label_has_a_bound_of_length() -> None:
     decoder, found = decoder_of("json", sl.Names(), Fields()), Events()
     decoder.decode([b'{"label": "%s"}' % (b"x" * n) for n in (1024, 1025, 5_000_000)], found)
-    assert [len(label) for label in decoder.classes] == [1024]
+    assert [len(str(label)) for label in decoder.classes] == [1024]
     assert [(i, field) for i, field, _ in found.bad] == [(1, "label"), (2, "label")]
     positive, found = decoder_of("json", sl.Names(), Fields(positive=("yes",))), Events()
     positive.decode([b'{"label": "%s"}' % (b"x" * 5000), b'{"label": "yes"}'], found)

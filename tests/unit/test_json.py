@@ -60,14 +60,7 @@ class Slow:
         label = roles.get("label")
         if isinstance(label, list | dict):
             raise BadEvent("label")
-        if label is not None and self.fields.labels is not None and label not in self.fields.labels:
-            raise BadEvent("label")
-        if label is not None and self.fields.positive is not None:
-            label = label in self.fields.positive
-        if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:
-            raise BadEvent("label")
-        if isinstance(label, str) and len(label) > 1024 and weight:
-            raise BadEvent("label")
+        label = self.checked(label, weight)
         key = roles.get("id")
         if isinstance(key, bool | float | list | dict):
             raise BadEvent("id")
@@ -82,6 +75,17 @@ class Slow:
         if weight == 0.0 and isinstance(label, str):
             label = "either"
         return bits(row), label, weight, None if key is None else str(key).encode(), moment
+
+    def checked(self, label: Any, weight: float) -> Any:
+        if label is not None and self.fields.labels is not None and label not in self.fields.labels:
+            raise BadEvent("label")
+        if label is not None and self.fields.positive is not None:
+            label = label in self.fields.positive
+        if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:
+            raise BadEvent("label")
+        if isinstance(label, str) and len(label) > 1024 and weight:
+            raise BadEvent("label")
+        return label
 
 
 def bits(row: list[tuple[int, float]]) -> list[tuple[int, bytes]]:
