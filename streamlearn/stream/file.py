@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 19  # bytes read at once: with what is made of them they stay in a core's cache
 PAUSE = 0.05
+GONE = "0:0:"  # in place of the fingerprint of a file that was removed
 OPEN = 256  # files that are kept open, of followed globs
 LOOKS = 0.05  # of the time, at most, is spent on looking for files
 
@@ -138,6 +139,7 @@ class Files:
         self._followed: set[str] = set()
         self._seen: dict[str, tuple[int, int]] = {}  # bytes read, and when it had been written to
         self._left: dict[str, tuple[BinaryIO, bytes]] = {}  # open files, and how they begin
+        self._gone: set[str] = set()  # partitions whose file was removed
         self._left_out: set[str] = set()  # what matches, and is not read
         self._next_look = 0.0
         self._switches = 0  # from file to file since the last line
@@ -147,13 +149,14 @@ class Files:
 
     def identity(self) -> dict[str, str]:
         """The fingerprint of each file, by its partition."""
-        return dict(self._fingerprints)
+        return self._fingerprints | dict.fromkeys(self._gone, GONE)
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
         """Find the files, and go on in those that were begun."""
         self.close()
         self._positions = dict(positions)
         self._rotated, self._seen = {}, {}
+        self._followed, self._gone = set(), set()
         # what is gone on with was guessed already
         self._missing = 0 if any(positions.values()) else self._first
         self._current = 0
@@ -197,6 +200,7 @@ class Files:
         if is_packed(self.paths[-1]):
             raise SourceError(f"{self.paths[-1]} is packed, so it cannot be followed")
         names = self._matching()
+        self._gone = {name for name, kept in identity.items() if kept == GONE}
         self._fingerprints = {
             name: kept
             for name, kept in identity.items()
@@ -253,17 +257,24 @@ class Files:
             others = [name for name in names if name != path and self._is_file_of(where, name)]
             beside = path in names and len(self._holding(path, kept, at)) == 1
             if not others and not beside:
-                del self._fingerprints[key(where)]
+                self._forget(path)
                 return False
             if others:
                 self._rotated[path] = others[0]
                 self._files.append(path)
                 self._followed.add(path)
                 return True
-        if path in names:
+        if path in names and kept is not None:
             self._admit(path, self._fingerprints)
             self._files.append(path)
         return True
+
+    def _forget(self, path: str) -> None:
+        """The file of a path is gone: another of its name will be a new one."""
+        where = self._partition(path)
+        self._fingerprints.pop(key(where), None)
+        if self._positions.get(where):
+            self._gone.add(key(where))
 
     def _is_file_of(self, where: Partition, path: str) -> bool:
         """Whether this is the file that was read as this partition."""
@@ -292,9 +303,10 @@ class Files:
                 self._leave_out(path, f"cannot be read: {error.strerror}")
                 continue
             self._left_out.discard(path)
-            before = [where.number for where in self._positions if where.topic == path]
-            where = Partition(path, max(before, default=-1) + 1)
-            self._positions[where] = 0
+            where = self._partition(path)
+            if key(where) in self._gone:
+                where = Partition(path, where.number + 1)
+            self._positions.setdefault(where, 0)
             self._fingerprints[key(where)] = found
             self._files.append(path)
             self._seen.pop(path, None)
@@ -403,12 +415,12 @@ class Files:
             self._close_current()
 
     def _drop(self, path: str) -> None:
-        """A file is gone; another of its name will be a new one."""
+        """A file that was read is gone."""
         place = self._files.index(path)
         del self._files[place]
         if self._current > place:
             self._current -= 1
-        self._fingerprints.pop(key(self._partition(path)), None)
+        self._forget(path)
         self._rotated.pop(path, None)
         self._seen.pop(path, None)
         if path in self._left:
@@ -493,7 +505,7 @@ class Files:
             self._file = unpacked(self._raw, path)
             skip(self._file, path, at)
         except (OSError, EOFError) as error:
-            if self._globs and isinstance(error, FileNotFoundError):
+            if self._globs and not at and isinstance(error, FileNotFoundError):
                 self._leave_out(path, "was removed before it was read")
                 self._drop(path)
                 return None

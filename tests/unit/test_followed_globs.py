@@ -232,6 +232,25 @@ def test_a_file_that_was_removed(folder: Folder, *, down: bool) -> None:
     assert folder.read() == [("a.log", 1, "more")]
 
 
+def test_a_removed_file_that_comes_again_while_nobody_reads(folder: Folder) -> None:
+    folder.write("a.log", "a1")
+    folder.write("b.log", "b1")
+    folder.open()
+    assert folder.lines() == ["a1", "b1"]
+    (folder.path / "a.log").unlink()
+    assert folder.lines() == []
+    folder.restart(lambda: folder.write("a.log", "new", "and more"))
+    assert folder.read() == [("a.log", 1, "new"), ("a.log", 1, "and more")]
+
+
+def test_a_position_in_a_file_that_is_not_known(folder: Folder) -> None:
+    """As --skip-to gives it."""
+    folder.write("a.log", "a1", "a2")
+    folder.positions[Partition(str(folder.path / "a.log"))] = 3
+    folder.open()
+    assert folder.read() == [("a.log", 0, "a2")]
+
+
 def test_a_file_that_is_removed_is_read_to_its_end(folder: Folder) -> None:
     folder.write("a.log", "a1")
     folder.write("b.log", "b1")
