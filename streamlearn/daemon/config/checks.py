@@ -257,7 +257,7 @@ def slots(features: Features) -> Found:
     """What goes with hashing, and what with names."""
     hashed = features.kind == "hashing"
     for name in ("max_names", "max_bytes"):
-        if hashed and getattr(features, name) != getattr(Features(), name):
+        if hashed and getattr(features, name) not in {None, getattr(Features(), name)}:
             yield Problem(f"features.{name}", 'hashing is bounded by `bits`; use kind = "names"')
     if not hashed and features.max_names is None and features.bits != Features().bits:
         yield Problem(
