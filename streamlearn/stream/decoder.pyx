@@ -34,8 +34,8 @@ cdef class Decoder:
     `learners` are asked whether they can learn a label. Events without a label are only predicted,
     so names that are new in them are not kept, as in `predict_one`, unless `grow_always`.
 
-    A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, and have
-    at most 64 bits. An id is a string, or an integer of any size.
+    A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, and
+    have at most 64 bits. An id is a string, or an integer of any size.
     """
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
