@@ -174,7 +174,7 @@ def settings(
         key: [name for name in value if name not in roles] if key == "format.exclude" else value
         for key, value in (kept or {}).items()
     }
-    said["features.max_bytes"] = None  # a daemon's bound; here it is what the library learns
+    said["features.max_bytes"] = 0  # a daemon's bound; here it is what the library learns
     source: dict[str, Any] = {"kind": "file", "paths": options.files}
     if options.files == ["-"]:
         source = {"kind": "stdin"}

@@ -219,7 +219,7 @@ def test_all_problems_are_told_at_once() -> None:
             "features.max_bytes",
             "names",
         ),
-        (SYNTHETIC, {"features.max_bytes": 5}, "features.max_bytes", ">= 10000"),
+        (SYNTHETIC, {"features.max_bytes": 5}, "features.max_bytes", "at least 10000"),
         (
             SYNTHETIC,
             {

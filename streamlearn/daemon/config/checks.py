@@ -257,8 +257,10 @@ def slots(features: Features) -> Found:
     """What goes with hashing, and what with names."""
     hashed = features.kind == "hashing"
     for name in ("max_names", "max_bytes"):
-        if hashed and getattr(features, name) not in {None, getattr(Features(), name)}:
+        if hashed and getattr(features, name) not in {0, getattr(Features(), name)}:
             yield Problem(f"features.{name}", 'hashing is bounded by `bits`; use kind = "names"')
+    if 0 < features.max_bytes < 10_000:
+        yield Problem("features.max_bytes", "expected at least 10000, or 0 for no limit")
     if not hashed and features.max_names is None and features.bits != Features().bits:
         yield Problem(
             "features.bits", 'needs kind = "hashing", or `max_names` with beyond = "hash"'

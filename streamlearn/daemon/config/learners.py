@@ -98,7 +98,9 @@ def reader(features: Features, format: Format) -> Reader:  # noqa: A002 - the ta
     """What turns names into slots, for all learners."""
     if features.kind == "hashing":
         return Hashing(features.bits, format.interactions)
-    bounds = (features.max_names, features.beyond, features.max_bytes)
+    # fewer than a table takes are a problem of their own
+    most = max(features.max_bytes, 10_000) if features.max_bytes else None
+    bounds = (features.max_names, features.beyond, most)
     return Names(format.interactions, *bounds)
 
 

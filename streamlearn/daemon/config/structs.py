@@ -232,8 +232,10 @@ class Features(Table, frozen=True):
         Literal["hash", "ignore"], about("what becomes of new names when the table is full")
     ] = "hash"
     max_bytes: Annotated[
-        Annotated[int, Meta(ge=10_000, le=1 << 50)] | None,
-        about("most memory for names: 100 bytes each beside their text"),
+        int,
+        about(
+            "most memory for names: 100 bytes each beside their text; 0: no limit", ge=0, le=1 << 50
+        ),
     ] = 256 << 20
 
 
