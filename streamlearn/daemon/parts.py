@@ -113,12 +113,13 @@ def policy(
     if kept is not None:
         names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
         given = {name: getattr(kept, name) for name in names}
-    piped = isinstance(settings.source, config.StdinSource)
+    piped = isinstance(settings.source, config.StdinSource)  # the end of a pipe is the end
+    until = "end" if piped and run.until is None else run.until
     return Policy(
         **given,
         begin=begin,
         shutdown_seconds=run.shutdown_seconds,
-        until=UntilCount(0) if begin else parsed("end" if piped and run.until is None else run.until),
+        until=UntilCount(0) if begin else parsed(until),
         skip_to=skip_to,
         reset=reset,
         reading=reading(settings),
