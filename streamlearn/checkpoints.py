@@ -190,4 +190,6 @@ def part(data: dict[str, Any], learner: str) -> dict[str, Any]:
     saved: dict[str, Any] = data["learners"][learner]["model"]
     state = {**saved["state"], "features": data["features"]["state"]}
     notes = {"decoder": data["decoder"]} if "decoder" in data else {}
+    if "labels" in data:  # which come in records of their own
+        notes["decoder"] = {**data["decoder"], "labels": data["labels"]["labels"]}
     return {**saved, "state": state, "notes": notes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,7 +37,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     More than two classes are learnt one versus the rest, or jointly with a loss of several
     outputs (`Softmax`, `MulticlassHinge`). Of two classes the greater is the positive one if they
-    are numbers or bools; otherwise the one seen second.
+    are numbers or bools; otherwise the one seen second. A label may appear at any time, and each
+    takes a set of weights. Before the first one a prediction is None, and there are no
+    probabilities: `{}`, and no columns in data frames.
 
     Parameters
     ----------
@@ -344,10 +346,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         two classes there is a column for each label.
 
         `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
-        predicted), "log_loss" of the probability; NaN for events that were not learnt. With a
-        `memory`, scores and measures are those of when each event was predicted.
+        predicted), "log_loss" of the probability; NaN for events that were not learnt. "known" is
+        how many labels were known when the event was scored. With a `memory`, scores and measures
+        are those of when each event was predicted.
         """
         n = len(events)
+        measures = dict(measures or {})
+        known = measures.pop("known", None)
+        before = len(self._labels)
         weights = events.learnt_weights()
         if self._factors:
             factors = events.codes(self._factors, 1.0)
@@ -357,10 +363,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             return events.codes(self._codes, weights=weights)
 
         def learn(start: int, stop: int) -> Array:
+            nonlocal before
             now = encode() if new else codes
+            if known is not None:
+                known[start], known[start + 1 : stop] = before, len(self._labels)
+                before = len(self._labels)  # the first row may bring a label of its own
             scores = self._learn_events(events, now, weights, start, stop, memory)
             # while the labels are those known so far: a new one changes what scores mean
-            self._measure(measures or {}, scores, now, weights, start)
+            self._measure(measures, scores, now, weights, start)
             return scores
 
         codes = encode()
@@ -460,14 +470,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return self._model.scores_one(x, self._labels)
 
     def predict_one(self, x: Event) -> Any:  # type: ignore[override] # river's drops any **kwargs
-        """The most likely label; False before any was seen."""
+        """The most likely label; None before any was seen."""
         labels = self._labels
         if len(labels) < 2:
-            return labels[0] if labels else False
+            return labels[0] if labels else None
         return self._model.class_one(x, labels)
 
     def predict_proba_one(self, x: Event) -> dict[Any, float]:  # type: ignore[override] # river's drops any **kwargs
-        """The probability of each label.
+        """The probability of each label; `{}` before any was seen.
 
         Where the loss defines none (Hinge, for instance) the logistic function of the score
         stands in, as in river: it orders labels as scores do, but is not calibrated. Of several
@@ -476,7 +486,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """
         labels = self._labels
         if len(labels) < 2:
-            return {labels[0]: 1.0} if labels else {False: 0.5, True: 0.5}
+            return dict.fromkeys(labels, 1.0)
         return self._model.classes_one(x, labels)
 
     def _shares(self, scores: Array) -> Array:
@@ -484,38 +494,72 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return self._model.learner.probabilities(scores)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """`predict_proba_one` for the rows of a data frame, a column for each label."""
-        labels = self._labels or [False, True]
+        """`predict_proba_one` for the rows of a data frame: a column for each label seen."""
         if len(self._labels) < 2:
-            return frames.table(np.full((len(X), len(labels)), 1.0 / len(labels)), labels, X)
-        scores = self._scores_of(Frame(X))[:, : len(labels)]
-        return frames.table(self._shares(scores), labels, X)
+            return frames.table(np.ones((len(X), len(self._labels))), self._labels, X)
+        scores = self._scores_of(Frame(X))[:, : len(self._labels)]
+        return frames.table(self._shares(scores), self._labels, X)
 
-    def predicted(self, scores: Array) -> list[Any]:
-        """The label that each score of `progressive_events` stands for."""
-        if len(self._labels) < 2:
-            return [self._labels[0] if self._labels else False] * len(scores)
-        places = scores > 0.0 if self._single() else scores[:, : len(self._labels)].argmax(axis=1)
-        return [self._labels[place] for place in places.tolist()]
+    def predicted(self, scores: Array, known: Array | None = None) -> list[Any]:
+        """The label that each score of `progressive_events` stands for; None: none was known.
 
-    def prediction(self, score: Any) -> Any:
-        """The label that one score, or those of all outputs, stand for."""
-        if len(self._labels) < 2:
-            return self._labels[0] if self._labels else False
+        `known` says how many labels were when each was scored ("known" of the measures); None: all
+        that are known now.
+        """
+        found: list[Any] = [None] * len(scores)
+        for rows, columns in self._alike(scores, known):
+            n = columns.shape[1]
+            if n < 2:
+                labels = list(self._codes)[:n] * len(columns)  # the first that was seen
+            elif self._single():
+                labels = [self._labels[place] for place in (columns[:, 1] > 0.0).tolist()]
+            else:
+                labels = [self._labels[place] for place in columns.argmax(axis=1).tolist()]
+            if len(labels) == len(scores):
+                return labels
+            for row, label in zip(rows.tolist(), labels, strict=False):
+                found[row] = label
+        return found
+
+    def prediction(self, score: Any, known: int | None = None) -> Any:
+        """`predicted` of one score, or those of all outputs."""
+        count = len(self._labels) if known is None else known
+        if count < 2:
+            return next(iter(self._codes), None) if count else None
         if self._single():
             return self._labels[score > 0.0]
-        return self._labels[int(score[: len(self._labels)].argmax())]
+        return self._labels[int(score[:count].argmax())]
 
-    def probabilities(self, scores: Array) -> Array | None:
-        """The probability of the positive label; with more than two, of the predicted one.
+    def probabilities(self, scores: Array, known: Array | None = None) -> Array | None:
+        """The probability of each of `labels` (a column) by the scores of `progressive_events`.
 
-        None where the loss defines none.
+        NaN where a label was not known, or no other one, when the event was scored: see
+        `predicted`. None if the loss defines no probability.
         """
         if not self._loss.has_probability:
             return None
-        columns = scores[:, None] if scores.ndim == 1 else scores[:, : len(self._labels)]
-        shares = self._shares(columns)
-        return np.asarray(shares[:, 1] if self._single() else shares.max(axis=1))
+        shares = np.full((len(scores), len(self._labels)), np.nan)
+        for rows, columns in self._alike(scores, known):
+            n = columns.shape[1]
+            learner = self._model.learner
+            if n == 2 and isinstance(learner, OneVersusRest):  # which shared one output then
+                learner = learner.singles[1]
+            if n > 1:
+                one = isinstance(learner, Single)
+                shares[rows, :n] = learner.probabilities(columns[:, 1:] if one else columns)
+        return shares
+
+    def _alike(self, scores: Array, known: Array | None) -> Iterator[tuple[Array, Array]]:
+        """The rows that were scored when as many labels were known, and a score for each label."""
+        whole = scores[:, None] if scores.ndim == 1 else scores
+        if self._single():
+            whole = np.hstack([-whole, whole])
+        if known is None or np.all(known == len(self._labels)):
+            yield np.arange(len(scores)), whole[:, : len(self._labels)]
+            return
+        for count in np.unique(known).astype(int).tolist():
+            rows = np.flatnonzero(known == count)
+            yield rows, whole[rows, :count]
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """`predict_one` for the rows of a data frame."""

@@ -235,12 +235,12 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """Scores on the label's scale."""
         return self._loss.response(scores) if isinstance(self._loss, Loss) else scores
 
-    def predicted(self, scores: Array) -> list[Any]:
+    def predicted(self, scores: Array, known: Array | None = None) -> list[Any]:  # noqa: ARG002 - a classifier's
         """The prediction that each score of `progressive_events` stands for."""
         listed: list[Any] = self._responses(scores).tolist()
         return listed
 
-    def prediction(self, score: float) -> Any:
+    def prediction(self, score: float, known: int | None = None) -> Any:  # noqa: ARG002 - a classifier's
         """The prediction that a score stands for."""
         return self._loss.response(score) if isinstance(self._loss, Loss) else score
 

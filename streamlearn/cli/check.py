@@ -20,6 +20,7 @@ from streamlearn.daemon.exits import Stop
 from streamlearn.daemon.learners import Learners
 from streamlearn.errors import ModelFileError, SourceError
 from streamlearn.stream import Partition
+from streamlearn.stream.label_set import LabelSet
 
 if TYPE_CHECKING:
     import argparse
@@ -76,7 +77,9 @@ def resumed(read: config.Config) -> Iterator[config.Problem]:
         if found is not None:
             data = found[1]
             learners = Learners(config.estimators(read), config.reader(read.features, read.format))
-            resume.fitted(found, learners, parts.reading(read), late=read.labels is not None)
+            labels = LabelSet(config.fields(read.format))
+            late = read.labels is not None
+            resume.fitted(found, learners, parts.reading(read), labels=labels, late=late)
     except (ModelFileError, Stop) as error:
         yield config.Problem("checkpoint.path", str(error))
     if isinstance(read.source, config.KafkaSource):

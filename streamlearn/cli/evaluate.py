@@ -154,7 +154,7 @@ def run(options: Options) -> int:
         sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
         events = max(one.loss.events for one in entries)
-        inputs.refuse_nothing(settings, batches.events, events, options)
+        inputs.refuse_nothing(settings, batches.events, events, decoder, options)
     present(entries, options)
     if interrupted:
         sys.stderr.write("streamlearn evaluate: interrupted; this is how far it came\n")

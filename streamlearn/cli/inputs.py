@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.calls import known, split
 from streamlearn.daemon import config
-from streamlearn.daemon.config import ConfigError
+from streamlearn.daemon.config import OPEN, ConfigError
+from streamlearn.daemon.unlabeled import about
 from streamlearn.stream.packed import PACKED
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from streamlearn.cli.parsing import Options
+    from streamlearn.stream import Decoder
 
 SUFFIXES = {
     "json": (".json", ".jsonl", ".ndjson"),
@@ -30,7 +32,10 @@ OPTIONS = {
     "source.paths": "FILE",
     "format.kind": "--format",
     "format.label": "--label",
+    "format.labels": "--labels",
     "format.positive": "--positive",
+    "format.label_warmup": "--label-warmup",
+    "format.max_classes": "--max-classes",
     "format.weight": "--weight",
     "format.id": "--id",
     "format.include": "--include",
@@ -68,6 +73,21 @@ def format_arguments(parser: argparse.ArgumentParser, files: str = "+") -> None:
         help="what the lines are; the file's name tells if nothing is said",
     )
     group.add_argument("--label", metavar="FIELD", help="the field of the label (json, csv)")
+    group.add_argument(
+        "--labels",
+        metavar="A,B",
+        type=declared,
+        help="all labels there are; or open: new ones may appear at any time",
+    )
+    group.add_argument(
+        "--label-warmup",
+        metavar="N",
+        type=int,
+        help="labeled events after which the labels seen are all there are (1000)",
+    )
+    group.add_argument(
+        "--max-classes", metavar="N", type=int, help="most labels, where none are declared (100)"
+    )
     group.add_argument(
         "--positive",
         metavar="VALUE",
@@ -116,6 +136,15 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def declared(text: str) -> Any:
+    """Labels with commas between, or open.
+
+    >>> declared("0,1,maybe"), declared("open")
+    ([0, 1, 'maybe'], 'open')
+    """
+    return text if text == OPEN else [config.value(name) for name in listed(text)]
+
+
 def feature_arguments(parser: argparse.ArgumentParser) -> None:
     """How names become slots."""
     group = parser.add_argument_group("features")
@@ -149,6 +178,9 @@ def settings(
     given = {
         "format.kind": options.format or guess(options.files, (kept or {}).get("format.kind")),
         "format.label": options.label,
+        "format.labels": options.labels,
+        "format.label_warmup": options.label_warmup,
+        "format.max_classes": options.max_classes,
         "format.positive": options.positive,
         "format.weight": options.weight,
         "format.id": options.id,
@@ -266,7 +298,25 @@ def writable(path: str, option: str, files: list[str]) -> None:
         raise ValueError(f"{option}: {place} cannot be written to")
 
 
-def refuse_nothing(settings: config.Config, events: int, learnt: int, options: Options) -> None:
+def no_labels(decoder: Decoder, events: int, options: Options) -> str:
+    """What to say of so many events, none of which has a label."""
+    found = about(decoder)
+    if found["field"] is None:
+        return (
+            f"not one of {events:,} lines has a label, so nothing was learned: lines begin with "
+            "theirs"
+        )
+    whose = "" if options.label is not None else ", where the model had its labels"
+    near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
+    return (
+        f"none of {events:,} events has a label in the field {found['field']!r}{whose}: "
+        f"name the field of the label with --label FIELD{near}"
+    )
+
+
+def refuse_nothing(
+    settings: config.Config, events: int, learnt: int, decoder: Decoder, options: Options
+) -> None:
     """ValueError if there was no event, or not one with a label."""
     if learnt:
         return
@@ -274,15 +324,7 @@ def refuse_nothing(settings: config.Config, events: int, learnt: int, options: O
         source = settings.source
         where = ", ".join(source.paths) if isinstance(source, config.FileSource) else "the input"
         raise ValueError(f"{where}: not one event was found, so nothing was learnt")
-    if settings.format.kind in {"json", "csv"}:
-        whose = "" if options.label is not None else ", where the model had its labels"
-        raise ValueError(
-            f"none of {events:,} events has a label in the field {settings.format.label!r}{whose}: "
-            "name the field of the label with --label FIELD"
-        )
-    raise ValueError(
-        f"not one of {events:,} lines has a label, so nothing was learnt: lines begin with theirs"
-    )
+    raise ValueError(no_labels(decoder, events, options))
 
 
 def matching(files: list[str]) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
     from streamlearn.linear import Contribution, Event
+    from streamlearn.stream.label_set import LabelSet
 
 HELP = "show a model: its largest weights by name, what made it, why it predicts"
 EXAMPLES = """\
@@ -47,7 +48,8 @@ def run(options: Options) -> int:
     """Show the model, or one prediction's contributions."""
     model, notes = saved.load(options.model, options.learner)
     if options.why is not None:
-        explain(model, saved.features(read_event(options.why), notes), options)
+        labels = saved.labels_of(model, notes)
+        explain(model, saved.features(read_event(options.why), notes), labels, options)
         return 0
     facts = {**about(model), **made(notes)}
     weights = largest(model, options.top)
@@ -115,15 +117,17 @@ def read_event(path: str) -> dict[str, Any]:
     return event
 
 
-def explain(model: Model, event: Event, options: Options) -> None:
+def explain(model: Model, event: Event, labels: LabelSet, options: Options) -> None:
     """Show what each feature of the event adds to the score of the label that is predicted."""
     score, prediction = model.score_one(event), model.predict_one(event)
     facts: dict[str, Any] = {"prediction": prediction}
-    if isinstance(model, LinearClassifier) and model.labels:
-        # as `predict` gives it: of two labels that of the second one, whichever is predicted
-        binary = not isinstance(score, dict) and len(model.labels) == 2
-        told = model.labels[1] if binary else prediction
-        facts["probability"] = model.predict_proba_one(event)[told]
+    if isinstance(model, LinearClassifier) and len(model.labels) > 1:
+        # as `predict` gives it: of two labels that of the positive one, whichever is predicted
+        shares = model.predict_proba_one(event)
+        if labels.positive in shares:
+            facts["probability"] = shares[labels.positive]
+        else:
+            facts["probabilities"] = {str(label): share for label, share in shares.items()}
     if isinstance(score, dict):
         score = score[prediction if prediction in model.outputs else model.outputs[0]]
     rows = [row(one) for one in model.why(event)]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from streamlearn.cli import inputs, saved
 from streamlearn.cli.learning import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.daemon import parts
+from streamlearn.daemon.config import OPEN
+from streamlearn.daemon.predictions import predictions
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
     from streamlearn.cli.saved import Model
     from streamlearn.daemon.config import Config
     from streamlearn.engine.events import Events
+    from streamlearn.stream.label_set import LabelSet
 
+NAMES = ("id", "prediction", "probability", "probabilities", "value", "score")
 HELP = "print a model's predictions for the events of files, one line each, in their order"
 EXAMPLES = """\
   streamlearn predict clicks.model tomorrow.jsonl > predictions.txt
@@ -40,8 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probability",
         action="store_true",
-        help="print it too, where the loss defines one: that of true, or of the second of two"
-        " labels; with more labels that of the predicted one",
+        help="print it too, where the loss defines one: that of the positive one of two labels, or"
+        " of each of more, as label=probability",
     )
     parser.add_argument("--json", action="store_true", help="lines of JSON, with id and score")
 
@@ -55,13 +60,14 @@ def run(options: Options) -> int:
     decoder = parts.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
     # what these lines look like counts for nothing: the model knows what it has learnt
     saved.recall(decoder, notes)
+    labels = saved.labels_of(model, notes)
     source = parts.source(settings.source, settings.format)
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
         batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update)
         try:
             for events in batches:
-                write("".join(lines(model, events, options)))
+                write("".join(lines(model, events, labels, options)))
         finally:
             batches.close()
     for line in batches.named:
@@ -77,16 +83,22 @@ def unlabelled(settings: Config) -> Config:
     roles = [name for name in (format.label, format.weight) if name is not None]
     aside = () if format.include is not None else roles
     without = msgspec.structs.replace(
-        format, label=None, labels=(), positive=None, weight=None, exclude=(*format.exclude, *aside)
+        format,
+        label=None,
+        labels=OPEN,
+        positive=None,
+        weight=None,
+        exclude=(*format.exclude, *aside),
     )
     return msgspec.structs.replace(settings, format=without)
 
 
-def lines(model: Model, events: Events, options: Options) -> Iterator[str]:
+def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> Iterator[str]:
     """A line for each record: of those that are bad it is empty."""
     events.weights[:] = 0.0  # so that none is learnt: some formats have labels of their own
     scores = model.progressive_events(events)
-    found = dict(zip(events.index.tolist(), outcomes(model, events, scores), strict=True))
+    told = outcomes(model, events, labels, scores)
+    found = dict(zip(events.index.tolist(), told, strict=True))
     bad = {index for index, _, _ in events.bad}
     for index in range(events.records):
         if index in found:
@@ -95,17 +107,15 @@ def lines(model: Model, events: Events, options: Options) -> Iterator[str]:
             yield "null\n" if options.json else "\n"
 
 
-def outcomes(model: Model, events: Events, scores: Any) -> list[dict[str, Any]]:
-    """What is to be said of each event."""
-    shares = model.probabilities(scores)
-    chances = [None] * len(events) if shares is None else shares.tolist()
+def outcomes(
+    model: Model, events: Events, labels: LabelSet, scores: Any
+) -> Iterator[dict[str, Any]]:
+    """What is to be said of each event: what a daemon publishes, with the score."""
     ids = [None if key is None else key.decode(errors="replace") for key in events.ids]
-    values = model.predicted(scores)
+    told = predictions(model, scores, None, labels, np.ones(len(events), dtype=bool))
     columns = np.asarray(scores).tolist()
-    return [
-        {"id": ids[i], "prediction": values[i], "probability": chances[i], "score": columns[i]}
-        for i in range(len(events))
-    ]
+    for row in zip(ids, *told, columns, strict=True):
+        yield {name: item for name, item in zip(NAMES, row, strict=True) if item is not UNSET}
 
 
 def line(outcome: dict[str, Any], options: Options) -> str:
@@ -114,6 +124,9 @@ def line(outcome: dict[str, Any], options: Options) -> str:
         return msgspec.json.encode(outcome, enc_hook=str).decode() + "\n"
     value = outcome["prediction"]
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    if options.probability and outcome["probability"] is not None:
+    if options.probability and "probability" in outcome:
         text += f"\t{outcome['probability']:.6f}"
+    if options.probability:
+        shares = outcome.get("probabilities", {})
+        text += "".join(f"\t{label}={share:.6f}" for label, share in shares.items())
     return text + "\n"

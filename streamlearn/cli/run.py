@@ -32,6 +32,7 @@ CODES = {
     Exit.UNSAVED: "stopped as asked, but without a last checkpoint",
     Exit.DENIED: "the source or an output is there, and refuses the login or the right",
     Exit.MISSING: "the server is there, and has no such topic; or there is no such file",
+    Exit.UNLEARNED: "the end was reached, and none of the records could be learned",
     Exit.NO_CHECKPOINT: "no checkpoint where one is required, or its directory is gone",
 }
 # Objects made before Python looks for cycles among them. By itself it does so every 700, which are

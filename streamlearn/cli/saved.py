@@ -13,6 +13,7 @@ from streamlearn.daemon import config
 from streamlearn.linear import Event, Linear
 from streamlearn.regressor import LinearRegressor
 from streamlearn.stream import CSVDecoder, Decoder
+from streamlearn.stream.label_set import LabelSet
 
 Model = LinearClassifier | LinearRegressor
 
@@ -63,3 +64,10 @@ def cell(value: Any, kind: str | None) -> Any:
         with contextlib.suppress(ValueError):
             return float(value)
     return value
+
+
+def labels_of(model: Model, notes: dict[str, Any]) -> LabelSet:
+    """The labels of a model that learns no more: as its stream had them, if they were closed."""
+    kept = notes.get("decoder", {}).get("labels", {})
+    known = model.labels if isinstance(model, LinearClassifier) else []
+    return LabelSet.complete(kept["labels"] if kept.get("closed") else known)

@@ -26,6 +26,7 @@ from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.daemon import config, parts
 from streamlearn.daemon.config import plan
+from streamlearn.daemon.unlabeled import MANY
 from streamlearn.stream import CSVDecoder
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def run(options: Options) -> int:
     for line in teacher.complaints:
         sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
-        inputs.refuse_nothing(settings, facts["events"], facts["learnt"], options)
+        inputs.refuse_nothing(settings, facts["events"], facts["learnt"], decoder, options)
         if options.positive and not teacher.positive:
             wanted = " or ".join(map(repr, options.positive))
             teacher.ask(
@@ -182,6 +183,7 @@ class Teacher:
         self.bar: Bar | None = None
         self.seconds = 0.0
         self.positive = 0  # events of the first pass whose label is True or 1
+        self.warned = False  # of events without labels
 
     def begin(self, number: int, bar: Bar) -> None:
         """A pass begins."""
@@ -205,9 +207,14 @@ class Teacher:
                     self.positive += int(np.count_nonzero(events.labels == 1.0))
                 wanted = ("loss", *self.others) if first else ("loss",)
                 measures = {name: np.empty(len(events)) for name in wanted}
-                scores = self.model.progressive_events(events, measures)
+                known = np.empty(len(events)) if self.model.learns == "classes" else None
+                given = measures if known is None else {**measures, "known": known}
+                scores = self.model.progressive_events(events, given)
                 for point in curve.add(measures["loss"], events.weights):
-                    self.told(point, events, scores)
+                    self.told(point, events, scores, known)
+                if first and not curve.events and not self.warned and batches.events >= MANY:
+                    self.warned = True
+                    self.ask(inputs.no_labels(batches.decoder, batches.events, options))
                 for name in wanted[1:]:
                     for _ in self.others[name].add(measures[name], events.weights):
                         pass
@@ -224,7 +231,7 @@ class Teacher:
             sys.stderr.write(f"streamlearn train: {question}\n")
             sys.stderr.flush()
 
-    def told(self, point: Point, events: Events, scores: Array) -> None:
+    def told(self, point: Point, events: Events, scores: Array, known: Array | None) -> None:
         """Print a line, and remember it."""
         first = not self.history
         if len(self.curves) == 1:
@@ -234,7 +241,9 @@ class Teacher:
         for line in HEADER if first else ():
             self.bar.say(line)
         i = point.row
-        predicted = self.model.predicted(scores[i : i + 1])[0]
+        (predicted,) = self.model.predicted(
+            scores[i : i + 1], None if known is None else known[i : i + 1]
+        )
         length = int(events.starts[i + 1] - events.starts[i])
         self.bar.say(
             COLUMNS.format(

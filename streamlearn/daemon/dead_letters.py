@@ -15,6 +15,7 @@ import numpy as np
 
 from streamlearn.daemon.blame import blame
 from streamlearn.daemon.scores import Blocks
+from streamlearn.stream.fields import ROLES
 from streamlearn.stream.source import name_bytes
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class DeadLetters:
             "offset": records.offsets[i],
             "epoch": self.epoch,
             "time": round(time.time() * 1000),
+            "code": reason_code(field, reason),
             "reason": reason[:REASON],
         }
         if records.times is not None:
@@ -82,6 +84,20 @@ class DeadLetters:
             facts["field"] = field[:REASON]
         encoded = [(name, str(fact).encode(errors="replace")) for name, fact in facts.items()]
         return [(PREFIX + name, fact) for name, fact in encoded]
+
+
+def reason_code(field: str | None, reason: str) -> str:
+    """What was wrong with a record: one of the reasons that metrics count by.
+
+    >>> reason_code("clicked", "field 'clicked' (label) is 'maybe': not one of the labels")
+    'label'
+    >>> reason_code("age", "field 'age' is nan"), reason_code(None, "no JSON")
+    ('value', 'syntax')
+    """
+    for role in ROLES:
+        if reason.startswith((f"field {field!r} ({role})", f"the {role} ", f"there is no {role}")):
+            return role
+    return "syntax" if field is None else "value"
 
 
 def weight(key: bytes | None, headers: Sequence[Header]) -> int:

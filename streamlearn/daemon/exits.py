@@ -32,6 +32,7 @@ class Exit(IntEnum):
     UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learnt again
     DENIED = 11  # the source or an output is there, and refuses the login or the right
     MISSING = 12  # the server is there, and has no such topic; or there is no such file
+    UNLEARNED = 13  # the end was reached, and none of the records could be learned
     NO_CHECKPOINT = 14  # there is none where one is required, or its directory went while it ran
 
 

@@ -5,12 +5,15 @@ What is held is a part of the checkpoint.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from streamlearn.daemon.reading import closing
 from streamlearn.engine.events import Events
+from streamlearn.late.join import DROP
 from streamlearn.late.joined import CORRECTED, PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
@@ -72,10 +75,17 @@ class Joining:
     ) -> None:
         self.join = join
         self.decoder = decoder
-        self.labels = labels
+        self.told = labels
         self.topic = topic
         self.own_times = own_times
         self._events, self._told = Events(), Events()
+        self.labels = self._source.labels
+        self._closing = -1.0  # the record that closed the labels
+
+    @property
+    def _source(self) -> Decoder:
+        """What reads labels."""
+        return self.decoder if self.told is None else self.told
 
     @property
     def rows(self) -> Events:
@@ -96,6 +106,11 @@ class Joining:
             weights[rows.roles == CORRECTED] = 0.0
         return weights
 
+    @property
+    def closed(self) -> Array:
+        """Those that came after the record of the label that closed them."""
+        return np.asarray(self.join.rows.index > self._closing)
+
     def read(self, polled: Polled) -> list[Bad]:
         """Decode them, and hold or join what is in them.
 
@@ -103,12 +118,14 @@ class Joining:
         joined in the order in which they came.
         """
         self.join.clear()
+        before = self.labels.events
         labels = [self._is_label(one.partition) for one in polled.records]
         sides = np.repeat(labels, polled.sizes)
         if polled.order is not None:
             sides = sides[polled.order]
         self._decode(self.decoder, self._events, polled.only([not label for label in labels]))
-        self._decode(self.labels, self._told, polled.only(labels))
+        self._decode(self.told, self._told, polled.only(labels))
+        self._closing = self._closed_by(before, sides)
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
         self.join.both(self._events, self._told, sides, origins)
         return [*self._bad(self._events, sides, EVENTS), *self._bad(self._told, sides, LABELS)]
@@ -127,6 +144,14 @@ class Joining:
                     places = polled.order[places]
                 times[unknown] = 1e-3 * polled.times()[places]
 
+    def _closed_by(self, before: int, sides: Array) -> float:
+        """The number of the record that closed the labels, among those of both sides."""
+        side, events = (EVENTS, self._events) if self.told is None else (LABELS, self._told)
+        row = closing(self.labels, before, ~np.isnan(events.labels))
+        if not 0.0 <= row < math.inf:
+            return row
+        return float(np.flatnonzero(sides == side)[events.index[int(row)]])
+
     @staticmethod
     def _bad(events: Events, sides: Array, side: int) -> list[Bad]:
         """What could not be read, by the number of its record among those of both sides."""
@@ -143,7 +168,7 @@ class Joining:
             yield origin(polled.records[k], i)
 
     def _is_label(self, where: Partition) -> bool:
-        return self.labels is not None and where.topic == self.topic
+        return self.told is not None and where.topic == self.topic
 
     def orphans(self) -> list[tuple[Records, str]]:
         """The records of labels that have waited in vain, if those are wanted."""
@@ -170,15 +195,17 @@ class Joining:
     def state(self) -> dict[str, Any]:
         """What is held, and the labels met."""
         decoders = {"decoder": self.decoder.state()}
-        if self.labels is not None:
-            decoders["labels"] = self.labels.state()
+        if self.told is not None:
+            decoders["labels"] = self.told.state()
         return {**decoders, "join": self.join.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there; a checkpoint from before there were late labels has nothing held."""
         self.decoder.restore(state["decoder"])
-        if self.labels is not None and "labels" in state:
-            self.labels.restore(state["labels"])
+        if self.told is not None and "labels" in state:
+            self.told.restore(state["labels"])
+        if self.join.on_timeout != DROP:
+            self._source.admit(self.join.on_timeout)  # which may be another one now
         if "join" in state:
             self.join.restore(state["join"])
 

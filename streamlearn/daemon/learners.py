@@ -37,6 +37,7 @@ class Outcome:
     learnt: Array  # whether it was learnt
     before: int  # events that the learner had learnt before the batch
     count: int  # events that it learnt from it
+    known: Array | None = None  # how many labels it knew when it scored each event
 
     @property
     def steps(self) -> Array:
@@ -77,11 +78,14 @@ class Learner:
     def learn(self, events: Events, wanted: Array) -> Outcome:
         """Learn a batch, of which `wanted` have a label and a weight."""
         measures = {name: np.empty(len(events)) for name in self.progress}
+        if self.learns == "classes":
+            measures["known"] = np.empty(len(events))
         scores = self.model.progressive_events(events, measures, self.memory)
+        known = measures.pop("known", None)
         learnt = ~np.isnan(measures["loss"])
         rows = None if learnt.all() else np.flatnonzero(learnt)  # see `Linear._measure`
         weights = events.weights if rows is None else events.weights[rows]
-        outcome = Outcome(scores, measures, learnt, self.learnt, len(weights))
+        outcome = Outcome(scores, measures, learnt, self.learnt, len(weights), known)
         for name, progress in self.progress.items():
             progress.add(measures[name] if rows is None else measures[name][rows], weights)
         self.learnt += len(weights)

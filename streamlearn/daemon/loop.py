@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import checkpoints
@@ -17,6 +17,8 @@ from streamlearn.daemon.exits import Exit, Stop, code_of
 from streamlearn.daemon.keeper import Keeper
 from streamlearn.daemon.observer import Status
 from streamlearn.daemon.patience import Patient
+from streamlearn.daemon.pipeline import Counts
+from streamlearn.daemon.unlabeled import about
 from streamlearn.daemon.until import Until
 from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
 
@@ -83,6 +85,7 @@ class Loop:
         self.stop_wanted = threading.Event()
         self.keeper: Keeper | None = None
         self._ticked = 0.0
+        self._before = Counts()  # of this run
         for sink in sinks:
             if isinstance(sink, Patient):
                 sink.waits, sink.stopping = self._wait_for_output, self.stop_wanted.is_set
@@ -255,6 +258,7 @@ class Loop:
     def _learn(self) -> None:
         """Learn until the end comes or is asked for."""
         until, source = self.policy.until, self.source
+        self._before = replace(self.pipeline.counts)
         while not self.stop_wanted.is_set():
             self.watchdog.beat()
             begun = time.perf_counter()
@@ -315,11 +319,30 @@ class Loop:
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
         if sound and self.learning:
             self._tell_learnt()
+            if self._learned_nothing():
+                code = Exit.UNLEARNED
+                reason = f"no record was learned: {self._why_unlearned()}"
         say = self.log.info if code == Exit.OK else self.log.error
         say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
         self.status.exit = int(code)
         self._state("stopped", reason)
         return code
+
+    def _learned_nothing(self) -> bool:
+        """Whether there were records, and none of this run was learned; not of delayed labels."""
+        before, now = self._before, self.pipeline.counts
+        read = now.events + now.bad - before.events - before.bad
+        return read > 0 and now.learnt == before.learnt and not self.pipeline.reading.late
+
+    def _why_unlearned(self) -> str:
+        """What is wrong, as far as one can see."""
+        if self.pipeline.counts.events == self._before.events:
+            return "all were invalid"
+        decoder = self.pipeline.reading.decoder
+        found = about(decoder)
+        near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
+        weighed = " and a weight above 0" if decoder.fields.weight else ""
+        return f"none had a label in the field {found['field']!r}{weighed}{near}"
 
     def _tell_learnt(self) -> None:
         """What came of the run, however it ended, for who reads only the log: a line a learner."""

@@ -48,6 +48,7 @@ class Batch:
     outcomes: Mapping[str, Outcome]  # by learner
     predicted: Array
     unlabelled: int = 0  # events that will not be learnt: without a label, or of weight 0
+    since_label: int | None = None  # events since the last label; None: labels are delayed
     seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
 
 

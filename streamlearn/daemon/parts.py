@@ -164,11 +164,13 @@ def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any])
 def reading(settings: config.Config) -> dict[str, str]:
     """How bytes become rows, as text: with another reading the models mean something else.
 
-    Which fields are the id and the time matters only in that they are no features.
+    Which fields are the id and the time matters only in that they are no features. Which labels
+    there are is for `LabelSet.restore` to say.
     """
     format_ = plan.plain(settings.format)
     aside = {format_.pop(name) for name in ("id", "time")} - {None}
-    del format_["time_unit"]
+    for name in ("time_unit", "labels", "label_warmup", "max_classes"):
+        del format_[name]
     features = plan.plain(settings.features)
     del features["max_bytes"]  # which may be raised before the table is full
     if format_["text"] is None:  # which older checkpoints do not know

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.daemon.blame import blame
+from streamlearn.daemon.dead_letters import reason_code
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.daemon.observer import Batch, Part
+from streamlearn.daemon.unlabeled import Unlabeled
 from streamlearn.features import Names
 from streamlearn.stream import Partition
 from streamlearn.stream.lines import weighed
@@ -44,6 +46,7 @@ class Counts:
     tombstones: int = 0
     bad: int = 0
     skipped: int = 0  # positions that were jumped over, as asked
+    since_label: int = 0  # events since the last one with a label
 
 
 @dataclass
@@ -66,6 +69,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         self.reading.begin(list(self.learners))
+        self.unlabeled = Unlabeled(self.log)
 
     def in_epoch(self, epoch: int) -> None:
         """What is published says in which epoch."""
@@ -90,6 +94,7 @@ class Pipeline:
 
     def _process(self, polled: Polled) -> None:
         reading, clock = self.reading, time.perf_counter
+        closed = reading.labels.closed
         begun = clock()
         bad = sorted(reading.read(polled), key=lambda one: one[0])
         events, predicted, weights = reading.rows, reading.predicted, reading.learnt
@@ -100,12 +105,25 @@ class Pipeline:
         self._publish(polled, parts, outcomes, predicted)
         published = clock()
         unlabelled = self._count(parts, predicted, weights > 0.0)
-        batch = Batch(parts, polled, events, outcomes, predicted, unlabelled)
+        since = None if reading.late else self.counts.since_label
+        batch = Batch(parts, polled, events, outcomes, predicted, unlabelled, since)
         batch.seconds.update(
             decode=decoded - begun, learn=learnt - decoded, publish=published - learnt
         )
         self.tell("on_batch", batch)
+        if reading.labels.closed and not closed:
+            self._report_labels()
         self._report(polled, bad)
+
+    def _report_labels(self) -> None:
+        """Log which labels there are from now on."""
+        labels = self.reading.labels
+        self.log.info(
+            "labels closed",
+            labels=labels.labels,
+            positive=labels.positive,
+            after_events=labels.closed_at,
+        )
 
     def _parts(self, polled: Polled, bad: Sequence[Bad]) -> list[Part]:
         """What became of the records of each partition."""
@@ -132,7 +150,7 @@ class Pipeline:
         events = self.reading.rows
         if self.predictions is not None:
             stretches = self.learners.stretches(self.predictor, outcomes, len(events))
-            self.predictions.publish(polled, events, stretches, predicted)
+            self.predictions.publish(polled, events, stretches, predicted, self.reading)
         for part in parts:
             if part.bad:
                 self.dead_letters.send(part.records, part.bad)
@@ -146,6 +164,11 @@ class Pipeline:
         counts.events += int(np.count_nonzero(predicted))
         counts.learnt += int(np.count_nonzero(learnt))
         counts.unlabelled += unlabelled
+        if not self.reading.late and len(learnt):
+            last = np.flatnonzero(learnt)[-1:]
+            counts.since_label += len(learnt)
+            if len(last):
+                counts.since_label = len(learnt) - 1 - int(last[0])
         for part in parts:
             counts.records += len(part.records.offsets)
             counts.tombstones += part.tombstones
@@ -154,6 +177,7 @@ class Pipeline:
 
     def _report(self, polled: Polled, bad: Sequence[Bad]) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""
+        self.unlabeled.look(self.counts.since_label, self.reading.decoder)
         for _, name in self.learners.changes():
             self.log.info("best learner", name=name, by=self.learners.by)
         reader = self.learners.reader
@@ -176,7 +200,8 @@ class Pipeline:
             where, offset, _ = self._place(polled, number)
             self.log.limited(
                 "bad", "warning", "bad event", topic=where.topic, partition=where.number,
-                offset=offset, field=at_fault, reason=reason, in_batch=len(bad),
+                offset=offset, code=reason_code(at_fault, reason), field=at_fault, reason=reason,
+                in_batch=len(bad),
             )  # fmt: skip
         too_many = self.tolerance.add([number for number, _, _ in bad], len(polled))
         if too_many is not None:

@@ -5,6 +5,7 @@ The seam between the daemon and late labels. `At once` is the way of events that
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.observer import Bad
     from streamlearn.frames import Array
     from streamlearn.stream import Decoder, Records
+    from streamlearn.stream.label_set import LabelSet
     from streamlearn.stream.polled import Polled
 
 
@@ -26,6 +28,7 @@ class Reading(Protocol):
 
     late: bool  # whether labels come later
     decoder: Decoder  # of the events
+    labels: LabelSet  # which labels there may be
 
     def read(self, polled: Polled) -> list[Bad]:
         """Read a batch, of which `rows` are what there is to do; what could not be read."""
@@ -42,6 +45,10 @@ class Reading(Protocol):
     def learnt(self) -> Array:
         """The weight with which each of them is learnt and measured; 0: not."""
 
+    @property
+    def closed(self) -> Array:
+        """Which of them came after the labels had closed."""
+
     def orphans(self) -> list[tuple[Records, str]]:
         """Records that have waited in vain, and the reason."""
 
@@ -55,6 +62,18 @@ class Reading(Protocol):
         """Go on from there."""
 
 
+def closing(labels: LabelSet, before: int, labeled: Array) -> float:
+    """The row that closed the labels, of which `before` were seen before the first row.
+
+    -1: they were closed before it; infinite: they are not closed.
+    """
+    if not labels.closed:
+        return math.inf
+    if labels.closed_at <= before:
+        return -1.0
+    return float(np.flatnonzero(labeled)[labels.closed_at - before - 1])
+
+
 class AtOnce:
     """Events that bring their own labels."""
 
@@ -62,13 +81,22 @@ class AtOnce:
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
+        self.labels = decoder.labels
         self.rows = Events()
+        self._before = 0  # labeled events before the batch
 
     def read(self, polled: Polled) -> list[Bad]:
         """Decode them."""
+        self._before = self.labels.events
         self.rows.clear()
         self.decoder.decode(polled.values, self.rows, polled.order)
         return self.rows.bad
+
+    @property
+    def closed(self) -> Array:
+        """Those behind the event that closed the labels."""
+        row = closing(self.labels, self._before, self.learnt > 0.0)
+        return np.arange(len(self.rows)) > row
 
     @property
     def predicted(self) -> Array:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.stream import Decoder, Partition, Source
+    from streamlearn.stream.label_set import LabelSet
 
     Found = tuple[Place, dict[str, Any]]
 
@@ -90,12 +91,16 @@ def resume(
 ) -> Changes:
     """Bring the pipeline to where the checkpoint is; `Stop` if the two do not fit."""
     learners = pipeline.learners
-    changes = fitted(found, learners, reading, reset, late=pipeline.reading.late)
+    labels, late = pipeline.reading.labels, pipeline.reading.late
+    changes = fitted(found, learners, reading, reset, labels=labels, late=late)
     if found is None:
         return changes
-    _, data = found
+    place, data = found
     same_features = data["features"]["reading"] == reading
-    pipeline.restore(data, resumed=changes.resumed, features=same_features)
+    try:
+        pipeline.restore(data, resumed=changes.resumed, features=same_features)
+    except BadEvent as error:
+        raise unfit(place, error) from error
     for name in changes.fresh:
         learners[name].born = {
             "events": pipeline.counts.events,
@@ -110,6 +115,7 @@ def fitted(
     reading: Mapping[str, str],
     reset: Collection[str] = (),
     *,
+    labels: LabelSet,
     late: bool,
 ) -> Changes:
     """What a checkpoint means for learners that are fresh; `Stop` if they do not fit it."""
@@ -139,8 +145,12 @@ def fitted(
             "--reset NAME (--reset all if the features have changed)",
         )
     if data["features"]["reading"] == reading:
+        try:  # labels may come in records of their own
+            labels.restore(data["labels" if "labels" in data else "decoder"]["labels"])
+        except BadEvent as error:
+            raise unfit(place, error) from error
         for name in changes.fresh:
-            check_labels(name, learners[name].model, data["decoder"]["accepted"])
+            check_labels(name, learners[name].model, labels.labels)
     return changes
 
 
@@ -148,6 +158,11 @@ def waiting(data: Mapping[str, Any]) -> int:
     """How many events or labels a checkpoint holds that have not met."""
     segments = data.get("join", {}).get("waiting", ())
     return sum(segment["live"] for segment in segments)
+
+
+def unfit(place: Place, error: BadEvent) -> Stop:
+    """The labels do not fit those of the checkpoint."""
+    return Stop(Exit.USAGE, f"the configuration does not fit the checkpoint {place.name}: {error}")
 
 
 def check_labels(name: str, model: Model, seen: list[Any]) -> None:

@@ -57,6 +57,8 @@ class Tally:
             events, seconds = 0, {}
             if part.tombstones:
                 self.board.add("events_deleted_total", part.tombstones)
+        if batch.since_label is not None:
+            self.board.set("events_since_label", batch.since_label)
         if batch.unlabelled:
             self.board.add("events_unlabelled_total", batch.unlabelled)
 

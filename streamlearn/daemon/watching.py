@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.config import plan
+from streamlearn.daemon.dead_letters import reason_code
 from streamlearn.daemon.judging import WINDOW, Judge
 from streamlearn.daemon.observer import Observer
 from streamlearn.daemon.regrets import Regrets
@@ -233,7 +234,7 @@ class Watching(Observer):
         records, now = part.records, self.clock()
         where = records.partition
         for i, field, reason in part.bad:
-            kind = kind_of(field, reason)
+            kind = reason_code(field, reason)
             self.board.add("events_bad_total", 1, kind)
             value = records.values[i] if self.shows_events else None
             self.board.bad.append(
@@ -327,14 +328,6 @@ class Watching(Observer):
         for (name, member), share in mixtures.items():
             points[f"mixture/{name}/{member}"] = share
         return points
-
-
-def kind_of(field: str | None, reason: str) -> str:
-    """What was wrong with a record, of catalogue.REASONS."""
-    if field is None:
-        return "label" if reason.startswith("label ") else "syntax"
-    roles = ("label", "weight", "id", "time")
-    return next((role for role in roles if reason.startswith(f"field {field!r} ({role})")), "value")
 
 
 def described(learner: config.Learner) -> str:

@@ -52,10 +52,8 @@ class LateLabels(base.Base):
     --------
     >>> import streamlearn as sl
     >>> model = sl.LateLabels(sl.LinearClassifier(), hold_for=1800.0, on_timeout=False)
-    >>> model.predict_one("e1", {"ad": "shoes"}, t=0.0)
-    False
+    >>> model.predict_one("e1", {"ad": "shoes"}, t=0.0)  # None: no label was seen yet
     >>> model.predict_one("e2", {"ad": "hats"}, t=60.0)
-    False
     >>> model.learn_one("e1", True, t=75.0)
     >>> model.predict_one("e3", {"ad": "hats"}, t=2000.0)  # and nobody has clicked on e2
     False
@@ -107,12 +105,12 @@ class LateLabels(base.Base):
         An id that is known is predicted, and not held again.
         """
         with self._turn:
-            return self.estimator.prediction(self._predicted(id, x, t, w))
+            return self.estimator.prediction(*self._predicted(id, x, t, w))
 
     def score_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
         """`predict_one`, as the score that the prediction is made of; an array for several."""
         with self._turn:
-            return self._predicted(id, x, t, w)
+            return self._predicted(id, x, t, w)[0]
 
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
         """A label came at time `t`: its event is learnt, or the label waits for it."""
@@ -138,18 +136,23 @@ class LateLabels(base.Base):
             self._accepted[label] = None
         return label
 
-    def _predicted(self, key: int | str | bytes, x: Event, t: Any, w: float) -> Any:
-        """The score of an event, which is held from now on."""
+    def _predicted(
+        self, key: int | str | bytes, x: Event, t: Any, w: float
+    ) -> tuple[Any, int | None]:
+        """The score of an event, which is held from now on, and how many labels were known.
+
+        None: as many as now.
+        """
         weight = self.estimator._checked_weight(w)  # noqa: SLF001 - one of us
         self.estimator._model.waiting()  # noqa: SLF001 - before anything has changed
         reader = self.estimator._model.reader  # noqa: SLF001
         self._join.read(reader, x, name(key), seconds(t), weight)
         return self._learn()
 
-    def _learn(self) -> Any:
-        """Do what is due; the score of the last row that was predicted."""
+    def _learn(self) -> tuple[Any, int | None]:
+        """Do what is due; the score of the last row that was predicted, as in `_predicted`."""
         if not len(self._join.rows):
-            return None
+            return None, None
         try:
             codes = self._codes()
             return self._learn_batch() if codes is None else self._learn_each(codes)
@@ -169,7 +172,7 @@ class LateLabels(base.Base):
             codes.append(code)
         return codes
 
-    def _learn_each(self, codes: list[float]) -> float | None:
+    def _learn_each(self, codes: list[float]) -> tuple[float | None, None]:
         """`_learn_batch` for one output, without arrays: what nearly every call comes to."""
         rows, memory = self._join.rows, self._memory
         model, loss = self.estimator._model, self.estimator._loss  # noqa: SLF001 - one of us
@@ -185,11 +188,12 @@ class LateLabels(base.Base):
                 if not math.isnan(score):
                     self._sums[0] += loss.value(score, code) * weight
                     self._sums[1] += weight
-        return predicted
+        return predicted, None  # no label is new here
 
-    def _learn_batch(self) -> Any:
+    def _learn_batch(self) -> tuple[Any, int | None]:
         rows = self._join.rows
-        measures = {"loss": np.empty(len(rows))}
+        wanted = ("loss", "known") if self.estimator.learns == "classes" else ("loss",)
+        measures = {name: np.empty(len(rows)) for name in wanted}
         scores = self.estimator.progressive_events(rows, measures, self._memory)
         learned = ~np.isnan(measures["loss"])
         losses, weights = measures["loss"][learned].tolist(), rows.weights[learned].tolist()
@@ -198,9 +202,10 @@ class LateLabels(base.Base):
             self._sums[1] += weight
         predicted = np.flatnonzero(rows.roles == PREDICTED)
         if not len(predicted):
-            return None
+            return None, None
         score = scores[predicted[-1]]
-        return float(score) if np.ndim(score) == 0 else score
+        known = int(measures["known"][predicted[-1]]) if "known" in measures else None
+        return float(score) if np.ndim(score) == 0 else score, known
 
     # -- what there is to see ---------------------------------------------------------------------
 

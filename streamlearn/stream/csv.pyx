@@ -261,6 +261,10 @@ cdef class CSVDecoder(TextDecoder):
         self.prepare()
         return True
 
+    def field_names(self):
+        """The columns."""
+        return list(self.columns)
+
     def table(self):
         """Header and types, ready for JSON."""
         header = None if self.header is None else self.header.decode("latin-1")

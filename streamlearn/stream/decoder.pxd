@@ -2,6 +2,7 @@ from libc.stdint cimport uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
 from streamlearn.features.reader cimport Reader
+from streamlearn.stream.label_set cimport LabelSet
 from streamlearn.stream.numbers cimport Decimal
 
 cdef struct Spoken:  # a label as text, met before
@@ -18,7 +19,8 @@ cdef class Decoder:
     cdef readonly list classes
     cdef dict class_codes
     cdef list counting, naming  # what learns numbers, and what learns classes
-    cdef dict accepted
+    cdef readonly LabelSet labels
+    cdef object latest  # the last event that Python has seen
     cdef bint any_number
     cdef object fresh  # a label not met before
     cdef double[16] number  # labels met before
@@ -26,7 +28,7 @@ cdef class Decoder:
     cdef int numbers
     cdef Tags tags
     cdef object kept_id
-    cdef bint mapped  # labels are declared
+    cdef bint mapped  # labels mean true or false
     cdef Spoken[16] spoken
     cdef Py_ssize_t spoken_count
     cdef list spoken_texts  # which those point into
@@ -34,6 +36,7 @@ cdef class Decoder:
 
     cdef int own(self, Events events) except -1
     cdef int begin(self) except -1 nogil
+    cdef bint learned(self) noexcept nogil
     cdef int record(self, bytes value, Events events) except -1
     cdef int take_event(self, object event, Events events) except -1
     cdef int take_label(self, object value) except -1

@@ -16,6 +16,7 @@ from streamlearn.errors import BadEvent
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
 from streamlearn.features.reader cimport Reader
+from streamlearn.stream.label_set cimport LabelSet
 from streamlearn.stream.numbers cimport Decimal, is_exact
 
 from streamlearn.features.pieces import shown
@@ -31,8 +32,9 @@ cdef class Decoder:
     """The base of all formats.
 
     `reader` is the features that all learners share, `fields` says what else a field may be.
-    `learners` are asked whether they can learn a label. Events without a label are only predicted,
-    so names that are new in them are not kept, as in `predict_one`, unless `grow_always`.
+    `learners` are asked whether they can learn a label, `labels` whether the stream may have it.
+    Events without a label are only predicted, so names that are new in them are not kept, as in
+    `predict_one`, unless `grow_always`: then labels and features may come in different events.
 
     A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, and
     have at most 64 bits. An id is a string, or an integer of any size.
@@ -46,12 +48,13 @@ cdef class Decoder:
         self.grow_always = grow_always
         self.classes = []
         self.class_codes = {}
-        self.accepted = {}
         self.naming = [one for one in learners if one.learns == "classes"]
         self.counting = [one for one in learners if one.learns != "classes"]
-        self.any_number = all([one.learns == "numbers" for one in learners])
+        self.labels = LabelSet(self.fields, classes=len(self.naming) > 0)
+        self.any_number = self.labels.anything and all(
+            [one.learns == "numbers" for one in learners])
         self.spoken_texts = []
-        self.mapped = self.fields.labels is not None or self.fields.positive is not None
+        self.mapped = self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
 
     def decode(self, values, Events events, order=None):
@@ -102,6 +105,7 @@ cdef class Decoder:
         if not isinstance(event, Mapping):
             raise BadEvent(
                 f"an event is an object of field names and values; this is {shown(event)}")
+        self.latest = event
         features, roles = self.fields.split(event)
         if "weight" in roles:
             self.take_weight(roles["weight"])
@@ -118,11 +122,17 @@ cdef class Decoder:
         """Whether the event is learnt, so that its names count as seen."""
         return self.grow_always or (self.tags.kind != UNLABELLED and self.tags.weight != 0.0)
 
+    cdef bint learned(self) noexcept nogil:
+        """Whether its label is; with `grow_always` the weight may be that of another event."""
+        return self.grow_always or self.tags.weight != 0.0
+
     cdef int push(self, Events events) except -1 nogil:
         events.append(&self.reader.row, &self.tags, self.reader.size)
-        if self.fresh is not None:
-            with gil:
-                self.meet()
+        if self.tags.kind != UNLABELLED and self.learned():
+            self.labels.events += 1
+            if self.fresh is not None or self.labels.events == self.labels.due:
+                with gil:
+                    self.meet()
         return 0
 
     # Labels
@@ -140,6 +150,12 @@ cdef class Decoder:
             return label != 0.0
         return int(label) if kind == INT else label
 
+    def admit(self, label):
+        """A label as `meet_label` gave it is learned too; BadEvent if it may not be."""
+        self.check(label)
+        if self.naming:
+            self.labels.meet(label)
+
     cdef int take_label(self, object value) except -1:
         if value is None:
             self.tags.kind = UNLABELLED
@@ -149,10 +165,10 @@ cdef class Decoder:
                 "label", f"is {shown(value)}: a label is a bool, a number or a string")
         if isinstance(value, float) and not math.isfinite(value):
             raise self.refusal("label", f"is {value}: a label is finite")
-        if self.fields.labels is not None and value not in self.fields.labels:
-            raise self.refusal("label", f"is {shown(value)}: declared are {self.fields.labels!r}")
-        if self.fields.positive is not None:
-            value = value in self.fields.positive
+        try:
+            value = self.labels.taken(value)
+        except BadEvent as error:
+            raise self.refusal("label", f"is {shown(value)}: {error}") from None
         if isinstance(value, bool):
             return self.take_number(value, BOOL)
         if isinstance(value, float):
@@ -166,7 +182,7 @@ cdef class Decoder:
             return self.take_number(value, FLOAT)  # as a class it would be remembered
         code = self.class_codes.get(value)
         if code is None:
-            if self.tags.weight == 0.0:  # is not learnt, so it may be one that could not be
+            if not self.learned():  # so it may be one that could not be
                 self.tags.kind = UNLABELLED
                 return 0
             if isinstance(value, str) and len(value) > LONGEST:
@@ -183,7 +199,7 @@ cdef class Decoder:
         cdef int i
         self.tags.kind = <Kind>kind
         self.tags.label = value
-        if self.any_number or self.tags.weight == 0.0:
+        if self.any_number or not (self.learned() or self.labels.declared):
             return 0
         for i in range(self.numbers):
             if self.number[i] == value and self.number_kind[i] == kind:
@@ -192,8 +208,10 @@ cdef class Decoder:
 
     cdef int take_new_number(self, double value, int kind) except -1 with gil:
         label = value
-        if kind != FLOAT:
-            label = value != 0.0 if kind == BOOL else int(value)
+        if kind == BOOL:
+            label = bool(value)
+        elif kind == INT:
+            label = int(value)
         self.check(label)
         self.fresh = label
         return 0
@@ -244,7 +262,7 @@ cdef class Decoder:
             return 0
         kept = text[:length]
         self.take_label(kept.decode())
-        if self.fresh is None and n < 16 and self.tags.weight != 0.0:
+        if self.fresh is None and n < 16 and self.learned():
             self.spoken_texts.append(kept)
             self.spoken[n] = Spoken(
                 PyBytes_AS_STRING(kept), length, self.tags.label, self.tags.kind)
@@ -252,22 +270,25 @@ cdef class Decoder:
         return 0
 
     cdef int check(self, object label) except -1:
-        """BadEvent if a learner can't learn this label after those before it."""
+        """BadEvent if the stream may not have this label, or a learner can't learn it."""
         try:
             for learner in self.counting:
                 learner.check_labels([label])
-            if label not in self.accepted:
+            if label not in self.labels:
+                self.labels.check(label)
                 for learner in self.naming:
-                    learner.check_labels([*self.accepted, label])
+                    learner.check_labels([*self.labels.labels, label])
         except BadEvent as error:
             raise self.refusal("label", f"is {shown(label)}: {error}") from None
         return 0
 
     cdef int meet(self) except -1:
-        """A label that is new, of an event that was good."""
+        """A label that is new, of an event that was good, or one that may close the labels."""
         label, self.fresh = self.fresh, None
         if self.naming:
-            self.accepted[label] = None
+            self.labels.meet(label)
+        if label is None:
+            return 0
         if self.tags.kind == CLASS:
             self.class_codes[label] = len(self.classes)
             self.classes.append(label)
@@ -336,16 +357,34 @@ cdef class Decoder:
         shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
         return BadEvent(f"{shown_name} {problem}", name)
 
+    def field_names(self):
+        """The fields that records have had, as far as they are known, nested ones with dots."""
+        return [] if self.latest is None else paths(self.latest, "")
+
     # What a checkpoint keeps
 
     def state(self):
         """The labels met, ready for JSON; the reader's own state is kept beside it."""
-        return {"classes": list(self.classes), "accepted": list(self.accepted)}
+        return {"classes": list(self.classes), "labels": self.labels.state()}
 
     def restore(self, state):
         """Take over a state that `state` gave."""
         self.classes = list(state["classes"])
         self.class_codes = {label: code for code, label in enumerate(self.classes)}
-        self.accepted = dict.fromkeys(state["accepted"])
+        self.labels.restore(state["labels"])
         self.spoken_texts = []
         self.spoken_count = self.numbers = 0
+
+
+def paths(event, before):
+    """The names of the fields of an event, with dots what is nested.
+
+    >>> paths({"user": {"id": 3, "age": 41}, "ad": "shoes"}, "")
+    ['user', 'user.id', 'user.age', 'ad']
+    """
+    found = []
+    for name, value in event.items():
+        found.append(f"{before}{name}")
+        if isinstance(value, Mapping):
+            found += paths(value, f"{before}{name}.")
+    return found

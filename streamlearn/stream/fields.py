@@ -38,7 +38,12 @@ class Fields:
     positive
         The label's values that mean True; all others mean False.
     labels
-        The values a label may have; an event with another one is bad. None: any.
+        The values a label may have; an event with another one is invalid. None: any.
+    warmup
+        Without `labels` and `positive`: classes close after so many labeled events, of two labels
+        at least; an event with another one is invalid then. None: never.
+    max_classes
+        The most different classes, where none are declared; None: any number.
     weight
         The field of the event's weight, a finite number >= 0; 1 where it is missing.
     id
@@ -62,6 +67,8 @@ class Fields:
     label: str | None = "label"
     positive: tuple[Label, ...] | None = None
     labels: tuple[Label, ...] | None = None
+    warmup: int | None = None
+    max_classes: int | None = None
     weight: str | None = None
     id: str | None = None
     time: str | None = None

@@ -88,6 +88,17 @@ cdef class JSONDecoder(Decoder):
             "a schema registry's framing (a zero byte first) around something that is no JSON"
             " object: produce JSON, or name a decoder of your own, format.kind = 'module:callable'")
 
+    def field_names(self):
+        """The fields that records have had, as far as they are known, nested ones with dots."""
+        cdef Keys keys = self.keys
+        cdef Key* key
+        cdef int i
+        found = Decoder.field_names(self)
+        for i in range(keys.n):
+            key = keys.key + i
+            found.append(key.name[:key.name_length].decode())
+        return list(dict.fromkeys(found))
+
     cdef int slowly(self, bytes value, Events events) except -1:
         """Through Python objects: what a record means."""
         try:

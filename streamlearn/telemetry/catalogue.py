@@ -64,6 +64,7 @@ FLOW = (
     counter("events_predicted", "Events scored before their label was used.", LEARNER),
     counter("events_learnt", "Events learnt: with a label and a weight above 0.", LEARNER),
     counter("events_unlabelled", "Events without a label, or of weight 0."),
+    gauge("events_since_label", "Events since the last one with a label; not of delayed labels."),
     counter("events_deleted", "Records without a value (tombstones)."),
     counter("events_bad", "Records that could not be read, by what was wrong.", ("reason",)),
     counter("events_lost", "Records that were deleted before they were read (on_gap).", PLACE),

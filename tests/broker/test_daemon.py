@@ -492,3 +492,34 @@ def test_a_huge_key_or_id_is_left_out_of_its_prediction(
     ]
     source.close()
     assert got == [(b"k", "a", False), (None, None, True), (None, None, True), (b"k", "d", False)]
+
+
+def test_stray_labels_are_dead_letters_and_no_classes(
+    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+) -> None:
+    topic, output, dead = make_topic(), make_topic(), make_topic()
+    labels = [False, True, "false", *(f"stray {i}" for i in range(300)), True]
+    write(producer, topic, [json.dumps({"x": 1.0, "click": one}).encode() for one in labels])
+    daemons = over(
+        topic,
+        outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n'
+        f'[dead_letters]\ntopic = "{dead}"\nmax_bad_ratio = 1.0\n',
+    )
+    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    found = daemons.newest()
+    assert found is not None
+    assert found[1]["decoder"]["labels"] == {"labels": [False, True], "closed": True, "events": 4}
+    read = {}
+    for name in (output, dead):
+        source = KafkaSource(connection, topics=[name])
+        source.open({}, None)
+        read[name] = [
+            (json.loads(value or b""), dict(headers))
+            for records in all_of(source)
+            for value, headers in zip(records.values, records.headers or (), strict=True)
+        ]
+        source.close()
+    assert [event["click"] for event, _ in read[dead]] == labels[3:-1]
+    assert {headers["streamlearn.code"] for _, headers in read[dead]} == {b"label"}
+    assert ["probability" in told for told, _ in read[output]] == [False, False, True, True]
+    assert {headers["schema"] for _, headers in read[output]} == {b"1"}

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SHOWN, CLICKS = "impressions", "clicks"
 OF_EVENTS = Fields(label=None, weight="w", id="id", time="time")
-OF_LABELS = Fields(label="click", id="id", time="time", include=())
+OF_LABELS = Fields(label="click", id="id", time="time", include=(), warmup=1000)
 HOLD: dict[str, Any] = {"hold_events": 120, "hold_for": 100.0, "on_timeout": False}
 
 

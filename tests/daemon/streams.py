@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from streamlearn.stream.sink import Sink
 
-FIELDS = Fields(label="click", weight="w", id="id")
+FIELDS = Fields(label="click", weight="w", id="id", warmup=1000)
 TOPIC = "clicks"
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import UNSET
 
 import streamlearn as sl
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.predictions import predictions
 from streamlearn.daemon.scores import parts
 from streamlearn.stream import Events, Fields, JSONDecoder
+from streamlearn.stream.label_set import LabelSet
 
 FIELDS = Fields(weight="w")
 MODELS: dict[str, tuple[Any, list[Any]]] = {
@@ -55,14 +57,30 @@ def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
         outcome = learners.learn(events)["it"]
         for measure, found in outcome.measures.items():
             measures.setdefault(measure, []).extend(found.tolist())
-        published += zip(*predictions(learners["it"].model, outcome.scores), strict=True)
+        told = predictions(
+            learners["it"].model,
+            outcome.scores,
+            outcome.known,
+            decoder.labels,
+            np.zeros(len(events), dtype=bool),
+        )
+        published += zip(*told, strict=True)
     return learners["it"], {name: np.array(found) for name, found in measures.items()}, published
+
+
+def by_name(shares: dict[Any, float]) -> Any:
+    """As JSON names labels."""
+    return {
+        label if isinstance(label, str) else json.dumps(label): pytest.approx(share, rel=1e-12)
+        for label, share in shares.items()
+    }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_measures_do_not_depend_on_batches(name: str) -> None:
     outcomes = [by_batches(name, size) for size in (1, 7, 160)]
-    for learner, measures, _ in outcomes[1:]:
+    for learner, measures, published in outcomes[1:]:
+        assert published == outcomes[0][2]
         assert set(measures) == set(outcomes[0][1])
         for measure, found in measures.items():
             np.testing.assert_array_equal(found, outcomes[0][1][measure])
@@ -81,24 +99,30 @@ def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
         features, roles = FIELDS.split(event)
         label, weight = roles["label"], float(roles["weight"])
         predicted, scores = model.predict_one(features), model.score_one(features)
-        prediction, probability = published[i]
+        prediction, probability, shares, value = published[i]
+        assert probability is UNSET  # its labels are open
+        if not isinstance(model, sl.LinearRegressor):
+            assert value is UNSET
+            assert prediction == predicted
+            if model._loss.has_probability and len(model.labels) > 1:
+                assert shares == by_name(model.predict_proba_one(features))
+            else:
+                assert shares is UNSET
         if label is not None and weight and label != "a":
             # a label is met before it is learnt, and one that is new changes what scores mean
             known = isinstance(model, sl.LinearRegressor) or label in model.labels
             learnt += known
             if known:
                 assert math.isfinite(measures["loss"][i])
-                assert prediction == predicted or measures["loss"][i] == pytest.approx(math.log(2))
             if known and isinstance(model, sl.LinearRegressor):
                 assert measures["absolute"][i] == abs(predicted - label)
                 assert measures["squared"][i] == (predicted - label) ** 2
-                assert probability is None
+                assert prediction == value == predicted
+                assert shares is UNSET
             elif known and len(model.labels) == 2 and isinstance(scores, float):
                 sign = 1.0 if label == model.labels[1] else -1.0
                 assert measures["loss"][i] == model._loss.value(scores, sign)
                 assert measures["error"][i] == (predicted != label)
-                if model._loss.has_probability:
-                    assert probability == model.predict_proba_one(features)[model.labels[1]]
         if label is None or weight == 0.0:
             assert np.isnan(measures["loss"][i])
         if label is not None and weight:
@@ -196,4 +220,9 @@ def test_events_that_diverge_are_left_out_and_counted() -> None:
     assert wild.diverged > 0
     assert wild.diverged + wild.learnt == 20
     assert np.isfinite(outcome.measures["loss"][outcome.learnt]).all()
-    assert None in predictions(model, outcome.scores)[0]
+    nothing = np.zeros(len(events), dtype=bool)
+    values, _, _, numbers = predictions(
+        model, outcome.scores, None, LabelSet(Fields(), classes=False), nothing
+    )
+    assert None in values
+    assert UNSET in numbers

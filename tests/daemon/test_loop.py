@@ -253,23 +253,27 @@ def test_predictions_are_those_before_learning(tmp_path: Path) -> None:
     made(tmp_path, MadeUp(1, 300), names="sparse", sinks={"predictions": sink}).run()
     model = replayed([], "sparse")["sparse"]
     assert len(sink.sent) == sink.flushed == 300
-    steps = 0
+    steps, seen = 0, set[bool]()
     for i, (value, key, headers) in enumerate(sink.sent):
         fields = json.loads(event(0, i) or b"")
         label, weight, name = fields.pop("click", None), fields.pop("w"), fields.pop("id")
         told = json.loads(value or b"")
         assert (told["id"], told["learner"], told["step"], key) == (name, "sparse", steps, None)
         assert told["prediction"] == model.predict_one(fields)
-        if steps:
+        if len(seen) == 2:
             assert told["probability"] == model.predict_proba_one(fields)[True]
+        else:
+            assert "probability" not in told
         assert headers == {
             "topic": b"clicks",
             "partition": b"0",
             "offset": b"%d" % i,
             "epoch": b"1",
+            "schema": b"1",
         }
         if label is not None:
             model.learn_one(fields, label, float(weight))
+            seen.add(label)
             steps += 1
 
 

@@ -61,6 +61,7 @@ def test_a_dead_letter_is_the_record_and_what_is_known_of_it() -> None:
         "streamlearn.partition": b"3",
         "streamlearn.offset": b"17",
         "streamlearn.epoch": b"5",
+        "streamlearn.code": b"value",
         "streamlearn.reason": b"no JSON",
         "streamlearn.record_time": b"1234",
         "streamlearn.field": b"age",

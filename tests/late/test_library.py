@@ -52,7 +52,8 @@ def test_river_s_delayed_validation_gives_the_same_score() -> None:
         if y is None:
             said[i] = late.predict_one(i, x, moment(x))
         else:
-            found.update(y, said.pop(i))
+            if (guess := said.pop(i)) is not None:  # before the first label there is none
+                found.update(y, guess)
             late.learn_one(i, y, moment(x) + delay(x, y))
     assert found.get() == score
     assert late.counts["joined"] == len(data())
@@ -277,3 +278,13 @@ def test_a_shallow_copy_learns_by_itself() -> None:
     other.learn_one("e", "b")
     assert (other.held, late.held) == (0, 1)
     assert (other.estimator.learnt()["labels"], late.estimator.learnt()["labels"]) == (["b"], [])
+
+
+def test_a_prediction_does_not_know_its_own_label() -> None:
+    """Nor where the label came first, and brings a class that is new."""
+    late = sl.LateLabels(sl.LinearClassifier())
+    late.learn_one("a", "yes")
+    assert late.predict_one("a", {"x": 1.0}) is None
+    assert late.predict_one("b", {"x": 1.0}) == "yes"
+    late.learn_one("c", "no")
+    assert late.predict_one("c", {"x": 1.0}) == "yes"

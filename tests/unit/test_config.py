@@ -107,7 +107,9 @@ def test_every_key_is_read() -> None:
     assert few.penalty == sl.penalties.L1(1e-3)
     assert few.class_weight == {1: 2.0}
     assert isinstance(svm, sl.PegasosClassifier)
-    assert config.fields(read.format) == Fields(label="clicked", labels=(0, 1), positive=(1,))
+    assert config.fields(read.format) == Fields(
+        label="clicked", labels=(0, 1), positive=(1,), warmup=1000, max_classes=100
+    )
     for model in (few, svm):
         assert model.features == sl.Hashing(18, [("user", "ad")])
 

@@ -112,8 +112,8 @@ def test_labels_of_any_hashable_type(labels: tuple[Any, Any]) -> None:
 def test_classes_appear_over_time() -> None:
     draw = np.random.default_rng(0)
     model = sl.LinearClassifier()
-    assert model.predict_one({"a": 1.0}) is False
-    assert model.predict_proba_one({}) == {False: 0.5, True: 0.5}
+    assert model.predict_one({"a": 1.0}) is None
+    assert model.predict_proba_one({}) == {}
     model.learn_one({"c0": 1.0}, "c0")
     assert model.predict_one({"a": 1.0}) == "c0"
     assert model.predict_proba_one({}) == {"c0": 1.0}

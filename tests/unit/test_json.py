@@ -369,7 +369,7 @@ def test_bad_records_name_the_field_and_the_remedy() -> None:
         (0, "label"), (1, "w"), (2, "w"), (3, "i"), (4, "t"), (5, "a"), (6, None), (7, None),
         (8, None), (10, "t"), (13, "label"), (14, None),
     ]  # fmt: skip
-    assert "declared" in found.bad[0][2]
+    assert '"x"' in found.bad[0][2]
     assert "decoder of your own" in found.bad[8][2]
     assert (found.tombstones, found.records) == (1, 16)
     assert found.index.tolist() == [9, 11, 12]

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from river import base, checks, compose, multiclass, preprocessing
+from river import (
+    base,
+    checks,
+    compose,
+    datasets,
+    evaluate,
+    metrics,
+    multiclass,
+    preprocessing,
+)
 
 import streamlearn as sl
 
@@ -156,7 +165,8 @@ def columns(frame: pd.DataFrame) -> list[Any]:
 def test_frames_are_labelled_as_river_does() -> None:
     X = pd.DataFrame({"a": [1.0, -1.0, 2.0]}, index=[7, 8, 9])
     model = sl.LinearClassifier()
-    assert columns(model.predict_proba_many(X)) == [False, True]
+    assert model.predict_proba_many(X).shape == (3, 0)
+    assert model.predict_many(X).tolist() == [None] * 3
     model.learn_many(X, pd.Series([True, False, True], name="spam"))
     shares = model.predict_proba_many(X)
     assert columns(shares) == [False, True]
@@ -168,3 +178,38 @@ def test_frames_are_labelled_as_river_does() -> None:
     tuples = sl.LinearClassifier()
     tuples.learn_many(X, pd.Series([(1, "a"), (2, "b"), (3, "c")]))
     assert columns(tuples.predict_proba_many(X)) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_river_s_evaluation_of_several_classes() -> None:
+    """The first event has no prediction, which river's metrics leave out."""
+    confusion, macro = metrics.ConfusionMatrix(), metrics.MacroF1()
+    for metric in (confusion, macro):
+        evaluate.progressive_val_score(datasets.ImageSegments(), sl.LinearClassifier(), metric)
+    by_hand, model = metrics.MacroF1(), sl.LinearClassifier()
+    for x, y in datasets.ImageSegments():
+        guess = model.predict_one(x)
+        if guess is not None:
+            by_hand.update(y, guess)
+        model.learn_one(x, y)
+    assert macro.get() == by_hand.get() > 0.8
+    assert set(confusion.classes) == set(model.labels)
+    assert confusion.total_weight == datasets.ImageSegments().n_samples - 1
+
+
+def test_a_classifier_without_labels_predicts_nothing() -> None:
+    X = pd.DataFrame({"a": [1.0, -1.0]})
+    for model in (sl.LinearClassifier(), sl.LinearClassifier(loss=sl.losses.Softmax(), rule=RULE)):
+        assert model.predict_one({"a": 1.0}) is None
+        assert model.predict_proba_one({"a": 1.0}) == {}
+        assert model.predict_many(X).tolist() == [None, None]
+        assert model.predict_proba_many(X).shape == (2, 0)
+        assert model.predicted(np.zeros(2)) == [None, None]
+        shares = model.probabilities(np.zeros(2))
+        assert shares is not None
+        assert shares.shape == (2, 0)
+        model.learn_one({"a": 1.0}, "x")
+        assert model.predict_proba_one({"a": 1.0}) == {"x": 1.0}
+        assert model.predict_many(X).tolist() == ["x", "x"]
+
+
+RULE = sl.rules.AdaGrad(0.1)

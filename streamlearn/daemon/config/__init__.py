@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn.daemon.config import checks, learners, reading
+from streamlearn.daemon.config.checks import declared
 from streamlearn.daemon.config.environment import expand
 from streamlearn.daemon.config.learners import KINDS, estimator, fields, label_fields, reader
 from streamlearn.daemon.config.problems import ConfigError, Problem
 from streamlearn.daemon.config.secret import Secret
 from streamlearn.daemon.config.structs import (
+    OPEN,
     Best,
     Checkpoint,
     Config,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "OPEN",
     "Best",
     "Checkpoint",
     "Config",
@@ -145,7 +148,7 @@ def parse(
 def estimators(config: Config) -> dict[str, Any]:
     """The fresh models of a configuration by name, in its order, with one reader's features."""
     shared = reader(config.features, config.format)
-    labels = config.format.labels
+    labels = declared(config.format)
     return {learner.name: estimator(learner, shared, labels) for learner in config.learners}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from streamlearn.calls import nearest
 from streamlearn.daemon.config.problems import Problem
 from streamlearn.daemon.config.structs import (
+    OPEN,
     Checkpoint,
     DeadLetters,
     Features,
@@ -187,7 +188,8 @@ def late(
     timed = isinstance(source, KafkaSource) or made_up or format.time is not None
     if labels.hold_for is not None and not timed:
         yield Problem("labels.hold_for", "needs format.time: it is the stream's time that counts")
-    if labels.on_timeout != "drop" and format.labels and labels.on_timeout not in format.labels:
+    known = declared(format)
+    if labels.on_timeout != "drop" and known and labels.on_timeout not in known:
         yield Problem("labels.on_timeout", "is not among format.labels")
     if labels.orphans and dead_letters.topic is None and dead_letters.path is None:
         yield Problem("labels.orphans", "needs dead_letters.topic or dead_letters.path")
@@ -239,11 +241,18 @@ def formats(format: Format) -> Found:  # noqa: A002 - the table's name
     unknown = [name for name in format.text or () if format.columns and name not in format.columns]
     if unknown:
         yield Problem("format.text", f"{unknown[0]!r} is not among `columns`")
-    if format.labels and any(value not in format.labels for value in positives(format)):
-        yield Problem("format.positive", "is not among `labels`")
     for i, names in enumerate(format.interactions):
         if len(set(names)) < 2:
             yield Problem(f"format.interactions[{i}]", "expected two different fields or more")
+
+
+def classes(format: Format) -> Found:  # noqa: A002 - the table's name
+    """Which labels there are."""
+    known = declared(format)
+    if known and any(value not in known for value in positives(format)):
+        yield Problem("format.positive", "is not among `labels`")
+    if known and min(len(set(known)), len(set(map(written, known)))) < max(2, len(known)):
+        yield Problem("format.labels", "expected two or more, each written in another way")
 
 
 def positives(format: Format) -> tuple[Label, ...]:  # noqa: A002 - the table's name
@@ -251,6 +260,16 @@ def positives(format: Format) -> tuple[Label, ...]:  # noqa: A002 - the table's 
     if isinstance(format.positive, tuple):
         return format.positive
     return () if format.positive is None else (format.positive,)
+
+
+def declared(format: Format) -> tuple[Label, ...]:  # noqa: A002 - the table's name
+    """All labels there are; none: they are not declared."""
+    return () if format.labels == OPEN else tuple(format.labels)
+
+
+def written(label: Label) -> str:
+    """A label as the key of a table."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def slots(features: Features) -> Found:
@@ -312,6 +331,7 @@ CHECKS: tuple[Callable[..., Found], ...] = (
     synthetic,
     delimiter,
     formats,
+    classes,
     fields,
     labelled,
     late,

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from streamlearn.calls import parse
 from streamlearn.classifier import LinearClassifier
-from streamlearn.daemon.config.checks import positives
+from streamlearn.daemon.config.checks import declared, positives, written
 from streamlearn.daemon.config.problems import Problem
 from streamlearn.daemon.config.structs import (
+    OPEN,
     Config,
     Features,
     Format,
@@ -63,7 +64,9 @@ def fields(format: Format) -> Fields:  # noqa: A002 - the table's name
     return Fields(
         label=format.label,
         positive=positives(format) or None,
-        labels=format.labels or None,
+        labels=declared(format) or None,
+        warmup=None if format.labels == OPEN else format.label_warmup,
+        max_classes=format.max_classes,
         weight=format.weight,
         id=format.id,
         time=format.time,
@@ -81,12 +84,20 @@ def label_fields(format: Format, labels: Labels) -> tuple[Fields, Fields | None]
         return replace_fields(both, label=label), None
     hidden = () if both.label is None else (both.label,)
     events = replace_fields(
-        both, label=None, positive=None, labels=None, exclude=(*both.exclude, *hidden)
+        both,
+        label=None,
+        positive=None,
+        labels=None,
+        warmup=None,
+        max_classes=None,
+        exclude=(*both.exclude, *hidden),
     )
     return events, Fields(
         label=label,
         positive=both.positive,
         labels=both.labels,
+        warmup=both.warmup,
+        max_classes=both.max_classes,
         id=labels.id or both.id,
         time=labels.time or both.time,
         time_unit=both.time_unit,
@@ -132,9 +143,7 @@ def factors(given: dict[str, float], labels: Sequence[Label]) -> dict[Label, flo
     >>> factors({"7": 2.0, "true": 3.0, "spam": 4.0}, ())
     {7: 2.0, True: 3.0, 'spam': 4.0}
     """
-    texts = {
-        str(label).lower() if isinstance(label, bool) else str(label): label for label in labels
-    }
+    texts = {written(label): label for label in labels}
     return {texts[key] if labels else literal(key): factor for key, factor in given.items()}
 
 
@@ -198,7 +207,9 @@ def models(
         if problems:
             continue
         try:
-            built[i] = estimator(learner, shared, format.labels)
+            built[i] = model = estimator(learner, shared, declared(format))
+            if isinstance(model, LinearClassifier) and format.positive is None:
+                model.check_labels(declared(format))
         except ValueError as error:
             yield Problem(f"{path}.{at_fault(learner)}", str(error))
     best = predictions.best
@@ -221,7 +232,7 @@ def corrections(
         yield Problem("labels.corrections", "needs `on_timeout`, the label that is corrected")
     for learner in learners:
         try:
-            estimator(learner, reader(features, format), format.labels).check_corrections()
+            estimator(learner, reader(features, format), declared(format)).check_corrections()
         except Refused as error:
             yield Problem("labels.corrections", f"{learner.name!r}: {error}")
         except ValueError:
@@ -287,9 +298,7 @@ def classes(learner: Learner, format: Format, path: str) -> Found:  # noqa: A002
         if format.positive is not None or format.labels:
             key = "labels" if format.labels else "positive"
             yield Problem(f"format.{key}", f"{learner.name!r} learns numbers; leave it out")
-    known = {
-        str(label).lower() if isinstance(label, bool) else str(label) for label in format.labels
-    }
+    known = set(map(written, declared(format)))
     for name in learner.class_weight:
         if known and name not in known:
             yield Problem(f"{path}.class_weight.{name}", "is not among format.labels")

@@ -22,6 +22,7 @@ def about(description: str, **limits: Any) -> Meta:
 Batch: TypeAlias = Annotated[int, about("most records in one batch", ge=1, le=1_000_000)]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+OPEN = "open"  # labels that may appear at any time
 Seed: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
@@ -149,8 +150,23 @@ class Format(Table, frozen=True):
     ] = "json"
     label: Annotated[str | None, about("the field that holds the label (json, csv)")] = None
     labels: Annotated[
-        tuple[Label, ...], about("all values the label may have; any other makes an event bad")
+        Literal["open"] | tuple[Label, ...],
+        about(
+            "all labels there are; a record with another one is invalid. Not declared: those of "
+            'the first events (`label_warmup`). "open": new ones may appear at any time'
+        ),
     ] = ()
+    label_warmup: Annotated[
+        int,
+        about(
+            "labeled events after which no new label is learned, if two were seen; a pair of "
+            "booleans, of 0 and 1, or of -1 and 1 is complete by itself",
+            ge=1,
+        ),
+    ] = 1000
+    max_classes: Annotated[
+        int, about("most labels where none are declared; each takes its own weights", ge=2)
+    ] = 100
     positive: Annotated[
         Label | tuple[Label, ...] | None,
         about("the label's value, or values, that mean true; all others mean false"),

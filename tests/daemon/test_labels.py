@@ -1,0 +1,370 @@
+"""Labels in the daemon: they close, and what is published keeps its meaning."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from streamlearn import checkpoints, modelfile
+from streamlearn.classifier import LinearClassifier
+from streamlearn.cli import main
+from streamlearn.daemon import config, parts
+from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.unlabeled import MANY
+from streamlearn.daemon.watching import Watching
+from tests.daemon.test_loop import Said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from streamlearn.daemon.loop import Loop
+
+TEXTS = ("no", "yes", "maybe")
+
+
+def stream(n: int, labels: tuple[Any, ...] = (False, True), stray: Any = "false") -> list[bytes]:
+    """Events with a stray label late in it."""
+    draw = random.Random(3)
+    found = []
+    for i in range(n):
+        event: dict[str, Any] = {"id": f"e{i}", "ad": f"a{draw.randrange(9)}", "x": draw.random()}
+        if i % 7:
+            event["y"] = stray if i == 5 * n // 6 else labels[draw.randrange(len(labels))]
+        found.append(json.dumps(event).encode())
+    return found
+
+
+class Daemon:
+    """A daemon over a file, with a checkpoint."""
+
+    def __init__(self, directory: Path, lines: list[bytes], **changes: Any) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory, self.log = directory, Said()
+        path = directory / "events.jsonl"
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        self.given: dict[str, Any] = {
+            "source": {"kind": "file", "paths": [str(path)]},
+            "format.label": "y",
+            "format.id": "id",
+            "learner": [{"name": "it"}],
+            "predictions.path": str(directory / "predictions.jsonl"),
+            "dead_letters.path": str(directory / "dead.jsonl"),
+            "checkpoint.path": str(directory / "state"),
+            "telemetry.port": 0,
+            "regret.enabled": False,
+            "run.until": "end",
+            **changes,
+        }
+
+    code: int
+
+    def run(self, **changes: Any) -> Loop:
+        settings = config.parse("", overrides={**self.given, **changes})
+        self.loop = parts.loop(settings, self.log)
+        self.code = self.loop.run()
+        return self.loop
+
+    @property
+    def model(self) -> LinearClassifier:
+        """Of its first learner."""
+        found = next(iter(self.loop.pipeline.learners)).model
+        assert isinstance(found, LinearClassifier)
+        return found
+
+    def published(self) -> list[dict[str, Any]]:
+        text = (self.directory / "predictions.jsonl").read_text()
+        return [json.loads(line)["value"] for line in text.splitlines()]
+
+    def dead(self) -> list[dict[str, Any]]:
+        text = (self.directory / "dead.jsonl").read_text()
+        return [json.loads(line)["headers"] for line in text.splitlines()]
+
+    def state(self) -> Any:
+        """All that is kept of labels and of the model."""
+        found = checkpoints.newest(self.directory / "state")
+        assert found is not None
+        data = found[1]
+        kept = ("decoder", "labels", "join", "learners", "counts", "tolerance")
+        return {name: modelfile.pack(data[name]) for name in kept if name in data}
+
+    def board(self, name: str) -> dict[tuple[str, ...], float]:
+        [watching] = [one for one in self.loop.pipeline.observers if isinstance(one, Watching)]
+        return watching.board.values(name)
+
+
+@pytest.mark.parametrize("labels", [(False, True), ("no", "yes"), TEXTS])
+def test_wherever_it_is_cut_it_is_as_if_it_was_not(tmp_path: Path, labels: Any) -> None:
+    """Batches of every size around the event that closes the labels, and a restart after each."""
+    lines = stream(60, labels, stray="other")
+    closing = {"format.label_warmup": 20}
+    whole = Daemon(tmp_path / "whole", lines, **closing)
+    whole.run()
+    assert whole.code == Exit.OK
+    [closed] = whole.log.lines("labels closed")
+    assert set(closed["labels"]) == set(labels)
+    last = max(labels) if isinstance(labels[0], bool) else closed["labels"][-1]
+    assert closed["positive"] == (None if labels is TEXTS else last)
+    assert closed["after_events"] == (20 if isinstance(labels[0], str) else 3)
+    probable = [("probability" in told) or ("probabilities" in told) for told in whole.published()]
+    assert probable == sorted(probable)  # once there is one there always is
+    assert 0 < sum(probable) < 60
+    for size in range(1, 30):
+        source = {**whole.given["source"], "batch": size}
+        one = Daemon(tmp_path / f"{size}", lines, **closing)
+        (tmp_path / f"{size}" / "events.jsonl").unlink()
+        one.given["source"] = source
+        one.run(**{"run.until": str(size)})
+        one.run()
+        assert one.published() == whole.published()
+        mine, other = one.state(), whole.state()
+        assert mine.keys() == other.keys()
+        for name in mine:
+            assert mine[name] == other[name] or name == "tolerance", (size, name)
+        assert len(one.log.lines("labels closed")) == 1
+
+
+def test_a_stray_label_is_a_dead_letter_and_changes_nothing(tmp_path: Path) -> None:
+    lines = stream(3000, stray="other")
+    stray = Daemon(tmp_path / "stray", lines)
+    stray.run()
+    clean = Daemon(tmp_path / "clean", [line for line in lines if b"other" not in line])
+    clean.run()
+    assert (stray.code, clean.code) == (Exit.OK, Exit.OK)
+    assert stray.published() == clean.published()
+    [letter] = stray.dead()
+    assert letter["streamlearn.code"] == "label"
+    assert letter["streamlearn.field"] == "y"
+    assert stray.board("events_bad_total")["label",] == 1
+    assert stray.log.lines("bad event")[0]["code"] == "label"
+    spelled = Daemon(tmp_path / "spelled", stream(3000, stray="False"))
+    spelled.run()
+    assert spelled.dead() == []
+
+
+def test_open_labels_may_appear_at_any_time(tmp_path: Path) -> None:
+    opened = Daemon(tmp_path, stream(300), **{"format.labels": "open"})
+    opened.run()
+    assert opened.code == Exit.OK
+    assert opened.dead() == []
+    assert opened.log.lines("labels closed") == []
+    told = opened.published()
+    assert not any("probability" in one for one in told)
+    assert set(told[-1]["probabilities"]) == {"false", "true"}  # two of them are written alike
+    assert sum(told[-1]["probabilities"].values()) == pytest.approx(1.0)
+
+
+def test_labels_are_bounded(tmp_path: Path) -> None:
+    lines = [json.dumps({"x": i % 3, "y": f"label {i}"}).encode() for i in range(400)]
+    bounded = Daemon(
+        tmp_path, lines, **{"format.max_classes": 10, "dead_letters.max_bad_ratio": 1.0}
+    )
+    bounded.run()
+    assert bounded.code == Exit.OK
+    assert len(bounded.model.weights) == 10
+    assert bounded.board("events_bad_total")["label",] == 390
+
+
+def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:
+    kept = Daemon(tmp_path, stream(200, ("no", "yes"), stray="no"), **{"format.label_warmup": 20})
+    kept.run()
+    more = {"format.labels": ["no", "yes", "maybe"]}
+    kept.run(**{"format.labels": ["no", "maybe"]})
+    assert kept.code == Exit.USAGE
+    (tmp_path / "events.jsonl").write_bytes(
+        b"\n".join(
+            [*stream(200, ("no", "yes"), stray="no"), *stream(90, ("maybe", "no"), stray="no")]
+        )
+        + b"\n"
+    )
+    loop = kept.run(**more)
+    assert kept.code == Exit.OK
+    assert loop.pipeline.reading.labels.labels == ["no", "yes", "maybe"]
+    assert kept.dead() == []
+    last = kept.published()[-1]
+    assert set(last["probabilities"]) == {"no", "yes", "maybe"}
+
+
+# What is published: a contract
+
+
+TWO = {"format.labels": ["no", "yes"]}
+CASES: dict[str, tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]] = {
+    "two": (TWO, ("no", "yes"), {"prediction": str, "probability": float}),
+    "booleans": ({}, (False, True), {"prediction": bool, "probability": float}),
+    "positive": ({"format.positive": 3}, (1, 2, 3), {"prediction": bool, "probability": float}),
+    "three": (
+        {"format.labels": list(TEXTS)},
+        TEXTS,
+        {"prediction": str, "probabilities": dict[str, float]},
+    ),
+    "open": (
+        {"format.labels": "open"},
+        (1, 2),
+        {"prediction": int, "probabilities": dict[str, float]},
+    ),
+    "no probability": (
+        {**TWO, "learner": [{"name": "it", "loss": "Hinge()", "rule": "DualAveraging()"}]},
+        ("no", "yes"),
+        {"prediction": str},
+    ),
+    "not closed": ({}, ("a", "b"), {"prediction": str}),
+    "regression": (
+        {"learner": [{"name": "it", "task": "regression"}]},
+        (0.5, 2.5),
+        {"prediction": float, "value": float},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_schema_of_predictions(case: str, tmp_path: Path) -> None:
+    """Fields and their types, for each kind of labels; others are not there."""
+    changes, labels, fields = CASES[case]
+    one = Daemon(tmp_path, stream(120, labels, stray=labels[0]), **changes)
+    one.run()
+    assert one.code == Exit.OK
+    always = {"id": str, "learner": str, "step": int}
+    told = one.published()[60:]
+    assert len(told) == 60
+    for record in told:
+        assert record.keys() == (always | fields).keys()
+        for name, kind in (always | fields).items():
+            msgspec.convert(record[name], kind, strict=True)
+        if "probability" in record:
+            assert 0.0 <= record["probability"] <= 1.0
+        if "probabilities" in record:
+            shares = record["probabilities"]
+            assert sum(shares.values()) == pytest.approx(1.0)
+            assert shares[msgspec.json.encode(record["prediction"]).decode().strip('"')] == max(
+                shares.values()
+            )
+    first = one.published()[0]  # before any label
+    assert first["prediction"] is None or case == "regression"
+    assert not first.keys() & {"probability", "probabilities"}
+    lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["headers"]["schema"] == "1" for line in lines)
+
+
+def test_the_positive_label_is_that_of_the_stream(tmp_path: Path) -> None:
+    """A learner that begins later may meet the labels in another order."""
+    lines = [*stream(100, ("no",), stray="no"), *stream(100, ("yes",), stray="yes")]
+    both = {"format.labels": ["yes", "no"], "predictions.learner": "late"}
+    one = Daemon(tmp_path, lines, **both, learner=[{"name": "late"}])
+    one.run()
+    shares = one.model.predict_proba_one({"ad": "a1", "x": 0.5})
+    assert one.model.labels == ["no", "yes"]
+    assert one.loop.pipeline.reading.labels.positive == "no"
+    last = one.published()[-1]
+    assert last["prediction"] == "yes"
+    assert last["probability"] < 0.5
+    assert shares["no"] < 0.5
+
+
+def test_predict_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fields of the command are those of the daemon."""
+    lines = stream(100, ("no", "yes"), stray="no")
+    for name, changes in (
+        ("two", {"format.labels": ["yes", "no"]}),
+        ("open", {"format.labels": "open"}),
+    ):
+        one = Daemon(tmp_path / name, lines, **changes)
+        one.run()
+        events = str(tmp_path / name / "events.jsonl")
+        capsys.readouterr()
+        command = ["predict", str(tmp_path / name / "state"), events, "--id", "id", "--label", "y"]
+        assert main([*command, "--json"]) == 0
+        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        model = one.model
+        event = json.loads(lines[5])
+        features = {"ad": event["ad"], "x": event["x"]}
+        share = model.predict_proba_one(features)["no" if name == "two" else model.labels[-1]]
+        assert told[5]["probability"] == pytest.approx(share)
+        assert "probabilities" not in told[5]
+
+
+# Delayed labels
+
+
+def pairs(n: int) -> list[bytes]:
+    """Events, and their labels some records later."""
+    draw, found = random.Random(5), []
+    for i in range(n):
+        found.append({"id": f"e{i}", "ad": f"a{draw.randrange(5)}"})
+        if i > 3:
+            found.append({"id": f"e{i - 3}", "y": "other" if i == n - 9 else TEXTS[i % 2]})
+    return [json.dumps(one).encode() for one in found]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 18, 19, 20, 21, 22, 200])
+def test_delayed_labels_close_too(size: int, tmp_path: Path) -> None:
+    late = {"labels.hold_events": 50, "format.label_warmup": 8}
+    whole = Daemon(tmp_path / "whole", pairs(40), **late)
+    whole.run()
+    assert whole.code == Exit.OK
+    [line] = whole.log.lines("labels closed")
+    assert (line["labels"], line["after_events"]) == (["no", "yes"], 8)
+    [letter] = whole.dead()
+    assert letter["streamlearn.code"] == "label"
+    told = whole.published()
+    assert sum("probability" in one for one in told) == 40 - 12
+    one = Daemon(tmp_path / "cut", pairs(40), **late)
+    (tmp_path / "cut" / "events.jsonl").unlink()
+    one.given["source"] = {**whole.given["source"], "batch": size}
+    one.run(**{"run.until": str(size)})
+    one.run()
+    assert one.published() == told
+    assert one.state()["decoder"] == whole.state()["decoder"]
+
+
+# Labels that never come
+
+
+def test_a_field_that_never_occurs(tmp_path: Path) -> None:
+    lines = [json.dumps({"user": i % 9, "clicked": i % 2 == 0}).encode() for i in range(2 * MANY)]
+    one = Daemon(tmp_path, lines, **{"format.label": "click"})
+    one.run()
+    assert one.code == Exit.UNLEARNED
+    assert int(one.code) == 13
+    [warning] = one.log.lines("no labels")
+    assert warning["level"] == "warning"
+    assert warning["field"] == "click"
+    assert warning["nearest"] == ["clicked"]
+    assert MANY <= warning["events"] <= 2 * MANY
+    assert one.board("events_since_label") == {(): 2 * MANY}
+    assert "clicked" in one.log.lines("stopped")[0]["reason"]
+
+
+def test_a_field_that_was_renamed(tmp_path: Path) -> None:
+    lines = stream(300)
+    renamed = [line.replace(b'"y"', b'"z"') for line in stream(MANY + 5)]
+    one = Daemon(tmp_path, [*lines, *renamed])
+    one.run()
+    assert one.code == Exit.OK  # something was learned
+    assert len(one.log.lines("no labels")) == 1
+    again = Daemon(tmp_path / "again", [*renamed, *lines])
+    again.run()
+    assert again.board("events_since_label")[()] < MANY
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [([], Exit.OK), ([b"{"] * 20, Exit.UNLEARNED), ([b'{"x": 1}'] * 20, Exit.UNLEARNED)],
+)
+def test_a_run_that_learned_nothing(lines: list[bytes], code: Exit, tmp_path: Path) -> None:
+    one = Daemon(tmp_path, lines or [b""])
+    one.run()
+    assert one.code == code
+    assert one.log.lines("no labels") == []  # too few to say
+
+
+def test_delayed_labels_are_waited_for(tmp_path: Path) -> None:
+    lines = [json.dumps({"id": i, "x": 1}).encode() for i in range(MANY + 50)]
+    one = Daemon(tmp_path, lines, **{"labels.hold_events": 5000})
+    one.run()
+    assert one.code == Exit.OK
+    assert one.log.lines("no labels") == []
+    assert one.board("events_since_label") == {}

@@ -1,0 +1,204 @@
+"""Which labels a stream may have: in every format, and whatever the batches are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import streamlearn as sl
+from streamlearn.errors import BadEvent
+from streamlearn.stream import Decoder, Events, Fields, decoder_of
+from streamlearn.stream.label_set import LabelSet
+
+CLOSING = Fields(label="y", weight="w", warmup=1000)
+NUMBERS = ("svmlight", "vw")
+
+
+def line(kind: str, label: Any, weight: float = 1.0) -> bytes:
+    """An event with this label, as the format has it."""
+    if kind == "svmlight":
+        return f"{label} 1:1".encode()
+    if kind == "vw":
+        return f"{label} {weight} | a".encode()
+    if kind == "csv":
+        return f"1,{json.dumps(label)},{weight}".encode()
+    return json.dumps({"a": 1, "y": label, "w": weight}).encode()
+
+
+def loads(record: bytes) -> Any:
+    """A format of one's own."""
+    return json.loads(record)
+
+
+def decoder(
+    kind: str, fields: Fields = CLOSING, model: Any = None, *, number: bool = False
+) -> Decoder:
+    options: dict[str, Any] = {}
+    if kind == "csv":
+        options = {"columns": ("a", "y", "w"), "text": () if number else ("y",)}
+    kind = f"{__name__}:loads" if kind == "custom" else kind
+    return decoder_of(kind, sl.Names(), fields, [model or sl.LinearClassifier()], **options)
+
+
+def read(one: Decoder, *lines: bytes) -> Events:
+    events = Events()
+    one.decode(list(lines), events)
+    return events
+
+
+def labels_of(events: Events) -> list[Any]:
+    return [events.label_of(i) for i in range(len(events))]
+
+
+@pytest.mark.parametrize("kind", ["json", "custom", "csv", "svmlight", "vw"])
+@pytest.mark.parametrize("pair", [(False, True), (1, 0), (-1, 1)])
+def test_a_pair_is_complete_by_itself(kind: str, pair: tuple[Any, Any]) -> None:
+    if kind in NUMBERS:
+        pair = (int(pair[0]), int(pair[1]))
+    one = decoder(kind, number=not isinstance(pair[0], bool))
+    read(one, line(kind, pair[0]))
+    assert not one.labels.closed
+    read(one, line(kind, pair[1]))
+    assert (one.labels.closed, one.labels.closed_at) == (True, 2)
+    assert one.labels.labels == list(pair)
+    assert one.labels.positive == max(pair)
+    events = read(one, line(kind, pair[0]), line(kind, 3), line(kind, pair[1]))
+    assert labels_of(events) == list(pair)
+    assert [index for index, _, _ in events.bad] == [1]
+    assert one.labels.labels == list(pair)
+
+
+@pytest.mark.parametrize("kind", ["json", "custom"])
+def test_booleans_may_be_spelled(kind: str) -> None:
+    one = decoder(kind)
+    events = read(one, *(line(kind, label) for label in (True, "false", "True", "FALSE", "no")))
+    assert labels_of(events) == [True, False, True, False]
+    assert all(isinstance(label, bool) for label in labels_of(events))
+    assert [(index, field) for index, field, _ in events.bad] == [(4, "y")]
+    # where the first label is text, so are those
+    texts = decoder(kind)
+    assert labels_of(read(texts, line(kind, "true"), line(kind, "other"))) == ["true", "other"]
+    assert not texts.labels.closed
+    # what is declared comes first
+    for fields in (Fields(label="y", labels=(False, True)), Fields(label="y", positive=(True,))):
+        assert labels_of(read(decoder(kind, fields), line(kind, "True"))) == [True]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_closing_depends_on_the_order_of_events_alone(size: int) -> None:
+    """Only learned events count: with a label, of weight above 0, and valid."""
+    stream: list[tuple[Any, float]] = [("a", 1), (None, 1), ("z", 0), ("b", 1), ("a", 2), ([], 1)]
+    stream += [("c", 1), ("b", 1), ("d", 1), ("a", 1)]
+    lines = [line("json", *one) for one in stream]
+    one = decoder("json", Fields(label="y", weight="w", warmup=5))
+    bad: list[int] = []
+    for start in range(0, len(lines), size):
+        before = one.labels.state()
+        events = read(one, *lines[start : start + size])
+        bad += [start + index for index, _, _ in events.bad]
+        again = decoder("json", Fields(label="y", weight="w", warmup=5))
+        again.restore({"classes": [], "labels": before})  # as after a crash
+        read(again, *lines[start : start + size])
+        assert again.labels.state() == one.labels.state()
+    assert bad == [5, 8]
+    assert one.labels.state() == {"labels": ["a", "b", "c"], "closed": True, "events": 6}
+    assert one.labels.closed_at == 5
+    assert one.labels.positive is None
+
+
+def test_they_stay_open_until_there_are_two() -> None:
+    one = decoder("json", Fields(label="y", warmup=3))
+    read(one, *[line("json", "a")] * 10)
+    assert not one.labels.closed
+    read(one, line("json", "b"))
+    assert one.labels.closed
+    assert one.labels.closed_at == 11
+
+
+def test_open_labels_never_close() -> None:
+    one = decoder("json", Fields(label="y"))
+    events = read(one, *(line("json", label) for label in (True, False, "false", 7, 2.5)))
+    assert labels_of(events) == [True, False, "false", 7, 2.5]
+    assert not one.labels.closed
+    assert one.labels.positive is None
+
+
+@pytest.mark.parametrize("warmup", [None, 1000])
+def test_there_are_at_most_so_many(warmup: int | None) -> None:
+    one = decoder("json", Fields(label="y", warmup=warmup, max_classes=20))
+    numbers = read(one, *(line("json", label) for label in range(2, 60)))
+    assert labels_of(numbers) == list(range(2, 22))
+    assert len(numbers.bad) == 38
+    assert labels_of(read(one, *(line("json", label) for label in range(60)))) == [*range(2, 22)]
+    texts = decoder("json", Fields(label="y", warmup=warmup, max_classes=20))
+    assert len(read(texts, *(line("json", f"l{k}") for k in range(60)))) == 20
+
+
+def test_numbers_to_be_predicted_are_not_classes() -> None:
+    one = decoder("json", Fields(label="y", warmup=2, max_classes=3), sl.LinearRegressor())
+    assert len(read(one, *(line("json", label) for label in range(60)))) == 60
+    assert one.labels.labels == []
+    assert not one.labels.closed
+
+
+def test_declared_labels_are_all_there_are() -> None:
+    one = decoder("json", Fields(label="y", labels=("ham", "spam"), warmup=1, max_classes=1))
+    events = read(one, *(line("json", label) for label in ("spam", "egg", "ham")))
+    assert labels_of(events) == ["spam", "ham"]
+    assert [index for index, _, _ in events.bad] == [1]
+    assert one.labels.positive == "spam"  # the one declared last, whichever comes first
+    positive = decoder("json", Fields(label="y", positive=("x", "y")))
+    assert labels_of(read(positive, line("json", "x"), line("json", "q"))) == [True, False]
+    assert positive.labels.labels == [False, True]
+
+
+def test_a_label_of_weight_0_is_learned_where_its_weight_is_that_of_another_record() -> None:
+    """Delayed labels are read so (`grow_always`)."""
+    fields = Fields(label="y", weight="w", labels=None, warmup=1000)
+    late = decoder_of("json", sl.Names(), fields, [sl.LinearClassifier()], grow_always=True)
+    read(late, line("json", True), line("json", False))
+    assert len(read(late, line("json", 7, 0.0)).bad) == 1
+    assert len(read(late, line("json", "text", 0.0)).bad) == 1
+
+
+def test_what_was_declared_since_holds_after_a_restart() -> None:
+    kept = decoder("json", Fields(label="y", warmup=2))
+    read(kept, line("json", "a"), line("json", "b"))
+    state = kept.state()
+    more = decoder("json", Fields(label="y", labels=("a", "b", "c")))
+    more.restore(state)
+    assert more.labels.labels == ["a", "b", "c"]
+    with pytest.raises(BadEvent):
+        decoder("json", Fields(label="y", labels=("a", "c"))).restore(state)
+    opened = decoder("json", Fields(label="y"))
+    opened.restore(state)
+    assert not opened.labels.closed
+    assert len(read(opened, line("json", "c"))) == 1
+    later = decoder("json", Fields(label="y", warmup=50))
+    later.restore(state)  # they closed once
+    assert later.labels.closed
+    sooner = decoder("json", Fields(label="y", warmup=1))
+    sooner.restore({**state, "labels": {"labels": ["a", "b"], "closed": False, "events": 2}})
+    assert sooner.labels.closed
+
+
+def test_complete_labels() -> None:
+    assert LabelSet.complete([1, 0]).positive == 1
+    assert LabelSet.complete(["b", "a"]).positive == "a"
+    assert LabelSet.complete(["a"]).positive is None
+
+
+def test_fields_that_records_have() -> None:
+    record = json.dumps({"a": 1, "context": {"clicked": True}}).encode()
+    assert set(read_names("json", record)) == {"a", "context", "context.clicked"}
+    assert set(read_names("custom", record)) == {"a", "context", "context.clicked"}
+    assert read_names("csv", b"1,x,1") == ["a", "y", "w"]
+    assert read_names("vw", b"1 | a") == []
+
+
+def read_names(kind: str, record: bytes) -> list[str]:
+    one = decoder(kind)
+    read(one, record)
+    return one.field_names()
