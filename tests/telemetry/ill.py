@@ -25,6 +25,7 @@ FAULTS = {
     "StreamlearnNoProgress": "stalled",
     "StreamlearnLagGrowing": "behind",
     "StreamlearnBadEvents": "garbage",
+    "StreamlearnLabelsRefused": "relabeled",
     "StreamlearnLossJump": "misled",
     "StreamlearnRegretAboveBound": "unproved",
     "StreamlearnNonzerosExploding": "identifiers",
@@ -65,6 +66,8 @@ class Ill(Synthetic):
         clicked = label == b'"spam"}'
         told = clicked != ("misled" in self.faults and i * 2654435761 % 4093 < 2046)
         text = b'%s,"click":%s,"hint":"h%d"}' % (words, str(clicked).lower().encode(), told)
+        if "relabeled" in self.faults and i % 50 == 1:
+            text = b'{"click":"perhaps"}'
         if "identifiers" in self.faults:
             text = b'{"session":"s%d",%s' % (i, text[1:])
         return text
