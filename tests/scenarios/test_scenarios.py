@@ -28,8 +28,13 @@ def test_there_are_scenarios() -> None:
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_each_is_valid_and_its_plan_too(
-    path: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    (tmp_path / "spending.jsonl").touch()
+    monkeypatch.setenv("SPENDING", str(tmp_path / "spending.jsonl"))
     assert main(["check", str(path)]) == 0
     shown = capsys.readouterr().out
     (tmp_path / "plan.toml").write_text(shown)
