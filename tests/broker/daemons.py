@@ -13,7 +13,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import streamlearn as sl
 from streamlearn import checkpoints, modelfile
+from streamlearn.daemon import config
 from streamlearn.daemon.audit import VARIABLE as AUDIT
 from streamlearn.daemon.faults import VARIABLE as FAULT
 from tests.daemon.streams import event, replayed
@@ -127,7 +129,8 @@ class Daemons:
         places = Counter((n, i) for _, n, start, end in learnt for i in range(start, end))
         assert set(places.values()) == {1}
         assert len(places) == partitions * length == found[1]["counts"]["records"]
-        for name, model in replayed(learnt, garbage=garbage).items():
+        features = sl.Names(max_bytes=config.Features().max_bytes)  # as a daemon has them
+        for name, model in replayed(learnt, garbage=garbage, features=features).items():
             state = checkpoints.model(self.models, name)["state"]
             assert modelfile.pack(state) == modelfile.pack(model._state()), name
         return found[1]

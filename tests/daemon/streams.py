@@ -106,7 +106,7 @@ class MadeUp:
         self.closed = True
 
 
-def models(names: str = "default,sparse") -> dict[str, Any]:
+def models(names: str = "default,sparse", features: sl.Names | None = None) -> dict[str, Any]:
     known: dict[str, Any] = {
         "default": sl.LinearClassifier(),
         "sparse": sl.LinearClassifier(
@@ -118,7 +118,8 @@ def models(names: str = "default,sparse") -> dict[str, Any]:
         "ftrl": sl.FTRLClassifier(l1=0.1, average="tail"),
         "svm": sl.PegasosClassifier(l2=1.0),
     }
-    return {name: known[name].clone() for name in names.split(",")}
+    given = {} if features is None else {"features": features}
+    return {name: known[name].clone(given) for name in names.split(",")}
 
 
 def made(
@@ -163,9 +164,14 @@ def made(
     )
 
 
-def replayed(ranges: list[Any], names: str = "default,sparse", garbage: float = 0.0) -> Any:
+def replayed(
+    ranges: list[Any],
+    names: str = "default,sparse",
+    garbage: float = 0.0,
+    features: sl.Names | None = None,
+) -> Any:
     """The learners after the library has read the same records in the same order, one by one."""
-    found = models(names)
+    found = models(names, features)
     for _, partition, start, end in ranges:
         for offset in range(start, end):
             value = event(partition, offset, garbage=garbage)
