@@ -386,6 +386,29 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
     assert "made again" in daemons.said()
 
 
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_topic_made_again_while_it_is_read_is_not_learned(
+    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any, *, frozen: bool
+) -> None:
+    topic, length = make_topic(2), 1500
+    fill(producer, topic, 2, length)
+    daemons = over(topic)
+    process = daemons.start()
+    daemons.wait_for(lambda: daemons.records() == 2 * length)
+    if frozen:
+        process.send_signal(signal.SIGSTOP)
+    delete(admin, topic)
+    create(admin, topic, 2)
+    fill(producer, topic, 2, 2 * length)  # past the positions
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(60) == Exit.STREAM, daemons.said()
+    assert daemons.records() == 2 * length
+    daemons.assert_learnt_once(2, length)
+    assert daemons.run("--until", "end") == Exit.STREAM
+    assert daemons.run("--until", "end", "--reset-offsets") == Exit.OK, daemons.said()
+    assert daemons.records() == 2 * length + 2 * 2 * length
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of four megabytes."""

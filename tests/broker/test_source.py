@@ -288,6 +288,24 @@ def test_another_topic_of_the_same_name_is_noticed(
     assert values(all_of(reset)) == numbered(0, 20)
 
 
+def test_no_record_of_another_topic_of_the_same_name_is_given(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
+) -> None:
+    """Nobody looks at the cluster here, and the position is a good one in the new topic too."""
+    topic, other = make_topic(), make_topic()
+    write(producer, topic, numbered(0, 10))
+    running = opened(topic, other, refresh_seconds=600.0)
+    at, before = positions(all_of(running)), running.identity()
+    delete(admin, topic)
+    create(admin, topic)
+    write(producer, topic, numbered(100, 120))
+    with pytest.raises(SourceChanged, match=f"{topic} was deleted and made again"):
+        read(running, lambda some: bool(values(some)))
+    assert running.identity() == before
+    reset = opened(topic, other, at=at, identity=before, reset_offsets=True)
+    assert values(all_of(reset)) == numbered(100, 120)
+
+
 def test_a_partition_that_is_cut_off_is_noticed_by_who_reads_it(
     opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any
 ) -> None:

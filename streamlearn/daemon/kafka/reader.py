@@ -60,6 +60,9 @@ class Reader(Protocol):
     def cluster(self, topics: Sequence[str]) -> Cluster:
         """Describe the cluster and these topics; never makes one."""
 
+    def topics(self, names: Sequence[str]) -> dict[str, Topic]:
+        """Ask a broker, now, for those of these topics that exist; never makes one."""
+
     def first(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the offset of the oldest record."""
 

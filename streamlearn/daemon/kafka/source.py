@@ -12,10 +12,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+from streamlearn.daemon.kafka.held import Held
 from streamlearn.daemon.kafka.order import Backlog
 from streamlearn.daemon.kafka.positions import Asked, Start, settle
 from streamlearn.daemon.kafka.reader import OutOfRange, cut_off
-from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, partitions_of
+from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, ids_of, partitions_of
 from streamlearn.errors import SourceChanged
 from streamlearn.stream.lines import weighed
 from streamlearn.stream.source import Partition, Records
@@ -100,6 +101,7 @@ class KafkaSource:
         self._most = min(batch, 500)  # records to ask for, by their size; small until it is known
         self._asked_ends = 0.0
         self._reader: Reader | None = None
+        self._held: Held | None = None
         self._watch: Watch | None = None
 
     def identity(self) -> dict[str, str]:
@@ -128,6 +130,7 @@ class KafkaSource:
                 self._asked,
                 by_pattern=self._selection.pattern is not None,
             )
+            self._held = Held(reader, ids_of(cluster))
             self._goal = settled.ends
             self._count_lost(settled.lost)
             self._assign(settled.positions)
@@ -154,7 +157,10 @@ class KafkaSource:
             return []
         self._fill(0.0)
         if not self._may_take():
-            self._fill(min(seconds, LONGEST_POLL))
+            if not self._holding():
+                self._fill(min(seconds, LONGEST_POLL))
+            self._confirm(LONGEST_POLL)
+            self._fill(0.0)  # what comes now is confirmed while this is learned
         taken = self._backlog.take(self._batch) if self._may_take() else []
         self._ends.update((records.partition, records.end) for records in taken)
         return taken
@@ -164,6 +170,7 @@ class KafkaSource:
         for news in self._watch.take() if self._watch is not None else ():
             self._forget(news)
             self._identity.update(identity_of(news.cluster))
+            self._holding().know(ids_of(news.cluster))
             if news.beginnings:
                 log.info("%d new partitions, from their beginning", len(news.beginnings))
                 self._assign(news.beginnings)
@@ -174,6 +181,7 @@ class KafkaSource:
             log.warning("deleted, and no longer read: %s", ", ".join(news.gone))
             self._live().drop(gone)
             self._backlog.drop(gone)
+            self._holding().drop(gone)
             self._paused.difference_update(gone)
             for partition in gone:
                 del self._ends[partition]
@@ -181,7 +189,7 @@ class KafkaSource:
 
     def _fill(self, seconds: float) -> None:
         """Let what has come wait its turn, until each partition that lags has some."""
-        reader = self._live()
+        reader, held = self._live(), self._holding()
         while True:
             try:
                 came = reader.poll(seconds, self._most)
@@ -189,16 +197,22 @@ class KafkaSource:
                 self._overtaken(gap.partition)
                 continue
             for records in came:
-                self._add(records)
+                self._hold(records)
+            self._confirm(0.0)
             self._throttle()
-            full = self._backlog.size > self._fetch_bytes // PAYLOAD_SHARE
+            full = held.size + self._backlog.size > self._fetch_bytes // PAYLOAD_SHARE
             if not came or full or self._nobody_lacks():
                 return
             seconds = 0.0
 
-    def _add(self, records: Records) -> None:
+    def _confirm(self, seconds: float) -> None:
+        """Let those wait for their turn that are of the topics that we read."""
+        for records, size in self._holding().take(seconds):
+            self._backlog.add(records, size)
+
+    def _hold(self, records: Records) -> None:
         size, _ = weighed(records.values)
-        self._backlog.add(records, size)
+        self._holding().add(records, size)
         if records.offsets:
             # So many that they are a few megabytes, also of records that were compressed well.
             room = self._fetch_bytes // (2 * PAYLOAD_SHARE)
@@ -206,10 +220,11 @@ class KafkaSource:
             self._most = min(max(fitting, 1), self._batch)
 
     def _nobody_lacks(self) -> bool:
-        return len(self._ends) == 1 or not any(self._lacking())
+        held = self._holding()
+        return len(self._ends) == 1 or all(map(held.holds, self._lacking()))
 
     def _lacking(self) -> list[Partition]:
-        """Return the partitions that have records for us on the broker, and none here."""
+        """Return the partitions that have records for us on the broker, and none to give."""
         reader = self._live()
         lacking = []
         for partition, end in self._ends.items():
@@ -249,7 +264,6 @@ class KafkaSource:
         """Go on after a gap, if that is wanted: retention was faster than we are."""
         reader = self._live()
         first, last = reader.first([partition])[partition], reader.last([partition])[partition]
-        waiting = self._backlog.waits(partition)
         position = self._ends[partition]
         if position > last and not self._asked.reset:
             raise cut_off(partition, f"ends at offset {last}, before position {position}")
@@ -259,8 +273,8 @@ class KafkaSource:
                 f"retention has overtaken position {position}, and what lies between is lost; "
                 "--on-gap=continue goes on without it"
             )
-        if waiting:
-            self._backlog.drop([partition])
+        self._backlog.drop([partition])
+        self._holding().drop([partition])
         target = min(max(position, first), last)
         self._count_lost({partition: max(target - position, 0)})
         reader.drop([partition])
@@ -303,6 +317,9 @@ class KafkaSource:
 
     def close(self) -> None:
         """Give the connections back."""
+        held, self._held = self._held, None
+        if held is not None:
+            held.close()
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close(2.0)
@@ -315,6 +332,11 @@ class KafkaSource:
         if self._reader is None:
             raise ValueError("this source is closed, or not yet open")
         return self._reader
+
+    def _holding(self) -> Held:
+        if self._held is None:
+            raise ValueError("this source is closed, or not yet open")
+        return self._held
 
 
 def moment(start: str | int | datetime) -> Start:

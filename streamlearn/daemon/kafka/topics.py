@@ -78,8 +78,13 @@ class Selection:
 
 def identity_of(cluster: Cluster) -> dict[str, str]:
     """Return what tells these topics from others of the same names."""
-    topics = {f"topic {name}": topic.id for name, topic in sorted(cluster.topics.items())}
+    topics = {f"topic {name}": topic for name, topic in sorted(ids_of(cluster).items())}
     return {"cluster": cluster.id, **topics}
+
+
+def ids_of(cluster: Cluster) -> dict[str, str]:
+    """Return the id of each topic."""
+    return {name: topic.id for name, topic in cluster.topics.items()}
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:

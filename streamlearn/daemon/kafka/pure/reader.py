@@ -60,19 +60,19 @@ class PureReader:
     def cluster(self, topics: Sequence[str]) -> Cluster:
         """Describe the cluster and these topics."""
         about = self._ask(self._admin.describe_cluster)
-        found = self._ask(self._admin.describe_topics, list(topics)) if topics else []
+        return Cluster(str(about["cluster_id"]), len(about["brokers"]), self.topics(topics))
+
+    def topics(self, names: Sequence[str]) -> dict[str, Topic]:
+        """Ask for these topics."""
+        found = self._ask(self._admin.describe_topics, list(names)) if names else []
         denied = sorted(topic["name"] for topic in found if topic["error_code"] == TOPIC_DENIED)
         if denied:
             raise self._connection.denied(denied, "READ")
-        return Cluster(
-            str(about["cluster_id"]),
-            len(about["brokers"]),
-            {
-                topic["name"]: Topic(_id(topic["topic_id"]), len(topic["partitions"]))
-                for topic in found
-                if topic["partitions"]
-            },
-        )
+        return {
+            topic["name"]: Topic(_id(topic["topic_id"]), len(topic["partitions"]))
+            for topic in found
+            if topic["partitions"]
+        }
 
     def first(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the oldest offsets."""

@@ -95,22 +95,25 @@ class RdReader:
         # First by an ordinary request: what an admin client asks in an outage may, when it times
         # out, abort the process (an assertion of librdkafka's).
         about = self._metadata(topics[0] if topics else "")
+        return Cluster(str(about.cluster_id), len(about.brokers), self.topics(topics))
+
+    def topics(self, names: Sequence[str]) -> dict[str, Topic]:
+        """Ask for these topics."""
+        if not names:
+            return {}
+        wanted = self._admin.describe_topics(TopicCollection(list(names)), request_timeout=SECONDS)
         found = {}
-        if topics:
-            wanted = self._admin.describe_topics(
-                TopicCollection(list(topics)), request_timeout=SECONDS
-            )
-            for name, future in wanted.items():
-                try:
-                    about_topic = future.result(SECONDS + 1)
-                except KafkaException as error:
-                    if error.args[0].code() in DENIED:
-                        raise self._connection.denied([name], "READ") from error
-                    if error.args[0].code() not in UNKNOWN:
-                        raise self._explain(error) from error
-                else:
-                    found[name] = Topic(_id(about_topic.topic_id), len(about_topic.partitions))
-        return Cluster(str(about.cluster_id), len(about.brokers), found)
+        for name, future in wanted.items():
+            try:
+                topic = future.result(SECONDS + 1)
+            except KafkaException as error:
+                if error.args[0].code() in DENIED:
+                    raise self._connection.denied([name], "READ") from error
+                if error.args[0].code() not in UNKNOWN:
+                    raise self._explain(error) from error
+            else:
+                found[name] = Topic(_id(topic.topic_id), len(topic.partitions))
+        return found
 
     def first(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the oldest offsets."""
