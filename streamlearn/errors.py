@@ -81,6 +81,10 @@ class SinkFull(SinkError):
     taken = 0
 
 
+class SinkFenced(SinkError):
+    """Another writer has taken the place of this one: nothing more of it is accepted."""
+
+
 class SinkDenied(SinkError):
     """The place for output is there, but these credentials may not write to it."""
 

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, KafkaTimeoutError, UnknownError
+from kafka.errors import (
+    InvalidProducerEpochError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+    TransactionalIdAuthorizationFailedError,
+    UnknownError,
+)
 
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.sink import (
+    COMMITTING,
     DEFAULT_LARGEST,
     FOREVER_MS,
     FULL_SECONDS,
@@ -19,16 +28,22 @@ from streamlearn.daemon.kafka.sink import (
     KafkaSink,
     check_size,
     check_topic,
+    fenced,
     full,
+    not_begun,
     refused,
     undelivered,
 )
-from streamlearn.errors import SinkDenied, SinkError
+from streamlearn.daemon.kafka.transactions import INIT_SECONDS, Transactions
+from streamlearn.errors import SinkDenied, SinkError, SinkFull
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from streamlearn.daemon.kafka.connection import Connection
+    from streamlearn.daemon.kafka.transactions import Fencing
+    from streamlearn.stream.sink import Record
     from streamlearn.stream.source import Header
 
 
@@ -40,16 +55,34 @@ SPLIT_SECONDS = 0.005
 class PureSink(KafkaSink):
     """A topic to write to, over a KafkaProducer."""
 
-    def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        buffer_bytes: int,
+        fencing: Fencing | None = None,
+    ) -> None:
         self._topic = topic
+        self._connection = connection
+        self._fencing = fencing
+        self._transactions: Transactions | None = None
         admin = connect(KafkaAdminClient, connection)
         try:
             self._largest = _examine(admin, connection, topic)
         finally:
             admin.close()
-        self._producer = connect(
+        self._producer: Any = None if fencing else self._connect()
+        self._buffer_bytes = buffer_bytes
+        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
+        self._refusal: SinkError | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def _connect(self, **settings: object) -> Any:
+        producer = connect(
             KafkaProducer,
-            connection,
+            self._connection,
             acks="all",
             enable_idempotence=True,
             allow_auto_create_topics=False,
@@ -60,13 +93,54 @@ class PureSink(KafkaSink):
             # a larger batch would be refused, and split
             batch_size=min(BATCH_BYTES, self._largest),
             metrics_enabled=False,
+            **settings,
         )
-        self._producer.partitions_for(topic)  # known before the first record has to wait for it
-        self._buffer_bytes = buffer_bytes
-        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
-        self._refusal: str | None = None
-        self._lock = threading.Lock()
-        self._closed = False
+        producer.partitions_for(self._topic)  # known before the first record has to wait for it
+        return producer
+
+    def take_over(self, identity: str) -> None:
+        """Make a producer whose transactions fence those of earlier owners."""
+        if self._fencing is None:
+            return
+        name = self._fencing.id(self._connection.client_id, identity)
+        self._producer = self._connect(
+            transactional_id=name, transaction_timeout_ms=self._fencing.timeout_ms
+        )
+        deadline = time.monotonic() + INIT_SECONDS
+        while True:
+            try:
+                self._producer.init_transactions()
+            except TransactionalIdAuthorizationFailedError as error:
+                raise self._connection.denied_transactions(name) from error
+            except KafkaError as error:
+                if not isinstance(error, KafkaTimeoutError) or time.monotonic() > deadline:
+                    raise not_begun(self._topic, str(error)) from error
+            else:
+                break
+        self._transactions = Transactions(self._begin, self._commit, self._abort)
+
+    def _begin(self) -> None:
+        try:
+            self._producer.begin_transaction()
+        except KafkaError as error:
+            raise self._failure(error) from error
+
+    def _commit(self, _: threading.Event) -> None:
+        try:
+            self._producer.commit_transaction()
+        except KafkaError as error:
+            raise self._failure(error) from error
+
+    def _abort(self) -> None:
+        """Leave the transaction to the next owner, who ends it: an abort might never return."""
+
+    def _failure(self, error: BaseException) -> SinkError:
+        """Return what an error of the producer's means."""
+        told = (repr(error), repr(getattr(error, "args", ())))
+        names = (ProducerFencedError.__name__, InvalidProducerEpochError.__name__)
+        if self._fencing is not None and any(name in text for name in names for text in told):
+            return fenced(self._topic, self._fencing.seconds)
+        return self._refusal or refused(self._topic, str(error))
 
     @property
     def largest(self) -> int:
@@ -77,6 +151,26 @@ class PureSink(KafkaSink):
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record."""
+        self.send_all([(value, key, headers)])
+
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Hand over these, in one transaction."""
+        with self._sending() as ready:
+            if not ready:
+                raise full(self._topic, COMMITTING)
+            for taken, record in enumerate(records):
+                try:
+                    self._send(*record)
+                except SinkFull as error:
+                    error.taken = taken
+                    raise
+
+    def _sending(self) -> AbstractContextManager[bool]:
+        if self._transactions is None:
+            return nullcontext(enter_result=True)
+        return self._transactions.sending(FULL_SECONDS)
+
+    def _send(self, value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> None:
         check_size(self._topic, self._largest, value, key, headers)
         if self._waiting > self._buffer_bytes:
             self._drain(FULL_SECONDS, full)
@@ -90,16 +184,23 @@ class PureSink(KafkaSink):
         except KafkaTimeoutError as error:
             raise full(self._topic, str(error)) from error
         except KafkaError as error:
-            raise refused(self._topic, str(error)) from error
+            raise self._failure(error) from error
         future.add_errback(self._refused)
 
     def flush(self, seconds: float) -> None:
         """Deliver what was handed over before."""
+        deadline = time.monotonic() + seconds
+
+        def late(topic: str, why: str | None) -> SinkError:
+            return undelivered(topic, seconds, why)
+
         try:
-            self._drain(seconds, lambda topic, why: undelivered(topic, seconds, why))
+            self._drain(seconds, late)
         finally:
             if self._refusal is not None:
-                raise refused(self._topic, self._refusal)
+                raise self._refusal
+        if self._transactions and not self._transactions.commit(deadline - time.monotonic()):
+            raise late(self._topic, COMMITTING)
 
     def _drain(self, seconds: float, error: Callable[[str, str | None], SinkError]) -> None:
         with self._lock:
@@ -115,19 +216,23 @@ class PureSink(KafkaSink):
                 if time.monotonic() > end:
                     raise error(self._topic, None) from split
                 time.sleep(SPLIT_SECONDS)
+            except KafkaError as failure:
+                raise self._failure(failure) from failure
         with self._lock:
             self._waiting -= waiting
 
     def _refused(self, error: BaseException) -> None:
-        self._refusal = self._refusal or str(error)
+        self._refusal = self._refusal or self._failure(error)
 
     def close(self) -> None:
         """Give the connection back."""
-        if not self._closed:
+        if not self._closed and self._producer is not None:
             self._closed = True
+            if self._transactions is not None:
+                self._transactions.close()
             try:
                 self._producer.close(timeout=1)
-            except KafkaTimeoutError:  # records that can't be delivered: it would try for ever
+            except KafkaError:  # records that can't be delivered: it would try for ever
                 self._producer._sender.initiate_close()  # noqa: SLF001 -- `close` got not so far
                 self._producer._sender.force_close()  # noqa: SLF001
                 self._producer._closed = True  # noqa: SLF001
