@@ -341,7 +341,17 @@ def test_the_broker_goes_away_and_comes_back(
 ) -> None:
     topic, half = make_topic(2), 2000
     fill(producer, topic, 2, half)
-    both = [over_any(topic, client, client=client, every=500) for client in CLIENTS]
+    outputs = {client: make_topic() for client in CLIENTS}
+    both = [
+        over_any(
+            topic,
+            client,
+            client=client,
+            every=500,
+            outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n',
+        )
+        for client, output in outputs.items()
+    ]
     processes = [daemons.start() for daemons in both]
     for daemons in both:
         daemons.wait_for(lambda: daemons.records() == 2 * half)  # noqa: B023
@@ -358,6 +368,9 @@ def test_the_broker_goes_away_and_comes_back(
     for process, daemons in zip(processes, both, strict=True):
         assert process.wait(15) == Exit.OK
         daemons.assert_learnt_once(2, 2 * half)
+    for output in outputs.values():
+        places = [(partition, at) for _, partition, at in predicted(own_broker.bootstrap, output)]
+        assert sorted(places) == [(n, at) for n in range(2) for at in range(2 * half)]
 
 
 def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(

@@ -61,7 +61,12 @@ def common(connection: Connection) -> dict[str, Any]:
     return settings
 
 
-def connect(client: Callable[..., Any], connection: Connection, **settings: object) -> Any:
+def connect(
+    client: Callable[..., Any],
+    connection: Connection,
+    network: Callable[..., Any] = KafkaNetClient,
+    **settings: object,
+) -> Any:
     """Make a client that has found the cluster; else raise the reason why it can't."""
     login = connection.security.username or "the token"
     reasons = Reasons(login if connection.security.mechanism else None)
@@ -70,17 +75,17 @@ def connect(client: Callable[..., Any], connection: Connection, **settings: obje
     LIBRARY.addHandler(reasons)
     try:
         for seconds in ATTEMPTS:
-            networks: list[Any] = []  # a client that can't be made would leave its threads behind
+            made_of: list[Any] = []  # a client that can't be made would leave its threads behind
             try:
                 made = client(
                     **common(connection),
                     bootstrap_timeout_ms=int(seconds * 1000),
-                    kafka_client=partial(_remember, networks),
+                    kafka_client=partial(_remember, made_of, network),
                     **settings,
                 )
             except BaseException as failure:
-                for network in networks:
-                    network.close()
+                for one in made_of:
+                    one.close()
                 if not isinstance(failure, KafkaError):
                     raise
                 error = reasons.error(connection.bootstrap)
@@ -95,8 +100,8 @@ def connect(client: Callable[..., Any], connection: Connection, **settings: obje
         LIBRARY.propagate = quiet
 
 
-def _remember(networks: list[Any], **settings: object) -> Any:
-    networks.append(KafkaNetClient(**settings))
+def _remember(networks: list[Any], network: Callable[..., Any], **settings: object) -> Any:
+    networks.append(network(**settings))
     return networks[-1]
 
 

@@ -11,12 +11,16 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     InvalidProducerEpochError,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     ProducerFencedError,
+    RequestTimedOutError,
     TransactionalIdAuthorizationFailedError,
     UnknownError,
 )
+from kafka.future import Future
+from kafka.net.compat import KafkaNetClient
 
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.sink import (
@@ -50,6 +54,37 @@ if TYPE_CHECKING:
 DENIED = 29  # Kafka's code for a topic that we may not even describe
 BATCH_BYTES = 1 << 16
 SPLIT_SECONDS = 0.005
+RECONNECT_SECONDS = 0.02
+
+
+class Reconnecting(KafkaNetClient):
+    """Connections of a transactional producer that is to outlive a broker's absence.
+
+    kafka-python 3.0 loses the request to its coordinator, and with it the transaction, when there
+    is no connection, and gives up for good when no answer comes in time. Here both are failures of
+    a connection, after which it sends the request again.
+    """
+
+    def await_ready(self, node_id: Any, timeout_ms: float = 30_000) -> bool:
+        """Wait for a connection; False, instead of an error, if there is none."""
+        try:
+            return bool(super().await_ready(node_id, timeout_ms))  # type: ignore[no-untyped-call]
+        except KafkaConnectionError:
+            time.sleep(RECONNECT_SECONDS)  # the coordinator is looked for again immediately
+            return False
+
+    def send(self, node_id: Any, request: Any, **options: Any) -> Any:
+        """Send a request; its answer, or why there is none."""
+        outcome = Future()
+
+        def failed(error: Exception) -> None:
+            late = isinstance(error, RequestTimedOutError)
+            outcome.failure(KafkaConnectionError(str(error)) if late else error)
+
+        sent = super().send(node_id, request, **options)  # type: ignore[no-untyped-call]
+        sent.add_callback(outcome.success)
+        sent.add_errback(failed)
+        return outcome
 
 
 class PureSink(KafkaSink):
@@ -79,7 +114,7 @@ class PureSink(KafkaSink):
         self._lock = threading.Lock()
         self._closed = False
 
-    def _connect(self, **settings: object) -> Any:
+    def _connect(self, **settings: Any) -> Any:
         producer = connect(
             KafkaProducer,
             self._connection,
@@ -104,7 +139,9 @@ class PureSink(KafkaSink):
             return
         name = self._fencing.id(self._connection.client_id, identity)
         self._producer = self._connect(
-            transactional_id=name, transaction_timeout_ms=self._fencing.timeout_ms
+            network=Reconnecting,
+            transactional_id=name,
+            transaction_timeout_ms=self._fencing.timeout_ms,
         )
         deadline = time.monotonic() + INIT_SECONDS
         while True:
@@ -185,7 +222,8 @@ class PureSink(KafkaSink):
             raise full(self._topic, str(error)) from error
         except KafkaError as error:
             raise self._failure(error) from error
-        future.add_errback(self._refused)
+        if self._transactions is None:  # else the commit fails
+            future.add_errback(self._refused)
 
     def flush(self, seconds: float) -> None:
         """Deliver what was handed over before."""
