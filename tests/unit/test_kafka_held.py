@@ -66,7 +66,7 @@ def test_an_answer_confirms_what_was_fetched_before_the_question(
     assert taken(held) == []
     broker.answers.put({"a": "1"})
     assert taken(held, SECONDS) == [("a", 0)]
-    assert held.holds(Partition("a"))
+    assert list(held.partitions()) == [Partition("a")]
     assert held.size == 10
     broker.questions.get(timeout=SECONDS)
     broker.answers.put({"a": "1"})

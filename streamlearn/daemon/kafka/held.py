@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.kafka.reader import Reader
     from streamlearn.stream.source import Partition, Records
 
-PACE_SECONDS = 0.01  # between two questions, so that a full stream asks once for some batches
+PACE_SECONDS = 0.005  # between two questions, so that a full stream asks once for some batches
 AGAIN_SECONDS = 0.1  # until a topic that was not there, or a broker, is asked again
 
 
@@ -97,9 +97,9 @@ class Held:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def holds(self, partition: Partition) -> bool:
-        """Whether records of this partition wait here."""
-        return partition in self._partitions
+    def partitions(self) -> Collection[Partition]:
+        """Return those whose records wait here."""
+        return self._partitions.keys()
 
     def drop(self, partitions: Collection[Partition]) -> None:
         """Forget what waits of these."""

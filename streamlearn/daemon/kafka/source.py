@@ -156,9 +156,11 @@ class KafkaSource:
             time.sleep(min(seconds, LONGEST_POLL))
             return []
         self._fill(0.0)
-        if not self._may_take():
-            if not self._holding():
-                self._fill(min(seconds, LONGEST_POLL))
+        held = self._holding()
+        if not held and not self._may_take():
+            self._fill(min(seconds, LONGEST_POLL))
+        # All partitions are to have their share: one whose records are all held is waited for.
+        if not all(map(self._backlog.waits, held.partitions())):
             self._confirm(LONGEST_POLL)
             self._fill(0.0)  # what comes now is confirmed while this is learned
         taken = self._backlog.take(self._batch) if self._may_take() else []
@@ -220,8 +222,8 @@ class KafkaSource:
             self._most = min(max(fitting, 1), self._batch)
 
     def _nobody_lacks(self) -> bool:
-        held = self._holding()
-        return len(self._ends) == 1 or all(map(held.holds, self._lacking()))
+        held = self._holding().partitions()
+        return len(self._ends) == 1 or all(partition in held for partition in self._lacking())
 
     def _lacking(self) -> list[Partition]:
         """Return the partitions that have records for us on the broker, and none to give."""
