@@ -227,22 +227,32 @@ def until_fenced(sink: Sink) -> None:
 
 
 def test_what_an_owner_sends_after_the_next_one_took_over_is_refused(
-    connection: Connection, make_topic: MakeTopic, owned: Callable[[str, str], Sink]
+    connection: Connection,
+    make_topic: MakeTopic,
+    owned: Callable[[str, str], Sink],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And does not end the transaction that its successor has open."""
+    monkeypatch.setattr(transactions, "COMMIT_SECONDS", 60.0)
     topic = make_topic()
     first = owned(topic, topic)
     first.send(b"1")
     first.flush(20)
+    first.send(b"unseen")
+    source = KafkaSource(connection, topics=[topic], isolation="read_uncommitted")
+    source.open({}, None)
+    read(source, lambda got: b"unseen" in values(got))
+    source.close()
     second = owned(topic, topic)
     second.send(b"2")
     second.flush(20)
+    second.send(b"3")
     until_fenced(first)
     for _ in range(2):
         with pytest.raises(SinkFenced):
             first.flush(20)
     with pytest.raises(SinkFenced):
         first.send(b"late")
-    second.send(b"3")
     second.flush(20)
     assert values(read_all(connection, topic)) == [b"1", b"2", b"3"]
 

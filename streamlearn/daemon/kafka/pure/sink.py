@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
+    IllegalStateError,
     InvalidProducerEpochError,
     KafkaConnectionError,
     KafkaError,
@@ -21,6 +22,7 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
+from kafka.protocol.producer import InitProducerIdRequest
 
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.sink import (
@@ -55,6 +57,9 @@ DENIED = 29  # Kafka's code for a topic that we may not even describe
 BATCH_BYTES = 1 << 16
 SPLIT_SECONDS = 0.005
 RECONNECT_SECONDS = 0.02
+LOST = [
+    kind.__name__ for kind in (ProducerFencedError, InvalidProducerEpochError, IllegalStateError)
+]
 
 
 class Reconnecting(KafkaNetClient):
@@ -81,6 +86,10 @@ class Reconnecting(KafkaNetClient):
             late = isinstance(error, RequestTimedOutError)
             outcome.failure(KafkaConnectionError(str(error)) if late else error)
 
+        # A fenced producer would ask for a newer epoch. Brokers refuse that, but abort the open
+        # transaction of the owner that has taken over first.
+        if isinstance(request, InitProducerIdRequest) and request.producer_id >= 0:
+            return outcome.failure(ProducerFencedError())
         sent = super().send(node_id, request, **options)  # type: ignore[no-untyped-call]
         sent.add_callback(outcome.success)
         sent.add_errback(failed)
@@ -174,8 +183,7 @@ class PureSink(KafkaSink):
     def _failure(self, error: BaseException) -> SinkError:
         """Return what an error of the producer's means."""
         told = (repr(error), repr(getattr(error, "args", ())))
-        names = (ProducerFencedError.__name__, InvalidProducerEpochError.__name__)
-        if self._fencing is not None and any(name in text for name in names for text in told):
+        if self._fencing is not None and any(name in text for name in LOST for text in told):
             return fenced(self._topic, self._fencing.seconds)
         return self._refusal or refused(self._topic, str(error))
 

@@ -200,7 +200,8 @@ class RdSink(KafkaSink):
         except KafkaException as error:
             if self._transactions is None or error.args[0].code() not in FATAL:
                 raise self._failure(error) from error
-            seconds = WAIT_SECONDS  # the commit of this transaction tells why
+            self._transactions.hurry()  # its commit tells why
+            seconds = WAIT_SECONDS
         finally:
             self._lock.release()
         self._serve(seconds)
