@@ -52,6 +52,7 @@ class Epoch:
     number: int
     owner: str
     base: Place | None
+    identity: str = ""  # of the directory's models, the same in all epochs
 
     @property
     def name(self) -> str:
@@ -61,7 +62,8 @@ class Epoch:
     def packed(self) -> bytes:
         """What is in the file."""
         base = None if self.base is None else list(self.base)
-        return json.dumps({"owner": self.owner, "base": base}).encode() + b"\n"
+        told = {"owner": self.owner, "base": base, "identity": self.identity}
+        return json.dumps(told).encode() + b"\n"
 
 
 def epoch_name(number: int) -> str:
@@ -75,7 +77,7 @@ def read_epoch(directory: Path, number: int) -> Epoch | None:
     try:
         data = json.loads(path.read_bytes())
         base = None if data["base"] is None else Place(*map(int, data["base"]))
-        return Epoch(number, str(data["owner"]), base)
+        return Epoch(number, str(data["owner"]), base, str(data["identity"]))
     except FileNotFoundError:
         return None
     except (LookupError, TypeError, ValueError) as error:

@@ -89,6 +89,10 @@ class SinkRefused(SinkError):
     """A record was refused for good: no checkpoint can pass it."""
 
 
+class SinkFenced(SinkError):
+    """Another writer has taken the place of this one: nothing more of it is accepted."""
+
+
 class SinkDenied(SinkError):
     """The place for output is there, but these credentials may not write to it."""
 

@@ -7,6 +7,7 @@ from enum import IntEnum
 from streamlearn.errors import (
     SinkDenied,
     SinkError,
+    SinkFenced,
     SinkNotFound,
     SourceChanged,
     SourceDenied,
@@ -58,6 +59,7 @@ KINDS: dict[type[SourceError | SinkError], Exit] = {
     SourceNotFound: Exit.MISSING,
     TableMismatch: Exit.USAGE,
     SinkDenied: Exit.DENIED,
+    SinkFenced: Exit.FENCED,
     SinkNotFound: Exit.MISSING,
 }
 

@@ -15,10 +15,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written
-from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.exits import Exit, Fenced, Stop
 from streamlearn.daemon.faults import reach
 from streamlearn.engine.events import Events
-from streamlearn.errors import SinkDenied, SinkNotFound, SinkRefused, SourceError
+from streamlearn.errors import SinkDenied, SinkFenced, SinkNotFound, SinkRefused, SourceError
 from streamlearn.rules.copies import Copies
 
 if TYPE_CHECKING:
@@ -211,4 +211,7 @@ class Keeper:
         """Deliver what was published, all outputs within this time."""
         end = time.monotonic() + seconds
         for sink in self.sinks:
-            sink.flush(max(end - time.monotonic(), 0.1))
+            try:
+                sink.flush(max(end - time.monotonic(), 0.1))
+            except SinkFenced as error:
+                raise Fenced(str(error)) from error

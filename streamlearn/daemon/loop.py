@@ -145,6 +145,8 @@ class Loop:
             found = self.ownership.acquire(self._load, wait=self._wait)
             self.status.epoch = self.ownership.epoch
             sweep(self.ownership.directory, self.ownership.epoch)
+            for sink in self.sinks:
+                sink.take_over(self.ownership.models_id)
         self._state("loading")
         self.pipeline.in_epoch(self.status.epoch)
         self._restore(found)

@@ -59,6 +59,7 @@ class Ownership:
         self.report = report
         self.instance = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.epoch = 0  # none yet
+        self.models_id = ""  # what all owners of this directory have in common
         self._own = self._later = ""  # the files of this epoch and the next
         self._identity = (0, 0)  # of the first: another file may come to have its name
         self._lock: int | None = None
@@ -108,7 +109,8 @@ class Ownership:
     def _claim(self, number: int, base: Place | None) -> bool:
         """Create the epoch; False if another was faster."""
         make_directory(self.directory)
-        epoch = Epoch(number, self.instance, base)
+        self.models_id = self._inherited() or secrets.token_hex(8)
+        epoch = Epoch(number, self.instance, base, self.models_id)
         temporary = self.directory / f".{epoch.name}.{secrets.token_hex(8)}{PART}"
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
@@ -134,6 +136,13 @@ class Ownership:
         self._renewer = _Renewer(self)
         self._renewer.start()
         return True
+
+    def _inherited(self) -> str:
+        """The identity that the epoch before had; "" if there is none."""
+        for number in checkpoints.epochs(self.directory):
+            if (before := checkpoints.read_epoch(self.directory, number)) is not None:
+                return before.identity
+        return ""
 
     # -- being the owner --------------------------------------------------------------------------
 

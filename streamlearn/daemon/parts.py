@@ -10,7 +10,7 @@ import msgspec
 from streamlearn.daemon import audit, config, regret, watching
 from streamlearn.daemon.config import plan
 from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.kafka import Connection, KafkaSource, Security
+from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.daemon.late import Joining
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from streamlearn.stream import Decoder, Partition, Source
     from streamlearn.stream.sink import Sink
 
+OVER_SECONDS = 30.0  # for which a transaction may outlast the wait for a checkpoint
+
 
 def loop(
     settings: config.Config,
@@ -57,8 +59,8 @@ def loop(
         best=None if best is None else (best.by, best.window, best.hysteresis),
     )
     letters = settings.dead_letters
-    published = sink(settings.predictions, settings.source)
-    refused = sink(letters, settings.source, binary=True)
+    published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
+    refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
     pipeline = Pipeline(
         reading_of(settings, shared, list(learners)),
         learners,
@@ -89,6 +91,14 @@ def loop(
         Watchdog(settings.run.watchdog_seconds, log),
         [one for one in (published, refused) if one is not None],
     )
+
+
+def fencing(settings: config.Config, role: str) -> Fencing | None:
+    """How an output in Kafka is kept from earlier owners; None: it is not."""
+    kept = settings.checkpoint
+    if kept is None or not kept.transactions:
+        return None
+    return Fencing(role, kept.max_age_seconds + OVER_SECONDS)
 
 
 def ownership(kept: config.Checkpoint, log: Log) -> Ownership:
@@ -269,10 +279,11 @@ def connection(settings: config.KafkaSource) -> Connection:
 def sink(
     output: config.Predictions | config.DeadLetters,
     settings: config.Source,
+    fencing: Fencing | None = None,
     *,
     binary: bool = False,
 ) -> Sink | None:
     """Where an output goes; None: nowhere."""
     if output.topic is not None and isinstance(settings, config.KafkaSource):
-        return Patient(connection(settings).sink(output.topic))
+        return Patient(connection(settings).sink(output.topic, fencing=fencing))
     return None if output.path is None else FileSink(output.path, binary=binary)

@@ -45,6 +45,10 @@ class Patient(Sink):
             else:
                 return
 
+    def take_over(self, identity: str) -> None:
+        """Have refused what earlier owners still send."""
+        self.sink.take_over(identity)
+
     def flush(self, seconds: float) -> None:
         """Deliver all that was handed over."""
         self.sink.flush(seconds)

@@ -40,6 +40,13 @@ class Sink(Protocol):
                 full.taken = taken
                 raise
 
+    def take_over(self, identity: str) -> None:
+        """Have refused what earlier owners of the same models still send, where that is possible.
+
+        Called once by a new owner, before the first record.
+        """
+        del identity  # who writes to a file is not told from others
+
     def flush(self, seconds: float) -> None:
         """Deliver all that was handed over before; `SinkError` if not within this time.
 

@@ -129,8 +129,8 @@ class Daemons:
         places = Counter((n, i) for _, n, start, end in learnt for i in range(start, end))
         assert set(places.values()) == {1}
         assert len(places) == partitions * length == found[1]["counts"]["records"]
-        features = sl.Names(max_bytes=config.Features().max_bytes)  # as a daemon has them
-        for name, model in replayed(learnt, garbage=garbage, features=features).items():
+        reader = sl.Names(max_bytes=config.Features().max_bytes)  # as a daemon has them
+        for name, model in replayed(learnt, garbage=garbage, reader=reader).items():
             state = checkpoints.model(self.models, name)["state"]
             assert modelfile.pack(state) == modelfile.pack(model._state()), name
         return found[1]

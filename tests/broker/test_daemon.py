@@ -24,14 +24,13 @@ import streamlearn as sl
 from streamlearn import checkpoints, modelfile
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.faults import STEPS
-from streamlearn.daemon.kafka import KafkaSource
+from streamlearn.daemon.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import PASSWORD, USER, free_port
 from tests.broker.conftest import CLIENTS, all_of, create, delete, grow, values, write
 from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
 from tests.daemon.streams import event
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.kafka import Connection
     from streamlearn.daemon.kafka.connection import Client
     from tests.broker.apache_kafka import ApacheKafka
     from tests.broker.conftest import MakeTopic
@@ -342,7 +341,17 @@ def test_the_broker_goes_away_and_comes_back(
 ) -> None:
     topic, half = make_topic(2), 2000
     fill(producer, topic, 2, half)
-    both = [over_any(topic, client, client=client, every=500) for client in CLIENTS]
+    outputs = {client: make_topic() for client in CLIENTS}
+    both = [
+        over_any(
+            topic,
+            client,
+            client=client,
+            every=500,
+            outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n',
+        )
+        for client, output in outputs.items()
+    ]
     processes = [daemons.start() for daemons in both]
     for daemons in both:
         daemons.wait_for(lambda: daemons.records() == 2 * half)  # noqa: B023
@@ -359,6 +368,9 @@ def test_the_broker_goes_away_and_comes_back(
     for process, daemons in zip(processes, both, strict=True):
         assert process.wait(15) == Exit.OK
         daemons.assert_learnt_once(2, 2 * half)
+    for output in outputs.values():
+        places = [(partition, at) for _, partition, at in predicted(own_broker.bootstrap, output)]
+        assert sorted(places) == [(n, at) for n in range(2) for at in range(2 * half)]
 
 
 def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
@@ -490,6 +502,49 @@ def test_predictions_are_published_before_the_checkpoint_that_passes_them(
         for headers in map(dict, records.headers or ())
     }
     assert len(places) == 2 * length <= len(values(got))
+
+
+def test_no_prediction_of_a_frozen_owner_follows_those_of_the_next(
+    over: Over, make_topic: MakeTopic, producer: Producer, bootstrap: str
+) -> None:
+    topic, output, length = make_topic(), make_topic(), 40_000
+    fill(producer, topic, 1, length)
+    daemons = over(
+        topic,
+        outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n',
+        batch=5000,
+        every=5000,
+    )
+    owner = daemons.start()
+    daemons.wait_for(lambda: daemons.records() > 0)
+    owner.send_signal(signal.SIGSTOP)
+    standby = daemons.start("--until", "end")
+    try:
+        daemons.wait_for(lambda: {of for of, _, _ in predicted(bootstrap, output)} >= {1, 2})
+    finally:
+        owner.send_signal(signal.SIGCONT)
+    assert owner.wait(20) == Exit.FENCED, daemons.said()
+    assert standby.wait(60) == Exit.OK, daemons.said()
+    daemons.assert_learnt_once(1, length)
+    told = predicted(bootstrap, output)
+    epochs = [epoch for epoch, _, _ in told]
+    assert epochs == sorted(epochs)
+    assert {(partition, offset) for _, partition, offset in told} == {
+        (0, offset) for offset in range(length)
+    }
+
+
+def predicted(bootstrap: str, output: str) -> list[tuple[int, int, int]]:
+    """Epoch, partition and offset of each prediction, as readers of committed records see them."""
+    source = KafkaSource(Connection(bootstrap=bootstrap, client="confluent"), topics=[output])
+    source.open({}, None)
+    told = [
+        (int(said["epoch"] or b""), int(said["partition"] or b""), int(said["offset"] or b""))
+        for records in all_of(source)
+        for said in map(dict, records.headers or ())
+    ]
+    source.close()
+    return told
 
 
 def test_a_huge_key_or_id_is_left_out_of_its_prediction(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource
 from streamlearn.errors import SinkError
 from tests.broker.conftest import CLIENTS, MakeTopic, all_of, numbered, read, values, write
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.kafka.sink import KafkaSink
     from tests.broker.apache_kafka import ApacheKafka
 
+FENCINGS = (None, Fencing("predictions", 60.0))
 AWAY = 4.0  # seconds; back-off has reached its maximum by then
 
 
@@ -34,13 +37,32 @@ def assert_closed_soon(source: KafkaSource, sink: KafkaSink) -> None:
     assert time.monotonic() - start < 8  # of the 10 s that the whole daemon has
 
 
+def outputs(connections: list[Connection], make_topic: MakeTopic) -> dict[str, KafkaSink]:
+    """A sink of each kind over each library, by the topic that it writes to."""
+    sinks = {}
+    for connection, fencing in itertools.product(connections, FENCINGS):
+        topic = make_topic()
+        sinks[topic] = connection.sink(topic, fencing=fencing)
+        sinks[topic].take_over(topic)
+    return sinks
+
+
+def all_values(connection: Connection, topic: str) -> list[bytes | None]:
+    """The values that a topic has."""
+    source = KafkaSource(connection, topics=[topic])
+    source.open({}, None)
+    got = values(all_of(source))
+    source.close()
+    return got
+
+
 def test_source_and_sink_go_on_by_themselves_or_are_closed(
     own_broker: ApacheKafka,
     make_topic: MakeTopic,
     producer: Producer,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    topic, outputs = make_topic(2), [make_topic() for _ in CLIENTS]
+    topic = make_topic(2)
     write(producer, topic, numbered(0, 100))
     connections = both(own_broker.bootstrap)
     sources = [
@@ -49,19 +71,17 @@ def test_source_and_sink_go_on_by_themselves_or_are_closed(
     ]
     for source in sources:
         source.open({}, None)
-    sinks = [one.sink(output) for one, output in zip(connections, outputs, strict=True)]
+    written = outputs(connections, make_topic)
     got = [read(source, lambda some: len(values(some)) == 100) for source in sources]
-    leaving = [
-        (KafkaSource(connection, topics=[topic], group_id="leaving"), connection.sink(make_topic()))
-        for connection in connections
-    ]
-    for source, _ in leaving:
-        source.open({}, None)
-        source.poll(0.25)
+    leaving = []
+    for sink in outputs(connections, make_topic).values():
+        leaving.append((KafkaSource(connections[0], topics=[topic], group_id="leaving"), sink))
+        leaving[-1][0].open({}, None)
+        leaving[-1][0].poll(0.25)
     own_broker.stop()
     try:
         away = time.monotonic() + AWAY
-        for sink in sinks:
+        for sink in written.values():
             sink.send(b"during")
         while time.monotonic() < away:
             for source in sources:
@@ -69,7 +89,7 @@ def test_source_and_sink_go_on_by_themselves_or_are_closed(
                 source.commit({})
         for source, sink in leaving:
             assert_closed_soon(source, sink)
-        for sink in sinks:
+        for sink in written.values():
             with pytest.raises(SinkError, match="not all records delivered"):
                 sink.flush(0.5)
     finally:
@@ -82,11 +102,31 @@ def test_source_and_sink_go_on_by_themselves_or_are_closed(
         assert values([*before, *after], 0) == numbered(0, 100)
         assert values([*before, *after], 1) == numbered(100, 200)
         source.close()
-    for connection, sink, output in zip(connections, sinks, outputs, strict=True):
+    for output, sink in written.items():
         sink.flush(10)
         sink.close()
-        written = KafkaSource(connection, topics=[output])
-        written.open({}, None)
-        assert values(all_of(written)) == [b"during"]
-        written.close()
+        assert all_values(connections[0], output) == [b"during"]
     assert caplog.text.count("no answer from the broker") >= len(CLIENTS)
+
+
+@pytest.mark.nightly
+def test_outputs_outlive_a_broker_that_does_not_answer(
+    own_broker: ApacheKafka, make_topic: MakeTopic
+) -> None:
+    connections = both(own_broker.bootstrap)
+    written = outputs(connections, make_topic)
+    process = own_broker.process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    try:
+        for sink in written.values():
+            sink.send(b"during")
+        time.sleep(15.0)  # longer than the libraries wait for an answer
+    finally:
+        process.send_signal(signal.SIGCONT)
+    for output, sink in written.items():
+        sink.flush(30)
+        sink.send(b"after")
+        sink.flush(30)
+        sink.close()
+        assert all_values(connections[0], output) == [b"during", b"after"]

@@ -17,10 +17,11 @@ from kafka.admin import (
     ResourceType,
 )
 
-from streamlearn.daemon.kafka import Connection, KafkaSource, Security
+from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.daemon.kafka.pure import settings as pure
 from streamlearn.daemon.kafka.rdkafka import settings as rdkafka
 from streamlearn.errors import (
+    SinkDenied,
     SinkError,
     SourceDenied,
     SourceError,
@@ -187,13 +188,13 @@ def deny(admin: Any) -> Iterator[Any]:
     """Return a function that takes a right away from alice; she gets it back."""
     rules: list[ACL] = []
 
-    def take(topic: str, operation: ACLOperation) -> None:
+    def take(name: str, operation: ACLOperation, kind: ResourceType = ResourceType.TOPIC) -> None:
         rule = ACL(
             principal=f"User:{USER}",
             host="*",
             operation=operation,
             permission_type=ACLPermissionType.DENY,
-            resource_pattern=ResourcePattern(ResourceType.TOPIC, topic),
+            resource_pattern=ResourcePattern(kind, name),
         )
         admin.create_acls([rule])
         rules.append(rule)
@@ -222,3 +223,18 @@ def test_rights_that_are_missing(
     source.close()
     with pytest.raises(SinkError, match=rf"{unwritable}.*user {USER}.*WRITE"):
         connection.sink(unwritable)
+
+
+def test_a_transactional_id_that_is_not_ours(
+    own_broker: ApacheKafka, client: Client, make_topic: MakeTopic, deny: Any
+) -> None:
+    connection = Connection(
+        bootstrap=own_broker.secure, client=client, security=alice(own_broker), client_id="group"
+    )
+    topic, fencing = make_topic(), Fencing("predictions", 60.0)
+    sink = connection.sink(topic, fencing=fencing)
+    name = fencing.id("group", topic)
+    deny(name, ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID)
+    with pytest.raises(SinkDenied, match=rf"{name}.*user {USER}.*WRITE.*prefix 'group-'"):
+        sink.take_over(topic)
+    sink.close()

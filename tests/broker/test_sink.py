@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource, transactions
 from streamlearn.daemon.kafka.sink import size_of
-from streamlearn.errors import SinkError, SinkNotFound, SinkRefused
-from tests.broker.conftest import MakeTopic, all_of, numbered, values
+from streamlearn.errors import SinkError, SinkFenced, SinkNotFound, SinkRefused
+from tests.broker.conftest import MakeTopic, all_of, numbered, read, values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from streamlearn.stream.sink import Sink
 
 
@@ -95,11 +98,13 @@ def test_the_largest_record_fits_and_a_larger_one_is_refused(
         assert values(read_all(connection, topic)) == [bytes(room)]
 
 
+@pytest.mark.parametrize("fencing", [None, Fencing("predictions", 60.0)])
 def test_a_refusal_after_the_send_makes_every_flush_fail(
-    connection: Connection, make_topic: MakeTopic, admin: Any
+    connection: Connection, make_topic: MakeTopic, admin: Any, fencing: Fencing | None
 ) -> None:
     topic = make_topic()
-    sink = connection.sink(topic)
+    sink = connection.sink(topic, fencing=fencing)
+    sink.take_over(topic)
     lower_limit(admin, connection, topic, 1000)
     sink.send(bytes(20_000))
     for _ in range(2):
@@ -121,18 +126,20 @@ def test_a_topic_of_tiny_records_refuses_what_it_cannot_take(
     sink.close()
 
 
+@pytest.mark.parametrize("fencing", [None, Fencing("predictions", 60.0)])
 def test_one_refusal_among_many_is_noticed(
-    connection: Connection, make_topic: MakeTopic, admin: Any
+    connection: Connection, make_topic: MakeTopic, admin: Any, fencing: Fencing | None
 ) -> None:
     topic = make_topic(partitions=3)
-    sink = connection.sink(topic)
+    sink = connection.sink(topic, fencing=fencing)
+    sink.take_over(topic)
     lower_limit(admin, connection, topic, 50_000)
     small: list[Any] = [(b"%d" % number, b"k%d" % number, []) for number in range(5000)]
-    with pytest.raises(SinkRefused):  # noqa: PT012 -- by whichever call finds it
+    with suppress(SinkRefused):  # a transaction may be known to fail before all is sent
         sink.send_all([*small[:2500], (bytes(60_000), b"large", []), *small[2500:]])
-        sink.flush(20)
-    with pytest.raises(SinkRefused):
-        sink.flush(20)
+    for _ in range(2):
+        with pytest.raises(SinkRefused):
+            sink.flush(20)
     sink.close()
 
 
@@ -215,6 +222,113 @@ def test_a_deleted_topic_is_not_made_again_by_writing(
         error = raised.value
     sink.close()
     assert topic not in admin.list_topics()
+
+
+@pytest.fixture
+def owned(connection: Connection) -> Iterator[Callable[[str, str], Sink]]:
+    """Return a function that makes the output of a new owner of a checkpoint."""
+    sinks = []
+
+    def take_over(topic: str, identity: str) -> Sink:
+        sinks.append(connection.sink(topic, fencing=Fencing("predictions", 60.0)))
+        sinks[-1].take_over(identity)
+        return sinks[-1]
+
+    yield take_over
+    for sink in sinks:
+        sink.close()
+
+
+def until_fenced(sink: Sink) -> None:
+    """Send until the brokers refuse it."""
+    with pytest.raises(SinkFenced):  # noqa: PT012 -- which call is told of it first is the client's
+        for _ in range(1000):
+            sink.send_all([(b"late", None, [])] * 100)
+            sink.flush(20)
+
+
+def test_what_an_owner_sends_after_the_next_one_took_over_is_refused(
+    connection: Connection,
+    make_topic: MakeTopic,
+    owned: Callable[[str, str], Sink],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And does not end the transaction that its successor has open."""
+    monkeypatch.setattr(transactions, "COMMIT_SECONDS", 60.0)
+    topic = make_topic()
+    first = owned(topic, topic)
+    first.send(b"1")
+    first.flush(20)
+    first.send(b"unseen")
+    source = KafkaSource(connection, topics=[topic], isolation="read_uncommitted")
+    source.open({}, None)
+    read(source, lambda got: b"unseen" in values(got))
+    source.close()
+    second = owned(topic, topic)
+    second.send(b"2")
+    second.flush(20)
+    second.send(b"3")
+    until_fenced(first)
+    for _ in range(2):
+        with pytest.raises(SinkFenced):
+            first.flush(20)
+    with pytest.raises(SinkFenced):
+        first.send(b"late")
+    second.flush(20)
+    assert values(read_all(connection, topic)) == [b"1", b"2", b"3"]
+
+
+def test_an_open_transaction_of_the_owner_before_is_never_seen(
+    bootstrap: str, connection: Connection, make_topic: MakeTopic, owned: Callable[[str, str], Sink]
+) -> None:
+    topic = make_topic()
+    frozen = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": Fencing("predictions", 60.0).id(connection.client_id, topic),
+        }
+    )
+    frozen.init_transactions(20)
+    frozen.begin_transaction()
+    frozen.produce(topic, b"unseen")
+    assert frozen.flush(20) == 0
+    sink = owned(topic, topic)
+    sink.send(b"seen")
+    sink.flush(20)
+    assert values(read_all(connection, topic)) == [b"seen"]
+
+
+def test_owners_of_other_models_are_not_fenced(
+    connection: Connection, make_topic: MakeTopic, owned: Callable[[str, str], Sink]
+) -> None:
+    topic = make_topic()
+    sinks = [owned(topic, f"{topic}-{name}") for name in ("a", "b")]
+    for sink in sinks:
+        sink.send(b"x")
+        sink.flush(20)
+    assert values(read_all(connection, topic)) == [b"x", b"x"]
+
+
+def test_a_transaction_is_committed_without_a_flush(
+    connection: Connection, make_topic: MakeTopic, owned: Callable[[str, str], Sink]
+) -> None:
+    topic = make_topic()
+    sink = owned(topic, topic)
+    sink.send_all([(b"soon", None, [])] * 100)
+    source = KafkaSource(connection, topics=[topic])
+    source.open({}, None)
+    read(source, lambda got: len(values(got)) == 100)
+    source.close()
+
+
+def test_a_transaction_longer_than_the_broker_allows_is_refused(
+    connection: Connection, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "LONGEST_SECONDS", 3600.0)
+    sink = connection.sink(make_topic(), fencing=Fencing("predictions", 3600.0))
+    with pytest.raises(SinkError, match=r"transaction\.max\.timeout\.ms"):
+        sink.take_over("x")
+    sink.close()
 
 
 def test_undelivered_in_time(connection: Connection, make_topic: MakeTopic) -> None:

@@ -106,7 +106,7 @@ class MadeUp:
         self.closed = True
 
 
-def models(names: str = "default,sparse", features: sl.Names | None = None) -> dict[str, Any]:
+def models(names: str = "default,sparse", reader: sl.Names | None = None) -> dict[str, Any]:
     known: dict[str, Any] = {
         "default": sl.LinearClassifier(),
         "sparse": sl.LinearClassifier(
@@ -118,7 +118,7 @@ def models(names: str = "default,sparse", features: sl.Names | None = None) -> d
         "ftrl": sl.FTRLClassifier(l1=0.1, average="tail"),
         "svm": sl.PegasosClassifier(l2=1.0),
     }
-    given = {} if features is None else {"features": features}
+    given = {} if reader is None else {"features": reader}
     return {name: known[name].clone(given) for name in names.split(",")}
 
 
@@ -168,10 +168,10 @@ def replayed(
     ranges: list[Any],
     names: str = "default,sparse",
     garbage: float = 0.0,
-    features: sl.Names | None = None,
+    reader: sl.Names | None = None,
 ) -> Any:
     """The learners after the library has read the same records in the same order, one by one."""
-    found = models(names, features)
+    found = models(names, reader)
     for _, partition, start, end in ranges:
         for offset in range(start, end):
             value = event(partition, offset, garbage=garbage)

@@ -332,6 +332,9 @@ class Checkpoint(Table, frozen=True):
     lease_seconds: Annotated[float, about("an owner silent so long is replaced", ge=0.5)] = 10.0
     standby: Annotated[bool, about("wait while another daemon owns it; else refuse")] = True
     required: Annotated[bool, about("refuse to start where no checkpoint is; see --begin")] = False
+    transactions: Annotated[
+        bool, about("fence outputs to Kafka: brokers refuse what a replaced owner still sends")
+    ] = True
 
 
 class Regret(Table, frozen=True):

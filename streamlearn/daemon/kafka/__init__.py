@@ -8,5 +8,6 @@ from streamlearn.daemon.kafka.connection import Connection
 from streamlearn.daemon.kafka.security import Security
 from streamlearn.daemon.kafka.sink import KafkaSink
 from streamlearn.daemon.kafka.source import KafkaSource
+from streamlearn.daemon.kafka.transactions import Fencing
 
-__all__ = ["Connection", "KafkaSink", "KafkaSource", "Security"]
+__all__ = ["Connection", "Fencing", "KafkaSink", "KafkaSource", "Security"]

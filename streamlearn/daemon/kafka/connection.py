@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from streamlearn.daemon.kafka.security import Security
-from streamlearn.errors import SourceDenied
+from streamlearn.errors import SinkDenied, SourceDenied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from streamlearn.daemon.kafka.reader import Reader
     from streamlearn.daemon.kafka.sink import KafkaSink
+    from streamlearn.daemon.kafka.transactions import Fencing
 
 Client = Literal["kafka-python", "confluent"]
 
@@ -69,16 +70,30 @@ class Connection:
 
         return PureReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
 
-    def sink(self, topic: str, *, buffer_bytes: int = 32 << 20) -> KafkaSink:
-        """Connect, to write to a topic; `SinkError` if it is not there or not writable."""
+    def denied_transactions(self, name: str) -> SinkDenied:
+        """Return the error that the right to a transactional id is missing."""
+        who = f"user {self.security.username}" if self.security.username else "this client"
+        return SinkDenied(
+            f"kafka at {self.bootstrap}: not authorized for transactional id {name}: grant {who} "
+            f"the rights WRITE and DESCRIBE for transactional ids with the prefix "
+            f"'{self.client_id}-', or set checkpoint.transactions = false"
+        )
+
+    def sink(
+        self, topic: str, *, buffer_bytes: int = 32 << 20, fencing: Fencing | None = None
+    ) -> KafkaSink:
+        """Connect, to write to a topic; `SinkError` if it is not there or not writable.
+
+        With `fencing`, records are sent in transactions, after `take_over`.
+        """
         if self.client == "confluent":
             _check_confluent()
             from streamlearn.daemon.kafka.rdkafka import RdSink  # noqa: PLC0415 -- an extra
 
-            return RdSink(self, topic, buffer_bytes=buffer_bytes)
+            return RdSink(self, topic, buffer_bytes=buffer_bytes, fencing=fencing)
         from streamlearn.daemon.kafka.pure import PureSink  # noqa: PLC0415 -- takes 0.2 s
 
-        return PureSink(self, topic, buffer_bytes=buffer_bytes)
+        return PureSink(self, topic, buffer_bytes=buffer_bytes, fencing=fencing)
 
 
 def _check_confluent() -> None:

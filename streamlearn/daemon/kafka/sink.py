@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from streamlearn.errors import SinkDenied, SinkError, SinkFull, SinkNotFound, SinkRefused
+from streamlearn.errors import (
+    SinkDenied,
+    SinkError,
+    SinkFenced,
+    SinkFull,
+    SinkNotFound,
+    SinkRefused,
+)
 from streamlearn.stream.sink import Sink
 from streamlearn.stream.source import name_bytes
 
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 FULL_SECONDS = 5.0  # how long `send` waits for room in a full buffer
 OVERHEAD = 256  # bytes that a record batch of one record, its lengths and its times take
 DEFAULT_LARGEST = 1_048_588  # Kafka's max.message.bytes, where we may not ask for it
+COMMITTING = "the transaction before is still being committed"
 NOT_TOLD = "does a broker answer, and is the topic still there?"
 FOREVER_MS = 2**31 - 1  # of trying again: the daemon decides when to give up, not the library
 
@@ -81,6 +89,24 @@ def refused(topic: str, why: str) -> SinkRefused:
     return SinkRefused(
         f"topic {topic!r}: a record was refused: {why}: start again when the topic is as it should "
         "be"
+    )
+
+
+def fenced(topic: str, seconds: float) -> SinkFenced:
+    """Return the error of a producer whose transactions the brokers refuse."""
+    return SinkFenced(
+        f"topic {topic!r}: the brokers refuse the transactions of this instance: another one took "
+        f"over, or this one was silent for {seconds:g} s; what was not committed is sent again "
+        "from the last checkpoint"
+    )
+
+
+def not_begun(topic: str, why: str) -> SinkError:
+    """Return the error of a producer that can't have transactions."""
+    return SinkError(
+        f"topic {topic!r}: transactions cannot be used: {why}: check the brokers' "
+        "transaction.state.log.replication.factor and transaction.max.timeout.ms, or set "
+        "checkpoint.transactions = false"
     )
 
 

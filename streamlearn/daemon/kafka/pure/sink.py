@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
+    IllegalStateError,
+    InvalidProducerEpochError,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    ProducerFencedError,
+    RequestTimedOutError,
     TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailedError,
     UnknownError,
 )
+from kafka.future import Future
+from kafka.net.compat import KafkaNetClient
+from kafka.protocol.producer import InitProducerIdRequest
 
 from streamlearn.daemon.kafka.pure.headers import Headers, Nulls
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.sink import (
+    COMMITTING,
     DEFAULT_LARGEST,
     FOREVER_MS,
     FULL_SECONDS,
@@ -26,38 +37,99 @@ from streamlearn.daemon.kafka.sink import (
     check_size,
     check_topic,
     deleted,
+    fenced,
     full,
+    not_begun,
     refused,
     undelivered,
 )
-from streamlearn.errors import SinkDenied, SinkError, SourceError
+from streamlearn.daemon.kafka.transactions import INIT_SECONDS, Transactions
+from streamlearn.errors import SinkDenied, SinkError, SinkFull, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from streamlearn.daemon.kafka.connection import Connection
+    from streamlearn.daemon.kafka.transactions import Fencing
+    from streamlearn.stream.sink import Record
     from streamlearn.stream.source import Header
 
 
 UNKNOWN, DENIED = 3, 29  # Kafka's codes for a topic that is not there, that we may not describe
 BATCH_BYTES = 1 << 16
 SPLIT_SECONDS = 0.005
+RECONNECT_SECONDS = 0.02
+LOST = [
+    kind.__name__ for kind in (ProducerFencedError, InvalidProducerEpochError, IllegalStateError)
+]
+
+
+class Reconnecting(KafkaNetClient):
+    """Connections of a transactional producer that is to outlive a broker's absence.
+
+    kafka-python 3.0 loses the request to its coordinator, and with it the transaction, when there
+    is no connection, and gives up for good when no answer comes in time. Here both are failures of
+    a connection, after which it sends the request again.
+    """
+
+    def await_ready(self, node_id: Any, timeout_ms: float = 30_000) -> bool:
+        """Wait for a connection; False, instead of an error, if there is none."""
+        try:
+            return bool(super().await_ready(node_id, timeout_ms))  # type: ignore[no-untyped-call]
+        except KafkaConnectionError:
+            time.sleep(RECONNECT_SECONDS)  # the coordinator is looked for again immediately
+            return False
+
+    def send(self, node_id: Any, request: Any, **options: Any) -> Any:
+        """Send a request; its answer, or why there is none."""
+        outcome = Future()
+
+        def failed(error: Exception) -> None:
+            late = isinstance(error, RequestTimedOutError)
+            outcome.failure(KafkaConnectionError(str(error)) if late else error)
+
+        # A fenced producer would ask for a newer epoch. Brokers refuse that, but abort the open
+        # transaction of the owner that has taken over first.
+        if isinstance(request, InitProducerIdRequest) and request.producer_id >= 0:
+            return outcome.failure(ProducerFencedError())
+        sent = super().send(node_id, request, **options)  # type: ignore[no-untyped-call]
+        sent.add_callback(outcome.success)
+        sent.add_errback(failed)
+        return outcome
 
 
 class PureSink(KafkaSink):
     """A topic to write to, over a KafkaProducer."""
 
-    def __init__(self, connection: Connection, topic: str, *, buffer_bytes: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        buffer_bytes: int,
+        fencing: Fencing | None = None,
+    ) -> None:
         self._topic = topic
         self._connection = connection
+        self._fencing = fencing
+        self._transactions: Transactions | None = None
         admin = connect(KafkaAdminClient, connection)
         try:
             self._largest = _examine(admin, connection, topic)
         finally:
             admin.close()
-        self._producer = connect(
+        self._producer: Any = None if fencing else self._connect()
+        self._buffer_bytes = buffer_bytes
+        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
+        self._refusal: SinkError | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def _connect(self, **settings: Any) -> Any:
+        producer = connect(
             KafkaProducer,
-            connection,
+            self._connection,
             acks="all",
             enable_idempotence=True,
             allow_auto_create_topics=False,
@@ -69,13 +141,57 @@ class PureSink(KafkaSink):
             batch_size=min(BATCH_BYTES, max(self._largest, 0)),
             metrics_enabled=False,
             value_serializer=Nulls(),
+            **settings,
         )
-        self._producer.partitions_for(topic)  # known before the first record has to wait for it
-        self._buffer_bytes = buffer_bytes
-        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
-        self._refusal: SinkError | None = None
-        self._lock = threading.Lock()
-        self._closed = False
+        producer.partitions_for(self._topic)  # known before the first record has to wait for it
+        return producer
+
+    def take_over(self, identity: str) -> None:
+        """Make a producer whose transactions fence those of earlier owners."""
+        if self._fencing is None:
+            return
+        name = self._fencing.id(self._connection.client_id, identity)
+        self._producer = self._connect(
+            network=Reconnecting,
+            transactional_id=name,
+            transaction_timeout_ms=self._fencing.timeout_ms,
+        )
+        deadline = time.monotonic() + INIT_SECONDS
+        while True:
+            try:
+                self._producer.init_transactions()
+            except TransactionalIdAuthorizationFailedError as error:
+                raise self._connection.denied_transactions(name) from error
+            except KafkaError as error:
+                if not isinstance(error, KafkaTimeoutError) or time.monotonic() > deadline:
+                    raise not_begun(self._topic, str(error)) from error
+            else:
+                break
+        self._transactions = Transactions(self._begin, self._commit, self._abort)
+
+    def _begin(self) -> None:
+        try:
+            self._producer.begin_transaction()
+        except KafkaError as error:
+            raise self._failure(error) from error
+
+    def _commit(self, _: threading.Event) -> None:
+        try:
+            self._producer.commit_transaction()
+        except KafkaError as error:
+            raise self._failure(error) from error
+
+    def _abort(self) -> None:
+        """Leave the transaction to the next owner, who ends it: an abort might never return."""
+
+    def _failure(self, error: BaseException) -> SinkError:
+        """Return what an error of the producer's means."""
+        told = (repr(error), repr(getattr(error, "args", ())))
+        if self._fencing is not None and any(name in text for name in LOST for text in told):
+            return fenced(self._topic, self._fencing.seconds)
+        if any(TopicAuthorizationFailedError.__name__ in text for text in told):
+            return SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
+        return self._refusal or refused(self._topic, str(error))
 
     @property
     def largest(self) -> int:
@@ -86,6 +202,26 @@ class PureSink(KafkaSink):
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
         """Hand over one record."""
+        self.send_all([(value, key, headers)])
+
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Hand over these, in one transaction."""
+        with self._sending() as ready:
+            if not ready:
+                raise deleted(self._topic) if self._gone() else full(self._topic, COMMITTING)
+            for taken, record in enumerate(records):
+                try:
+                    self._send(*record)
+                except SinkFull as error:
+                    error.taken = taken
+                    raise
+
+    def _sending(self) -> AbstractContextManager[bool]:
+        if self._transactions is None:
+            return nullcontext(enter_result=True)
+        return self._transactions.sending(FULL_SECONDS)
+
+    def _send(self, value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> None:
         self._check_refusal()
         check_size(self._topic, self._largest, value, key, headers)
         if self._waiting > self._buffer_bytes:
@@ -99,8 +235,9 @@ class PureSink(KafkaSink):
         except KafkaTimeoutError as error:
             raise deleted(self._topic) if self._gone() else full(self._topic, str(error)) from error
         except KafkaError as error:
-            raise refused(self._topic, str(error)) from error
-        future.add_errback(self._refused)
+            raise self._failure(error) from error
+        if self._transactions is None:  # else the commit fails
+            future.add_errback(self._refused)
 
     def _hand_over(self, value: bytes | None, key: bytes | None, headers: list[Header]) -> Any:
         try:
@@ -110,10 +247,17 @@ class PureSink(KafkaSink):
 
     def flush(self, seconds: float) -> None:
         """Deliver what was handed over before."""
+        deadline = time.monotonic() + seconds
+
+        def late(topic: str, why: str | None) -> SinkError:
+            return undelivered(topic, seconds, why)
+
         try:
-            self._drain(seconds, lambda topic, why: undelivered(topic, seconds, why))
+            self._drain(seconds, late)
         finally:
             self._check_refusal()
+        if self._transactions and not self._transactions.commit(deadline - time.monotonic()):
+            raise late(self._topic, COMMITTING)
 
     def _drain(self, seconds: float, error: Callable[[str, str | None], SinkError]) -> None:
         with self._lock:
@@ -131,17 +275,13 @@ class PureSink(KafkaSink):
                 if time.monotonic() > end:
                     raise error(self._topic, None) from split
                 time.sleep(SPLIT_SECONDS)
+            except KafkaError as failure:
+                raise self._failure(failure) from failure
         with self._lock:
             self._waiting -= waiting
 
     def _refused(self, error: BaseException) -> None:
-        if self._refusal is None:
-            denied = isinstance(error, TopicAuthorizationFailedError)
-            self._refusal = (
-                SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
-                if denied
-                else refused(self._topic, str(error))
-            )
+        self._refusal = self._refusal or self._failure(error)
 
     def _check_refusal(self) -> None:
         if self._refusal is not None:
@@ -169,11 +309,13 @@ class PureSink(KafkaSink):
 
     def close(self) -> None:
         """Give the connection back."""
-        if not self._closed:
+        if not self._closed and self._producer is not None:
             self._closed = True
+            if self._transactions is not None:
+                self._transactions.close()
             try:
                 self._producer.close(timeout=1)
-            except KafkaTimeoutError:  # records that can't be delivered: it would try for ever
+            except KafkaError:  # records that can't be delivered: it would try for ever
                 self._producer._sender.initiate_close()  # noqa: SLF001 -- `close` got not so far
                 self._producer._sender.force_close()  # noqa: SLF001
                 self._producer._closed = True  # noqa: SLF001
