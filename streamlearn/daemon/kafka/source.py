@@ -17,7 +17,7 @@ from streamlearn.daemon.kafka.order import Backlog
 from streamlearn.daemon.kafka.positions import Asked, Start, settle
 from streamlearn.daemon.kafka.reader import OutOfRange, cut_off
 from streamlearn.daemon.kafka.topics import Selection, Watch, identity_of, ids_of, partitions_of
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChanged, SourceError
 from streamlearn.stream.lines import weighed
 from streamlearn.stream.source import Partition, Records
 
@@ -103,6 +103,7 @@ class KafkaSource:
         self._asked_ends = 0.0
         self._reader: Reader | None = None
         self._held: Held | None = None
+        self._fault: SourceError | None = None  # raised when all that came before it was given
         self._watch: Watch | None = None
 
     def identity(self) -> dict[str, str]:
@@ -165,6 +166,8 @@ class KafkaSource:
             self._confirm(LONGEST_POLL)
             self._fill(0.0)  # what comes now is confirmed while this is learned
         taken = self._backlog.take(self._batch) if self._may_take() else []
+        if self._fault is not None and not taken and not held:
+            raise self._fault
         self._ends.update((records.partition, records.end) for records in taken)
         return taken
 
@@ -193,12 +196,15 @@ class KafkaSource:
     def _fill(self, seconds: float) -> None:
         """Let what has come wait its turn, until each partition that lags has some."""
         reader, held = self._live(), self._holding()
-        while True:
+        while self._fault is None:
             try:
                 came = reader.poll(seconds, self._most)
             except OutOfRange as gap:
                 self._overtaken(gap.partition)
                 continue
+            except SourceError as error:
+                self._fault = error
+                break
             for records in came:
                 self._hold(records)
             self._confirm(0.0)
