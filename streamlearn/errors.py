@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NO_ID = "there is no id, by which features and label could find each other"
+
 
 class StreamlearnError(Exception):
     """The base of all errors that are streamlearn's own."""

@@ -80,6 +80,9 @@ class Joining:
         self.own_times = own_times
         self._events, self._told = Events(), Events()
         self.labels = self._source.labels
+        for one in (decoder, labels):
+            if one is not None:
+                one.needs_id = True  # else a label that is refused here would be one of theirs
         self._closing = -1.0  # the record that closed the labels
 
     @property

@@ -36,11 +36,10 @@ from streamlearn.row cimport Row
 import numpy as np
 
 from streamlearn.engine.events import LABEL_KINDS
-from streamlearn.errors import ModelFileError
+from streamlearn.errors import NO_ID, ModelFileError
 
 DROP = "drop"
 LAYOUT = 4  # of what is held, in a checkpoint
-NO_ID = "there is no id, by which features and label could find each other"
 # seconds from features to label; the last counts what took longer
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)

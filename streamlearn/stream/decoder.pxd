@@ -16,6 +16,7 @@ cdef class Decoder:
     cdef readonly Reader reader
     cdef readonly object fields
     cdef readonly bint grow_always
+    cdef public bint needs_id
     cdef readonly list classes
     cdef dict class_codes
     cdef list counting, naming  # what learns numbers, and what learns classes

@@ -9,7 +9,10 @@ from streamlearn.stream.fields import UNITS as UNITS
 from streamlearn.stream.fields import Fields, Learns
 from streamlearn.stream.label_set import LabelSet
 
+NO_ID: str
+
 class Decoder:
+    needs_id: bool
     def __init__(
         self,
         reader: Reader,

@@ -12,7 +12,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport NAN, isfinite
 from libc.string cimport memcmp
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import NO_ID, BadEvent
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
 from streamlearn.features.reader cimport Reader
@@ -35,6 +35,7 @@ cdef class Decoder:
     `learners` are asked whether they can learn a label, `labels` whether the stream may have it.
     Events without a label are only predicted, so names that are new in them are not kept, as in
     `predict_one`, unless `grow_always`: then labels and features may come in different events.
+    With `needs_id` a record without an id is invalid: labels find their events by it.
 
     A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, and
     have at most 64 bits. An id is a string, or an integer of any size.
@@ -120,6 +121,8 @@ cdef class Decoder:
 
     cdef bint grows(self) noexcept nogil:
         """Whether the event is learnt, so that its names count as seen."""
+        if self.needs_id and self.tags.id == NULL:
+            return False
         return self.grow_always or (self.tags.kind != UNLABELLED and self.tags.weight != 0.0)
 
     cdef bint learned(self) noexcept nogil:
@@ -127,6 +130,9 @@ cdef class Decoder:
         return self.grow_always or self.tags.weight != 0.0
 
     cdef int push(self, Events events) except -1 nogil:
+        if self.needs_id and self.tags.id == NULL:
+            with gil:
+                raise BadEvent(NO_ID)
         events.append(&self.reader.row, &self.tags, self.reader.size)
         if self.tags.kind != UNLABELLED and self.learned():
             self.labels.events += 1

@@ -320,6 +320,31 @@ def test_delayed_labels_close_too(size: int, tmp_path: Path) -> None:
     assert one.state()["decoder"] == whole.state()["decoder"]
 
 
+@pytest.mark.parametrize("topic", [None, "labels"])
+def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
+    topic: str | None, tmp_path: Path
+) -> None:
+    """Its record is invalid, so nothing of it stays: not its label, not its names."""
+    changes = {"labels.hold_events": 50, "format.label_warmup": 20}
+    lines = pairs(40)
+    stray = [json.dumps({"y": "stray"}).encode()]
+    if topic is not None:
+        told = [line for line in lines if b'"y"' in line]
+        (tmp_path / "told.jsonl").write_bytes(b"\n".join([*told[:4], *stray, *told[4:]]) + b"\n")
+        lines, stray = [line for line in lines if b'"y"' not in line], [b'{"name": "new"}']
+        paths = [str(tmp_path / "events.jsonl"), str(tmp_path / "told.jsonl")]
+        changes |= {"labels.topic": paths[1], "source.kind": "file", "source.paths": paths}
+    one = Daemon(tmp_path, [*lines[:9], *stray, *lines[9:]], **changes)
+    if topic is not None:
+        del one.given["source"]
+    loop = one.run()
+    assert one.code == Exit.OK
+    [line] = one.log.lines("labels closed")
+    assert set(line["labels"]) == {"no", "yes"}
+    assert {letter["streamlearn.code"] for letter in one.dead()} == {"id", "label"}
+    assert "name=new" not in loop.pipeline.learners.reader.names()
+
+
 # Labels that never come
 
 
