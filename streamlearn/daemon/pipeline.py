@@ -112,10 +112,10 @@ class Pipeline:
         )
         self.tell("on_batch", batch)
         if reading.labels.closed and not closed:
-            self._report_labels()
+            self.report_labels()
         self._report(polled, bad)
 
-    def _report_labels(self) -> None:
+    def report_labels(self) -> None:
         """Log which labels there are from now on."""
         labels = self.reading.labels
         self.log.info(

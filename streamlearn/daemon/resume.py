@@ -14,6 +14,7 @@ from streamlearn.daemon.durable import make_directory
 from streamlearn.daemon.exits import Exit, Stop
 from streamlearn.errors import BadEvent
 from streamlearn.stream import CSVDecoder, Files
+from streamlearn.stream.label_set import LabelSet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from streamlearn.daemon.log import Log
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.stream import Decoder, Partition, Source
-    from streamlearn.stream.label_set import LabelSet
 
     Found = tuple[Place, dict[str, Any]]
 
@@ -101,6 +101,8 @@ def resume(
         pipeline.restore(data, resumed=changes.resumed, features=same_features)
     except BadEvent as error:
         raise unfit(place, error) from error
+    if same_features:
+        report_labels(pipeline, labels_of(data))
     for name in changes.fresh:
         learners[name].born = {
             "events": pipeline.counts.events,
@@ -145,13 +147,19 @@ def fitted(
             "--reset NAME (--reset all if the features have changed)",
         )
     if data["features"]["reading"] == reading:
-        try:  # labels may come in records of their own
-            labels.restore(data["labels" if "labels" in data else "decoder"]["labels"])
+        try:
+            labels.restore(labels_of(data))
         except BadEvent as error:
             raise unfit(place, error) from error
         for name in changes.fresh:
             check_labels(name, learners[name].model, labels.labels)
     return changes
+
+
+def labels_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a checkpoint says of the labels, which may come in records of their own."""
+    found: dict[str, Any] = data["labels" if "labels" in data else "decoder"]["labels"]
+    return found
 
 
 def waiting(data: Mapping[str, Any]) -> int:
@@ -198,6 +206,28 @@ def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | Non
         log.info("learner begins", name=name, at=at or "the start")
     for name in changes.archived:
         log.info("learner archived", name=name, directory=directory and directory / "archive")
+
+
+def report_labels(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
+    """Log that other labels are declared: `probability` may be that of another one from now on."""
+    labels = pipeline.reading.labels
+    if not saved["closed"]:
+        if labels.closed:
+            pipeline.report_labels()
+        return
+    before = LabelSet.complete(saved["labels"])
+    if (
+        not labels.closed
+        or set(labels.labels) != set(before.labels)
+        or (labels.positive != before.positive)
+    ):
+        pipeline.log.warning(
+            "labels changed",
+            labels=labels.labels if labels.closed else "open",
+            positive=labels.positive,
+            labels_before=before.labels,
+            positive_before=before.positive,
+        )
 
 
 def recall_header(source: Source, decoder: Decoder) -> None:

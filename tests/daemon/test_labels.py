@@ -188,6 +188,37 @@ def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:
     assert set(last["probabilities"]) == {"no", "yes", "maybe"}
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        ({"format.label_warmup": 20}, {"format.label_warmup": 30}, None),
+        ({"format.label_warmup": 20}, {"format.labels": ["maybe", "no"]}, None),
+        ({"format.label_warmup": 20}, {"format.labels": ["no", "maybe"]}, "labels changed"),
+        ({"format.labels": ["no", "maybe"]}, {"format.labels": ["no", "maybe"]}, None),
+        ({"format.labels": ["no", "maybe"]}, {"format.labels": [*TEXTS]}, "labels changed"),
+        ({"format.labels": ["no", "maybe"]}, {"format.labels": "open"}, "labels changed"),
+        ({"format.labels": "open"}, {"format.label_warmup": 20}, "labels closed"),
+        ({"format.label_warmup": 9999}, {"format.label_warmup": 20}, "labels closed"),
+    ],
+)
+def test_what_a_changed_declaration_means_is_logged(
+    first: dict[str, Any], then: dict[str, Any], told: str | None, tmp_path: Path
+) -> None:
+    """Where `probability` becomes that of another label, nobody has to find out by himself."""
+    one = Daemon(tmp_path, stream(100, ("no", "maybe"), stray="no"))
+    one.run(**first)
+    one.log = Said()
+    loop = one.run(**then)
+    assert one.code == Exit.OK
+    found = [*one.log.lines("labels changed"), *one.log.lines("labels closed")]
+    if told is None:
+        assert found == []
+    else:
+        [line] = found
+        assert [line] == one.log.lines(told)
+        assert line["positive"] == loop.pipeline.reading.labels.positive
+
+
 # What is published: a contract
 
 
