@@ -321,6 +321,7 @@ class Loop:
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
         if sound and self.learning:
             self._tell_learnt()
+            self.pipeline.unlabeled.look_at(self.pipeline.reading.labels, least=1)
             if self._learned_nothing():
                 code = Exit.UNLEARNED
                 reason = f"no record was learned: {self._why_unlearned()}"

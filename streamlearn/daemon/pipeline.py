@@ -178,6 +178,7 @@ class Pipeline:
     def _report(self, polled: Polled, bad: Sequence[Bad]) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""
         self.unlabeled.look(self.counts.since_label, self.reading.decoder)
+        self.unlabeled.look_at(self.reading.labels)
         for _, name in self.learners.changes():
             self.log.info("best learner", name=name, by=self.learners.by)
         reader = self.learners.reader

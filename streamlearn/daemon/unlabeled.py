@@ -1,4 +1,4 @@
-"""Events without a label where one is expected: its field is misspelled, or was renamed."""
+"""Events without a label, or a positive one: a field or a value is misspelled, or was renamed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamlearn.daemon.log import Log
     from streamlearn.stream import Decoder
+    from streamlearn.stream.label_set import LabelSet
 
 MANY = 1000  # events in a row
 NAMES = 1000  # fields that are compared with the label's
 
 
 class Unlabeled:
-    """Logs that many events in a row had no label, once until there is one again."""
+    """Logs that many events in a row had no label, or none a positive one; once until one has."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.logged = False
+        self.logged_negative = False
 
     def look(self, events: int, decoder: Decoder) -> None:
         """So many events have come since the last one with a label."""
@@ -28,6 +30,19 @@ class Unlabeled:
         elif not self.logged:
             self.logged = True
             self.log.limited("no labels", "warning", "no labels", events=events, **about(decoder))
+
+    def look_at(self, labels: LabelSet, least: int = MANY) -> None:
+        """At least so many labels, and none of the declared positive ones: logged once."""
+        wanted = labels.positive_values
+        if wanted is None or labels.positive_seen or labels.events < least or self.logged_negative:
+            return
+        self.logged_negative = True
+        self.log.warning(
+            "no positive labels",
+            events=labels.events,
+            positive=wanted,
+            labels=labels.negative_values,
+        )
 
 
 def about(decoder: Decoder) -> dict[str, Any]:

@@ -7,7 +7,10 @@ cdef class LabelSet:
     cdef readonly bint anything
     cdef readonly object warmup
     cdef long long due
-    cdef object most, positive_values, allowed
+    cdef readonly object positive_values  # those declared, of which all others are the negatives
+    cdef readonly list negative_values  # the first ones, until there is a positive one
+    cdef readonly bint positive_seen
+    cdef object most, allowed
     cdef bint booleans
     cdef dict known
 

@@ -13,6 +13,7 @@ from streamlearn.features.pieces import shown
 from streamlearn.stream.fields import Fields
 
 PAIRS = ({0, 1}, {-1, 1})  # of booleans too: they equal 0 and 1
+SHOWN = 5  # values that are compared with the positive ones
 SPELLED = {"true": True, "false": False}
 
 
@@ -44,6 +45,7 @@ cdef class LabelSet:
     def __init__(self, fields, *, classes=True):
         positive = fields.positive
         self.positive_values = positive
+        self.negative_values = []
         self.allowed = fields.labels
         self.declared = positive is not None or fields.labels is not None
         closes = classes and not self.declared
@@ -102,7 +104,15 @@ cdef class LabelSet:
             value = SPELLED.get(value.lower(), value)
         if self.allowed is not None and value not in self.allowed:
             raise self.refused(self.allowed)
-        return value if self.positive_values is None else value in self.positive_values
+        if self.positive_values is None:
+            return value
+        if value in self.positive_values:
+            self.positive_seen = True
+            return True
+        if not self.positive_seen and len(self.negative_values) < SHOWN and (
+                value not in self.negative_values):
+            self.negative_values.append(value)
+        return False
 
     def check(self, label):
         """BadEvent if this label, which is not known, may not be learned."""
@@ -142,16 +152,24 @@ cdef class LabelSet:
 
     def state(self):
         """Ready for JSON."""
-        return {"labels": list(self.labels), "closed": self.closed, "events": self.events}
+        return {
+            "labels": list(self.labels), "closed": self.closed, "events": self.events,
+            "positive_seen": self.positive_seen,
+        }
 
     def restore(self, state):
         """Take over a state that `state` gave; what was declared since holds."""
         lost = [label for label in state["labels"] if self.declared and label not in self.known]
+        if lost and self.positive_values is not None:
+            raise BadEvent(
+                f"the label {shown(lost[0])} was learned as it is, and positive values make labels"
+                " true or false: leave them out (format.positive, --positive)")
         if lost:
             raise BadEvent(
                 f"the label {shown(lost[0])} was learned, and is not among those declared; add it"
                 " (format.labels, --labels)")
         self.events = state["events"]
+        self.positive_seen = state["positive_seen"]
         if not self.declared:
             self.begin_with(state["labels"])
             self.closed = self.warmup is not None and state["closed"]

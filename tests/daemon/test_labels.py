@@ -379,6 +379,28 @@ def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
 # Labels that never come
 
 
+@pytest.mark.parametrize("n", [3, MANY + 1])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_positive_value_that_never_occurs(n: int, late: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+    """All events are learned as negatives, and the loss looks splendid."""
+    lines = [json.dumps({"id": i, "x": i % 9}).encode() for i in range(n)]
+    told = [json.dumps({"id": i, "y": i % 2 == 0}).encode() for i in range(n)]
+    if not late:
+        told = [a[:-1] + b"," + b[1:] for a, b in zip(lines, told, strict=True)]
+        lines = []
+    changes: dict[str, Any] = {"labels.hold_events": 5000} if late else {}
+    one = Daemon(tmp_path, [*lines, *told], **{"format.positive": "true", **changes})
+    one.run()
+    assert one.code == Exit.OK
+    [line] = one.log.lines("no positive labels")
+    assert line["positive"] == ["true"]
+    assert line["labels"] == [True, False]
+    one.log = Said()
+    right = Daemon(tmp_path / "right", [*lines, *told], **{"format.positive": True, **changes})
+    right.run()
+    assert right.log.lines("no positive labels") == []
+
+
 def test_a_field_that_never_occurs(tmp_path: Path) -> None:
     lines = [json.dumps({"user": i % 9, "clicked": i % 2 == 0}).encode() for i in range(2 * MANY)]
     one = Daemon(tmp_path, lines, **{"format.label": "click"})

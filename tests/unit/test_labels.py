@@ -103,7 +103,8 @@ def test_closing_depends_on_the_order_of_events_alone(size: int) -> None:
         read(again, *lines[start : start + size])
         assert again.labels.state() == one.labels.state()
     assert bad == [5, 8]
-    assert one.labels.state() == {"labels": ["a", "b", "c"], "closed": True, "events": 6}
+    state = one.labels.state()
+    assert (state["labels"], state["closed"], state["events"]) == (["a", "b", "c"], True, 6)
     assert one.labels.closed_at == 5
     assert one.labels.positive is None
 
@@ -180,7 +181,8 @@ def test_what_was_declared_since_holds_after_a_restart() -> None:
     later.restore(state)  # they closed once
     assert later.labels.closed
     sooner = decoder("json", Fields(label="y", warmup=1))
-    sooner.restore({**state, "labels": {"labels": ["a", "b"], "closed": False, "events": 2}})
+    saved = {**state["labels"], "labels": ["a", "b"], "closed": False, "events": 2}
+    sooner.restore({**state, "labels": saved})
     assert sooner.labels.closed
 
 
