@@ -332,7 +332,9 @@ class Loop:
         return code
 
     def _learned_nothing(self) -> bool:
-        """Whether there were records, and none of this run was learned; not of delayed labels."""
+        """Whether a run to its end had records, and learned none; not where labels are delayed."""
+        if self.stop_wanted.is_set():
+            return False
         before, now = self._before, self.pipeline.counts
         read = now.events + now.bad - before.events - before.bad
         return read > 0 and now.learnt == before.learnt and not self.pipeline.reading.late

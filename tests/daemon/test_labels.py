@@ -439,6 +439,22 @@ def test_a_run_that_learned_nothing(lines: list[bytes], code: Exit, tmp_path: Pa
     assert one.log.lines("no labels") == []  # too few to say
 
 
+def test_a_run_that_is_asked_to_stop_has_not_failed(tmp_path: Path) -> None:
+    """A daemon may be stopped between two records with labels."""
+    one = Daemon(tmp_path, [b'{"x": 1}'] * 20)
+    del one.given["run.until"]
+    loop = parts.loop(config.parse("", overrides={**one.given, "source.follow": True}), one.log)
+    read = loop.pipeline.process
+
+    def process(records: Any) -> None:
+        read(records)
+        loop.stop_wanted.set()
+
+    loop.pipeline.process = process  # type: ignore[method-assign]
+    assert loop.run() == Exit.OK
+    assert loop.pipeline.counts.events == 20
+
+
 def test_delayed_labels_are_waited_for(tmp_path: Path) -> None:
     lines = [json.dumps({"id": i, "x": 1}).encode() for i in range(MANY + 50)]
     one = Daemon(tmp_path, lines, **{"labels.hold_events": 5000})
