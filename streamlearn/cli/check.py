@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn import checkpoints
 from streamlearn.calls import shown
-from streamlearn.cli.inputs import writable
+from streamlearn.cli.inputs import refuse_read, writable
 from streamlearn.cli.parsing import json_option
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import config, parts, resume
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options) -> int:
     """Print the plan: it is a configuration file itself."""
     read = load(options)
-    if problems := [*outputs(read), *resumed(read)]:
+    if problems := [*outputs(read), *directories(read), *formats(read), *resumed(read)]:
         raise config.ConfigError(options.file, problems)
     models = {name: made_of(model) for name, model in config.estimators(read).items()}
     if options.json:
@@ -60,13 +60,38 @@ def run(options: Options) -> int:
 
 def outputs(read: config.Config) -> Iterator[config.Problem]:
     """What keeps files from being written."""
+    for name, path, sources in written(read):
+        try:
+            writable(path, name, sources)
+        except ValueError as error:
+            yield config.Problem("", str(error))
+
+
+def read_again(read: config.Config) -> Iterator[config.Problem]:
+    """Files that are written and would be read as events: each would make the next."""
+    for name, path, sources in written(read):
+        try:
+            refuse_read(path, name, sources)
+        except ValueError as error:
+            yield config.Problem("", str(error))
+
+
+def written(read: config.Config) -> Iterator[tuple[str, str, list[str]]]:
+    """The key and path of each file that is written, and what is read."""
     sources = list(getattr(read.source, "paths", ()))
     for name, output in (("predictions", read.predictions), ("dead_letters", read.dead_letters)):
-        if output.path is not None:
-            try:
-                writable(output.path, f"{name}.path", sources)
-            except ValueError as error:
-                yield config.Problem("", str(error))
+        if output.path not in (None, "-"):
+            yield f"{name}.path", output.path, sources
+
+
+def directories(read: config.Config) -> Iterator[config.Problem]:
+    """Directories where files are to be read."""
+    for path in getattr(read.source, "paths", ()):
+        if Path(path).is_dir():
+            files = f"{path.rstrip('/')}/*"
+            yield config.Problem(
+                "source.paths", f"{path} is a directory: give the files in it, {files!r}"
+            )
 
 
 def resumed(read: config.Config) -> Iterator[config.Problem]:
@@ -82,7 +107,7 @@ def resumed(read: config.Config) -> Iterator[config.Problem]:
             resume.fitted(found, learners, parts.reading(read), labels=labels, late=late)
     except (ModelFileError, Stop) as error:
         yield config.Problem("checkpoint.path", str(error))
-    if isinstance(read.source, config.KafkaSource):
+    if isinstance(read.source, config.KafkaSource) or [*directories(read)]:
         return
     source = parts.source(read.source, read.format)
     try:
@@ -93,6 +118,14 @@ def resumed(read: config.Config) -> Iterator[config.Problem]:
         yield config.Problem("source", str(error))
     finally:
         source.close()
+
+
+def formats(read: config.Config) -> Iterator[config.Problem]:
+    """What keeps records from being read: a format that is not there, columns that lack a field."""
+    try:
+        parts.reading_of(read, config.reader(read.features, read.format), ())
+    except ValueError as error:
+        yield config.Problem("format", str(error))
 
 
 def made_of(model: Any) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import glob
 import os
 from pathlib import Path
@@ -280,9 +281,7 @@ def writable(path: str, option: str, files: list[str]) -> None:
     Nor may it be one of those that are read.
     """
     where = Path(path)
-    for name in matching(files):
-        if where.exists() and Path(name).exists() and where.samefile(name):
-            raise ValueError(f"{option}: {path} is read here, and would be lost: give another name")
+    refuse_read(path, option, files)
     if where.is_symlink():  # what it points to is written
         with contextlib.suppress(RuntimeError):  # which is that of a circle, before Python 3.13
             where = where.resolve()
@@ -296,6 +295,36 @@ def writable(path: str, option: str, files: list[str]) -> None:
     place = where if where.exists() and not where.is_file() else where.parent
     if not os.access(place, os.W_OK):
         raise ValueError(f"{option}: {place} cannot be written to")
+
+
+def refuse_read(path: str, option: str, files: list[str]) -> None:
+    """ValueError if a file that is written is one of those read, or will be by a glob's name."""
+    where = Path(path)
+    for name in matching(files):
+        if where.exists() and Path(name).exists() and where.samefile(name):
+            raise ValueError(f"{option}: {path} is read here, and would be lost: give another name")
+    for pattern in filter(glob.has_magic, files):
+        if named_by(pattern, where):
+            raise ValueError(
+                f"{option}: {path} is a name that {pattern} reads: give another name or directory"
+            )
+
+
+def named_by(pattern: str, path: Path) -> bool:
+    """Whether a glob names this path, which need not be there yet.
+
+    >>> named_by("day/*.jsonl", Path("day/out.jsonl")), named_by("*.jsonl", Path("day/out.jsonl"))
+    (True, False)
+    >>> named_by("**/*.jsonl", Path("day/out.jsonl"))
+    True
+    """
+    wanted, given = Path(os.path.abspath(pattern)), Path(os.path.abspath(path))  # noqa: PTH100 - resolve() follows links
+    if "**" in wanted.parts:
+        return fnmatch.fnmatchcase(str(given), str(wanted))
+    return len(wanted.parts) == len(given.parts) and all(
+        fnmatch.fnmatchcase(one, other)
+        for one, other in zip(given.parts, wanted.parts, strict=True)
+    )
 
 
 def no_labels(decoder: Decoder, events: int, options: Options) -> str:

@@ -6,7 +6,7 @@ import gc
 import logging
 from typing import TYPE_CHECKING
 
-from streamlearn.cli.check import config_arguments, load
+from streamlearn.cli.check import config_arguments, directories, formats, load, read_again
 from streamlearn.daemon import config, parts
 from streamlearn.daemon.exits import Exit, code_of
 from streamlearn.daemon.log import Forward, Log
@@ -107,6 +107,8 @@ def run(options: Options) -> int:
         )
     if options.begin and settings.checkpoint is None:
         raise ValueError(f"{options.file}: --begin is for checkpoints; checkpoint.path is not set")
+    if problems := [*read_again(settings), *directories(settings), *formats(settings)]:
+        raise config.ConfigError(options.file, problems)
     if options.begin and options.until is not None:
         raise ValueError("--begin ends before the first record; leave out --until")
     log = Log(settings.log.format, settings.log.level)

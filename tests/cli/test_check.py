@@ -66,15 +66,23 @@ def test_what_run_would_resume_is_valid(learned: Path) -> None:
         ('source.paths=["none.jsonl"]', Exit.MISSING, "source: none.jsonl"),
         ("predictions.path=none/p.jsonl", Exit.USAGE, "predictions.path: there is no directory"),
         ('format.exclude=["user"]', Exit.USAGE, "checkpoint.path: "),
+        ('source.paths=["{there}"]', Exit.USAGE, "source.paths: {there} is a directory"),
+        ("predictions.path={there}/clicks.jsonl", Exit.USAGE, "predictions.path: {there}/clicks"),
+        ('source.paths=["{there}/*.jsonl"]', Exit.USAGE, "predictions.path: {there}/predictions"),
+        ("format.kind=none:read", Exit.USAGE, "format: none:read cannot be imported"),
     ],
 )
 def test_what_run_refuses_is_refused(
     changed: str, code: Exit, said: str, learned: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
+    there = str(learned.parent)
+    changed, said = changed.replace("{there}", there), said.replace("{there}", there)
+    events = (learned.parent / "clicks.jsonl").read_bytes()
     assert main(["check", str(learned), "--set", changed]) == Exit.USAGE
-    assert f"{learned}: {said}" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert main(["run", str(learned), "--set", changed]) == code
+    assert (learned.parent / "clicks.jsonl").read_bytes() == events  # nothing is written there
 
 
 def test_all_that_is_wrong_is_told(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -381,7 +381,7 @@ def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
 
 @pytest.mark.parametrize("n", [3, MANY + 1])
 @pytest.mark.parametrize("late", [False, True])
-def test_a_positive_value_that_never_occurs(n: int, late: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+def test_a_positive_value_that_never_occurs(n: int, late: bool, tmp_path: Path) -> None:
     """All events are learned as negatives, and the loss looks splendid."""
     lines = [json.dumps({"id": i, "x": i % 9}).encode() for i in range(n)]
     told = [json.dumps({"id": i, "y": i % 2 == 0}).encode() for i in range(n)]
