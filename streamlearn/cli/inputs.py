@@ -335,6 +335,11 @@ def no_labels(decoder: Decoder, events: int, options: Options) -> str:
             f"not one of {events:,} lines has a label, so nothing was learned: lines begin with "
             "theirs"
         )
+    if found["field"] in decoder.field_names():
+        return (
+            f"none of {events:,} events has a value in the field {found['field']!r}, so nothing "
+            "was learned: fill it in, or name another field with --label FIELD"
+        )
     whose = "" if options.label is not None else ", where the model had its labels"
     near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
     return (

@@ -115,13 +115,15 @@ cdef class CSVDecoder(TextDecoder):
             twice, _ = Counter(names).most_common(1)[0]
             raise TableMismatch(
                 f"two columns are called {twice!r}: rename one of them in the file's first line, or"
-                " take that line out and give names of your own, `columns`")
+                " take that line out and give names of your own (format.columns,"
+                " --columns)")
         missing = [name for name in self.asked_for() if name not in names]
         if missing:
             said = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
             if other:
-                said += f": are its columns split by {other[0]!r}? then say so, `delimiter`"
+                said += f": are its columns split by {other[0]!r}? then give it"
+                said += " (format.delimiter, --delimiter)"
             raise TableMismatch(said)
         self.columns = names
         self.header = header

@@ -109,3 +109,34 @@ def test_a_label_that_is_misspelled(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["train", str(path), "--label", "click"]) == 2
     error = capsys.readouterr().err
     assert error.count("nearest: clicked") == 2  # after the first events, and at the end
+
+
+def test_labels_that_are_all_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The field is there: that its name is wrong would mislead."""
+    path = tmp_path / "a.csv"
+    path.write_text("word,clicked\n" + "w,\n" * 5)
+    assert main(["train", str(path), "--label", "clicked"]) == 2
+    error = capsys.readouterr().err
+    assert "has a value in the field 'clicked'" in error
+    assert "nearest" not in error
+
+
+def test_a_model_of_labels_has_no_positive_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = written(tmp_path / "a.jsonl", ["a", "b"]), str(tmp_path / "a.model")
+    assert main(["train", path, "--label", "y", "--save", model]) == 0
+    capsys.readouterr()
+    assert main(["train", path, "--label", "y", "--resume", model, "--positive", "a"]) == 2
+    error = capsys.readouterr().err
+    assert "--positive" in error
+    assert "--labels" not in error  # which would not help
+
+
+def test_a_delimiter_is_named_as_it_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("word;clicked\nw;1\n")
+    assert main(["train", str(path), "--label", "clicked"]) == 2
+    assert "--delimiter" in capsys.readouterr().err

@@ -356,7 +356,7 @@ def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
     topic: str | None, tmp_path: Path
 ) -> None:
     """Its record is invalid, so nothing of it stays: not its label, not its names."""
-    changes = {"labels.hold_events": 50, "format.label_warmup": 20}
+    changes: dict[str, Any] = {"labels.hold_events": 50, "format.label_warmup": 20}
     lines = pairs(40)
     stray = [json.dumps({"y": "stray"}).encode()]
     if topic is not None:
