@@ -1,9 +1,9 @@
-"""A real Apache Kafka, one broker in KRaft mode, for tests and benchmarks: no Docker, no root.
+"""A real Apache Kafka in KRaft mode, one broker or three, for tests: no Docker, no root.
 
-Java and Maven are all it takes. The jars are fetched once into the user's cache. The broker listens
-on three ports: in plain text, with TLS and a password (SCRAM, PLAIN or an OAuth token), and with
-TLS and a client's certificate. Whoever comes without a password may do everything; `alice` may do
-what no rule denies her.
+Java and Maven are all it takes. The jars are fetched once into the user's cache. `ApacheKafka` is
+one broker that listens on three ports: in plain text, with TLS and a password (SCRAM, PLAIN or an
+OAuth token), and with TLS and a client's certificate. Whoever comes without a password may do
+everything; `alice` may do what no rule denies her. `Cluster` is three brokers in plain text.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -84,6 +85,30 @@ ssl.truststore.location={directory}/client.pem
 listener.name.tls.ssl.client.auth=required
 """
 
+# Each node is a broker and a controller, so two of the three make a quorum. What makes a failure
+# known is short, so that tests do not wait for it.
+MEMBER = """\
+process.roles=broker,controller
+node.id={node}
+controller.quorum.voters={voters}
+listeners=PLAINTEXT://{host}:{plain},CONTROLLER://{host}:{controller}
+advertised.listeners=PLAINTEXT://{host}:{plain}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={directory}/data
+auto.create.topics.enable=false
+default.replication.factor=3
+min.insync.replicas=2
+offsets.topic.num.partitions=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+broker.heartbeat.interval.ms=300
+broker.session.timeout.ms=2000
+controller.quorum.election.timeout.ms=300
+controller.quorum.fetch.timeout.ms=1000
+replica.lag.time.max.ms=3000
+"""
+
 LOGGING = """\
 status = error
 appender.console.type = Console
@@ -150,20 +175,104 @@ def wait_for_port(port: int, seconds: float) -> bool:
     return False
 
 
-class ApacheKafka:
-    """One broker, its data in `directory`: what was written is there again after a restart."""
+class Node:
+    """One process of Kafka, its data in `directory`: what was written is there after a restart."""
 
-    def __init__(self, directory: Path) -> None:
+    heap = "512m"
+
+    def __init__(self, directory: Path, port: int) -> None:
         self.directory = directory
         self.classpath = f"{jars()}/*"
-        self.ports = {name: free_port() for name in ("plain", "secure", "tls", "controller")}
-        self.bootstrap = f"{HOST}:{self.ports['plain']}"
-        self.secure = f"{HOST}:{self.ports['secure']}"
-        self.tls = f"{HOST}:{self.ports['tls']}"
+        self.port = port
         self.process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """Where it listens in plain text."""
+        return f"{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Start, and come back when clients are served."""
+        self.launch()
+        self.wait_until_serving()
+
+    def launch(self) -> None:
+        """Start, and come back immediately."""
+        self._log = (self.directory / "broker.log").open("ab")
+        options = [f"-Xmx{self.heap}", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        options.append(f"-Dlog4j2.configurationFile={self.directory}/log4j2.properties")
+        # One whose tests were killed ends too, where the system can see to that.
+        mortal = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+        self.process = subprocess.Popen(
+            [*mortal, "java", *options, "-cp", self.classpath, "kafka.Kafka", self._properties],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            cwd=self.directory,
+            start_new_session=True,  # Ctrl-C at the tests is not for the broker
+        )
+
+    def wait_until_serving(self) -> None:
+        """Wait until it listens."""
+        if not wait_for_port(self.port, 60):
+            self.kill()
+            log = (self.directory / "broker.log").read_text(encoding="utf-8", errors="replace")
+            raise Unavailable(f"Apache Kafka did not start: {log[-3000:]}")
+
+    def stop(self) -> None:
+        """Stop in an orderly way, as for a restart; the data stay."""
+        if self.process is not None:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(20)
+            self.kill()
+
+    def kill(self) -> None:
+        """End it as a crash does; the data stay."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    @property
+    def _properties(self) -> str:
+        return str(self.directory / "server.properties")
+
+    def _format(self, properties: str, *options: str) -> None:
+        Path(self._properties).write_text(properties, encoding="utf-8")
+        logging = self.directory / "log4j2.properties"
+        logging.write_text(LOGGING, encoding="utf-8")
+        tool = ["java", "-XX:TieredStopAtLevel=1", "-cp", self.classpath, "kafka.tools.StorageTool"]
+        self._run(
+            *(*tool, "format", "-t", "c3RyZWFtbGVhcm4tdGVzdA", "-c", self._properties, *options)
+        )
+
+    def _run(self, *command: str) -> None:
+        done = subprocess.run(
+            command, cwd=self.directory, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise Unavailable(f"{' '.join(command[:2])}: {done.stdout}{done.stderr}")
+
+
+class ApacheKafka(Node):
+    """One broker, with passwords and certificates."""
+
+    def __init__(self, directory: Path) -> None:
+        self.ports = {name: free_port() for name in ("plain", "secure", "tls", "controller")}
+        super().__init__(directory, self.ports["plain"])
+        self.secure = f"{HOST}:{self.ports['secure']}"
+        self.tls = f"{HOST}:{self.ports['tls']}"
         self._certificates()
-        self._format()
+        self._format(
+            PROPERTIES.format(
+                host=HOST, directory=self.directory, user=USER, password=PASSWORD, **self.ports
+            ),
+            *("--standalone", "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"),
+        )
 
     @property
     def cafile(self) -> str:
@@ -192,43 +301,6 @@ class ApacheKafka:
     ) -> None:
         self.stop()
 
-    def start(self) -> None:
-        """Start, and come back when clients are served."""
-        self._log = (self.directory / "broker.log").open("ab")
-        options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-        options.append(f"-Dlog4j2.configurationFile={self.directory}/log4j2.properties")
-        # One whose tests were killed ends too, where the system can see to that.
-        mortal = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
-        self.process = subprocess.Popen(
-            [*mortal, "java", *options, "-cp", self.classpath, "kafka.Kafka", self._properties],
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd=self.directory,
-            start_new_session=True,  # Ctrl-C at the tests is not for the broker
-        )
-        if not wait_for_port(self.ports["plain"], 60):
-            self.stop()
-            log = (self.directory / "broker.log").read_text(encoding="utf-8", errors="replace")
-            raise Unavailable(f"Apache Kafka did not start: {log[-3000:]}")
-
-    def stop(self) -> None:
-        """Stop in an orderly way, as for a restart; the data stay."""
-        if self.process is not None:
-            self.process.terminate()
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-            self.process = None
-        if self._log is not None:
-            self._log.close()
-            self._log = None
-
-    @property
-    def _properties(self) -> str:
-        return str(self.directory / "server.properties")
-
     def _certificates(self) -> None:
         for name in ("broker", "client"):
             key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -241,23 +313,44 @@ class ApacheKafka:
         store = self.directory / "keystore.pem"
         store.write_text("".join(path.read_text("ascii") for path in both), encoding="ascii")
 
-    def _format(self) -> None:
-        text = PROPERTIES.format(
-            host=HOST, directory=self.directory, user=USER, password=PASSWORD, **self.ports
-        )
-        Path(self._properties).write_text(text, encoding="utf-8")
-        logging = self.directory / "log4j2.properties"
-        logging.write_text(LOGGING, encoding="utf-8")
-        tool = ["java", "-XX:TieredStopAtLevel=1", "-cp", self.classpath, "kafka.tools.StorageTool"]
-        scram = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
-        self._run(
-            *(*tool, "format", "--standalone", "-t", "c3RyZWFtbGVhcm4tdGVzdA"),
-            *("-c", self._properties, "--add-scram", scram),
-        )
 
-    def _run(self, *command: str) -> None:
-        done = subprocess.run(
-            command, cwd=self.directory, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise Unavailable(f"{' '.join(command[:2])}: {done.stdout}{done.stderr}")
+class Member(Node):
+    """A node of a cluster."""
+
+    heap = "256m"
+
+    def __init__(self, directory: Path, node: int, ports: tuple[int, int], voters: str) -> None:
+        plain, controller = ports
+        super().__init__(directory, plain)
+        self.directory.mkdir()
+        about = {"host": HOST, "directory": directory, "node": node, "voters": voters}
+        self._format(MEMBER.format(**about, plain=plain, controller=controller))
+
+
+class Cluster:
+    """Three brokers, numbered from 1."""
+
+    def __init__(self, directory: Path) -> None:
+        ports = {node: (free_port(), free_port()) for node in (1, 2, 3)}
+        voters = ",".join(f"{node}@{HOST}:{both[1]}" for node, both in ports.items())
+        self.nodes = {
+            node: Member(directory / str(node), node, both, voters) for node, both in ports.items()
+        }
+
+    @property
+    def bootstrap(self) -> str:
+        """Where all of them are."""
+        return ",".join(node.bootstrap for node in self.nodes.values())
+
+    def start(self) -> None:
+        """Start those that do not run."""
+        for node in self.nodes.values():
+            if node.process is None:
+                node.launch()
+        for node in self.nodes.values():
+            node.wait_until_serving()
+
+    def stop(self) -> None:
+        """End all of them; killed, as the last ones would wait for a quorum."""
+        for node in self.nodes.values():
+            node.kill()

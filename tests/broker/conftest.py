@@ -107,12 +107,14 @@ def make_topic(admin: Any) -> MakeTopic:
     return make
 
 
-def create(admin: Any, topic: str, partitions: int = 1, **settings: str) -> None:
+def create(
+    admin: Any, topic: str, partitions: int = 1, replicas: int = 1, /, **settings: str
+) -> None:
     """Make a topic, and wait until it can be written to."""
     # Records of 1970 are of use to tests, and would be deleted for their age.
     configs = {"retention.ms": "-1"}
     configs |= {name.replace("_", "."): value for name, value in settings.items()}
-    about = {"num_partitions": partitions, "replication_factor": 1, "configs": configs}
+    about = {"num_partitions": partitions, "replication_factor": replicas, "configs": configs}
     deadline = time.monotonic() + 20
     while True:
         try:
