@@ -57,6 +57,7 @@ class Records:
     times: Sequence[int] | None = None  # milliseconds since 1970, as the source has them
     headers: Sequence[Sequence[Header]] | None = None
     turns: Array | None = None
+    epochs: Sequence[int] | None = None  # in which of a partition's leaders each was written
 
     def part(self, start: int, stop: int) -> Records:
         """The records [start, stop).
@@ -77,6 +78,7 @@ class Records:
             None if self.times is None else self.times[start:stop],
             None if self.headers is None else self.headers[start:stop],
             None if self.turns is None else self.turns[start:stop],
+            None if self.epochs is None else self.epochs[start:stop],
         )
 
 

@@ -200,6 +200,38 @@ def test_by_time_a_partition_without_records_holds_up_nobody(
     assert values(read(source, lambda some: bool(values(some)))) == [b"late"]
 
 
+def test_the_log_before_a_position_is_the_one_that_was_read(
+    opened: Open, make_topic: MakeTopic, producer: Producer, admin: Any, bootstrap: str
+) -> None:
+    topic = make_topic()
+    writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    writer.init_transactions(20)
+    writer.begin_transaction()
+    for value in numbered(0, 10):
+        writer.produce(topic, value, partition=0)
+    writer.commit_transaction(10)
+    source = opened(topic)
+    at = positions(all_of(source))
+    assert at == {Partition(topic, 0): 11}, "past the mark of the transaction"
+    kept = source.identity()
+    name, mark = f"epoch {topic}/0", "{} 9 11"
+    assert kept[name] == mark.format(0)
+    resumed = opened(topic, at=at, identity=kept)
+    assert resumed.identity() == kept
+    write(producer, topic, numbered(10, 20))
+    assert values(read(resumed, lambda some: bool(values(some)))) == numbered(10, 20)
+    # as if the records of another leader had been read
+    other = {**kept, name: mark.format(7)}
+    with pytest.raises(SourceChanged, match=f"{topic}/0 was cut before position 11"):
+        read(opened(topic, at=at, identity=other), lambda some: bool(values(some)))
+    reset = opened(topic, at=at, identity=other, reset_offsets=True)
+    assert values(all_of(reset)) == numbered(10, 20)
+    skipped = opened(topic, at={Partition(topic, 0): 12}, identity=other)
+    assert values(all_of(skipped)) == numbered(11, 20)
+    admin.delete_records({TopicPartition(topic, 0): 11})
+    assert values(all_of(opened(topic, at=at, identity=kept))) == numbered(10, 20)
+
+
 def test_aborted_transactions_are_invisible_and_passed(
     opened: Open, make_topic: MakeTopic, bootstrap: str
 ) -> None:
@@ -315,7 +347,7 @@ def test_a_partition_that_is_cut_off_is_noticed_by_who_reads_it(
     all_of(running)
     delete(admin, topic)
     create(admin, topic, 2)
-    with pytest.raises(SourceChanged, match=r"made again; --reset-offsets goes on"):
+    with pytest.raises(SourceChanged, match=r"made again; --reset-offsets resumes"):
         read(running, lambda _: False, seconds=60)
 
 

@@ -32,18 +32,20 @@ class Cluster(NamedTuple):
 
 
 class OutOfRange(Exception):
-    """The broker does not have the record at this position."""
+    """The broker does not have the record at this position, or not what was read before it."""
 
-    def __init__(self, partition: Partition) -> None:
-        super().__init__(partition)
+    def __init__(self, partition: Partition, detail: str) -> None:
+        super().__init__(partition, detail)
         self.partition = partition
+        self.detail = detail
 
 
-def cut_off(partition: Partition, ends: str) -> SourceChanged:
-    """Return the error for a partition that ends before records that were read from it."""
+def cut_off(partition: Partition, position: int, detail: str) -> SourceChanged:
+    """Return the error for a partition that lacks records that were read from it."""
     return SourceChanged(
-        f"kafka: {partition.topic}/{partition.number} {ends}: records were lost by the broker, or "
-        "the topic was made again; --reset-offsets goes on with these models"
+        f"kafka: {partition.topic}/{partition.number} was cut before position {position} "
+        f"({detail}): the brokers lost records that were learned, or the topic was made again; "
+        "--reset-offsets resumes with these models"
     )
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+from streamlearn.daemon.kafka.epochs import Epochs, marks_of, without, written
 from streamlearn.daemon.kafka.held import Held
 from streamlearn.daemon.kafka.order import Backlog
 from streamlearn.daemon.kafka.positions import Asked, Start, settle
@@ -104,14 +105,16 @@ class KafkaSource:
         self._reader: Reader | None = None
         self._held: Held | None = None
         self._fault: SourceError | None = None  # raised when all that came before it was given
+        self._epochs = Epochs()
         self._watch: Watch | None = None
 
     def identity(self) -> dict[str, str]:
         """Return the ids of the cluster and of the topics, as of now.
 
-        Those of topics that are no longer read stay: a checkpoint has positions in them.
+        Those of topics that are no longer read stay: a checkpoint has positions in them. The leader
+        epoch of each partition's last record tells whether the log before a position has changed.
         """
-        return dict(self._identity)
+        return {**self._identity, **written(self._epochs.marks)}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
         """Connect, and go to the positions; `SourceError` with the reason if that can't be."""
@@ -135,6 +138,9 @@ class KafkaSource:
             self._held = Held(reader, ids_of(cluster))
             self._goal = settled.ends
             self._count_lost(settled.lost)
+            self._identity = without(self._identity, settled.positions)
+            if not self._asked.reset:
+                self._epochs.seek(marks_of(identity or {}, settled.positions))
             self._assign(settled.positions)
         except BaseException:
             self.close()
@@ -143,7 +149,8 @@ class KafkaSource:
 
     def _assign(self, positions: Mapping[Partition, int]) -> None:
         if positions:
-            self._live().assign(positions)
+            start = self._epochs.start
+            self._live().assign({where: start(where, at) for where, at in positions.items()})
         self._ends.update(positions)
         # A checkpoint is to have a position for every partition, with or without a record of it.
         self._told += [Records(partition, (), (), end) for partition, end in positions.items()]
@@ -168,7 +175,9 @@ class KafkaSource:
         taken = self._backlog.take(self._batch) if self._may_take() else []
         if self._fault is not None and not taken and not held:
             raise self._fault
-        self._ends.update((records.partition, records.end) for records in taken)
+        for records in taken:
+            self._ends[records.partition] = records.end
+            self._epochs.given(records)
         return taken
 
     def _hear(self) -> None:
@@ -200,13 +209,13 @@ class KafkaSource:
             try:
                 came = reader.poll(seconds, self._most)
             except OutOfRange as gap:
-                self._overtaken(gap.partition)
+                self._overtaken(gap)
                 continue
             except SourceError as error:
                 self._fault = error
                 break
             for records in came:
-                self._hold(records)
+                self._hold(self._epochs.new(records))
             self._confirm(0.0)
             self._throttle()
             full = held.size + self._backlog.size > self._fetch_bytes // PAYLOAD_SHARE
@@ -270,14 +279,19 @@ class KafkaSource:
             self._live().resume(poor)
         self._paused = (self._paused | rich) - poor
 
-    def _overtaken(self, partition: Partition) -> None:
-        """Go on after a gap, if that is wanted: retention was faster than we are."""
-        reader = self._live()
-        first, last = reader.first([partition])[partition], reader.last([partition])[partition]
+    def _overtaken(self, gap: OutOfRange) -> None:
+        """Resume after a gap, if that is wanted: retention was faster than we are."""
+        reader, partition = self._live(), gap.partition
         position = self._ends[partition]
-        if position > last and not self._asked.reset:
-            raise cut_off(partition, f"ends at offset {last}, before position {position}")
-        if position <= last and not self._asked.skip_gaps:
+        if self._epochs.give_up(partition):  # retention deleted the last record before the position
+            reader.drop([partition])
+            self._assign({partition: position})
+            return
+        first, last = reader.first([partition])[partition], reader.last([partition])[partition]
+        if position >= first and not self._asked.reset:
+            detail = f"it ends at {last}" if position > last else gap.detail
+            raise cut_off(partition, position, detail)
+        if position < first and not self._asked.skip_gaps:
             raise SourceChanged(
                 f"kafka: {partition.topic}/{partition.number} begins at offset {first} now: "
                 f"retention has overtaken position {position}, and what lies between is lost; "

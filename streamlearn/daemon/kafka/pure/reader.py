@@ -28,7 +28,7 @@ from kafka.structs import OffsetAndMetadata
 from streamlearn.daemon.kafka.lazy import Lazy
 from streamlearn.daemon.kafka.pure.mending import Mending, Unreadable, headers
 from streamlearn.daemon.kafka.pure.settings import connect
-from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off, unreadable
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, unreadable
 from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Partition, Records
 
@@ -162,10 +162,11 @@ class PureReader:
             batches = self._consumer.poll(timeout_ms=int(seconds * 1000), max_records=most)
             return [self._records(*batch) for batch in batches.items()] or self._moved()
         except OffsetOutOfRangeError as error:
-            raise OutOfRange(Partition(*next(iter(error.args[0])))) from error
+            raise OutOfRange(Partition(*next(iter(error.args[0]))), "out of range") from error
         except LogTruncationError as error:
-            partition = Partition(*next(iter(error.divergent_offsets)))
-            raise cut_off(partition, "ends before its position now") from error
+            where, differs = next(iter(error.divergent_offsets.items()))
+            detail = f"other records from {differs.offset} on" if differs else "other records"
+            raise OutOfRange(Partition(*where), detail) from error
         except TopicAuthorizationFailedError as error:
             raise self._connection.denied(error.args[0], "READ") from error
         except Exception as error:  # noqa: BLE001 -- of any kind, as the bytes are
@@ -207,6 +208,7 @@ class PureReader:
             keys=Lazy(messages, attrgetter("key")),
             times=Lazy(messages, attrgetter("timestamp")),
             headers=Lazy(messages, headers),
+            epochs=Lazy(messages, attrgetter("leader_epoch")),
         )
 
     def _moved(self) -> list[Records]:

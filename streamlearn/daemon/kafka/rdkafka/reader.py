@@ -36,7 +36,7 @@ from streamlearn.daemon.kafka.rdkafka.settings import (
     common,
     wait_for_cluster,
 )
-from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, cut_off, unreadable
+from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, unreadable
 from streamlearn.daemon.kafka.reasons import Reasons
 from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Header, Partition, Records
@@ -52,7 +52,6 @@ CLOSE_SECONDS = 3.0
 PATIENCE = 3.0  # seconds for what passes by itself
 PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 -- so the library's own codes are named
 OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
-LOG_TRUNCATION = KafkaError._LOG_TRUNCATION  # noqa: SLF001
 
 # Where a name is not UTF-8, the method returns a result and also sets an exception. A call from C
 # (this one) looks for that; a call that Python has specialized does not, and raises it later.
@@ -277,6 +276,7 @@ class RdReader:
             keys=Lazy(messages, Message.key),
             times=Lazy(messages, _time),
             headers=Lazy(messages, _headers),
+            epochs=Lazy(messages, _epoch),
         )
 
     def _consider(self, message: Message) -> list[Records]:
@@ -291,11 +291,9 @@ class RdReader:
             self._ends[partition] = end  # what lies between is not for us
             return [Records(partition, (), (), end)]
         if error.code() == OUT_OF_RANGE:
-            self._raised = OutOfRange(partition)
+            self._raised = OutOfRange(partition, error.str())  # also where the log was cut
         elif error.code() in DENIED:
             self._raised = self._connection.denied([partition.topic], "READ")
-        elif error.code() == LOG_TRUNCATION:
-            self._raised = cut_off(partition, "ends before its position now")
         elif end < 0 and not _passes(error):
             self._raised = SourceError(f"kafka: {_where(partition)}: {error.str()}")
         elif not _passes(error):
@@ -389,6 +387,11 @@ def _passes(error: KafkaError) -> bool:
 
 def _time(message: Message) -> int:
     return message.timestamp()[1]
+
+
+def _epoch(message: Message) -> int:
+    epoch = message.leader_epoch()
+    return -1 if epoch is None else epoch
 
 
 def _headers(message: Message) -> list[Header]:

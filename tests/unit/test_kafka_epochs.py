@@ -1,0 +1,66 @@
+"""The last record before a position is found again, or the log was cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamlearn.daemon.kafka.epochs import Epochs, Mark, marks_of, without, written
+from streamlearn.errors import SourceChanged
+from streamlearn.stream.source import Partition, Records
+
+HERE, THERE = Partition("clicks", 0), Partition("clicks", 1)
+MARK = Mark(epoch=3, offset=41, position=44)  # 42 and 43 are marks of transactions
+
+
+def came(*offsets: int, epoch: int = 3) -> Records:
+    """Return records as a client library gives them."""
+    end = offsets[-1] + 1 if offsets else 44
+    return Records(HERE, offsets, [b""] * len(offsets), end, epochs=[epoch] * len(offsets))
+
+
+@pytest.fixture
+def epochs() -> Epochs:
+    """Return marks of which one is sought."""
+    epochs = Epochs()
+    epochs.seek({HERE: MARK})
+    return epochs
+
+
+def test_reading_begins_at_the_mark_and_gives_what_follows(epochs: Epochs) -> None:
+    assert epochs.start(HERE, 44) == 41
+    assert epochs.start(THERE, 7) == 7
+    new = epochs.new(came(41, 44, 45))
+    assert (list(new.offsets), new.end) == ([44, 45], 46)
+    assert epochs.new(came(46)).offsets == (46,)
+
+
+def test_a_mark_alone_moves_no_position_back(epochs: Epochs) -> None:
+    new = epochs.new(came(41))
+    assert (list(new.offsets), new.end) == ([], 44)
+
+
+@pytest.mark.parametrize("records", [came(41, 44, epoch=4), came(41, 42), came(42, epoch=4)])
+def test_another_log(epochs: Epochs, records: Records) -> None:
+    with pytest.raises(SourceChanged, match="clicks/0 was cut before position 44"):
+        epochs.new(records)
+
+
+def test_a_mark_that_was_compacted_away_or_deleted_proves_nothing(epochs: Epochs) -> None:
+    assert epochs.new(came(45, epoch=4)).offsets == (45,)
+    epochs.seek({HERE: MARK})
+    assert epochs.give_up(HERE)
+    assert not epochs.give_up(HERE)
+    assert epochs.start(HERE, 44) == 44
+    assert HERE not in epochs.marks
+
+
+def test_marks_of_what_was_given() -> None:
+    epochs = Epochs()
+    epochs.given(came(5, 6))
+    epochs.given(Records(HERE, (), (), 9))
+    epochs.given(Records(THERE, (), (), 9))
+    assert epochs.marks == {HERE: Mark(3, 6, 9)}
+    kept = {"cluster": "x", **written(epochs.marks)}
+    assert marks_of(kept, {HERE: 9, THERE: 9}) == epochs.marks
+    assert marks_of(kept, {HERE: 12}) == {}, "the records between were skipped"
+    assert without(kept, [HERE]) == {"cluster": "x"}
