@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
@@ -76,16 +77,24 @@ def admin(bootstrap: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def make_topic(admin: Any) -> MakeTopic:
+def make_topic(cluster: Cluster, admin: Any) -> MakeTopic:
     """Return a function that makes a topic on three brokers, or on fewer."""
 
     def make(partitions: int = 1, replicas: int = 3, **settings: str) -> str:
         topic = f"cluster-{os.getpid()}-{next(_numbers)}"
         create(admin, topic, partitions, replicas, **settings)
         until(lambda: all(len(one["isr_nodes"]) == replicas for one in described(admin, topic)))
+        # A daemon stops if the broker that it asks has not heard of a topic.
+        until(lambda: all(knows(node.bootstrap, topic) for node in cluster.nodes.values()))
         return topic
 
     return make
+
+
+def knows(broker: str, topic: str) -> bool:
+    """Whether this broker has heard of the topic: a new client asks the one that it was told of."""
+    found = AdminClient({"bootstrap.servers": broker}).list_topics(topic, timeout=10)
+    return found.topics[topic].error is None
 
 
 def ask(question: Callable[..., Any], *arguments: object) -> Any:
