@@ -733,6 +733,7 @@ def test_which_files_may_be_the_one_that_was_read(tmp_path: Path) -> None:
         "x.log.2": b"one\ntwo\nthree\n",
         "x.log.3": b"one\ntw",
         "x.log.4": b"two\none\n",
+        "x.log.5.gz": b"one\ntwo\n",  # a packed one is not read on
         "y.log": b"one\ntwo\n",
         "x.log": b"one\ntwo\n",  # the name itself is another file's now
     }.items():
