@@ -3,7 +3,11 @@
 from libc.time cimport gmtime_r, strftime, time, time_t, tm
 
 cdef extern from "<signal.h>" nogil:
+    ctypedef void (*handler_t)(int) noexcept nogil
     int send_self "raise"(int signal)
+    handler_t set_handler "signal"(int signal, handler_t handler)
+    handler_t SIG_IGN
+    int SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV
 
 cdef extern from "<unistd.h>" nogil:
     void leave "_exit"(int code)
@@ -36,6 +40,33 @@ cdef void say(int handle, const char* line) noexcept nogil:
     cdef time_t now = time(NULL)
     gmtime_r(&now, &parts)
     put(handle, text, strftime(text, LONGEST, line, &parts))
+
+
+cdef int[5] fatal_signals = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV]
+cdef int last_code = 0  # with which the process ends, whatever dumping the stacks comes to
+
+
+cdef void leave_now(int _) noexcept nogil:
+    """End the process, as the handler of a signal that would end it without its code."""
+    leave(last_code)
+
+
+cdef void cut_short(int signal, int code) noexcept nogil:
+    """Dump the stacks by raising this signal, and end with the code.
+
+    The interpreter may be in the middle of its own end, so that a stack is half gone.
+    """
+    global last_code
+    last_code = code
+    for fatal in fatal_signals:
+        set_handler(fatal, leave_now)
+    send_self(signal)
+    leave(code)
+
+
+def ignore(int signal):
+    """Ignore a signal in any thread, and where Python's own handlers are gone."""
+    set_handler(signal, SIG_IGN)
 
 
 cdef class Pulse:
@@ -96,9 +127,7 @@ cdef class Pulse:
                 self.left -= tick
                 if self.left <= 0.0:
                     say(handle, late)
-                    send_self(signal)
-                    leave(self.late_code)
+                    cut_short(signal, self.late_code)
             if silence > seconds:
                 say(handle, silent)
-                send_self(signal)
-                leave(code)
+                cut_short(signal, code)

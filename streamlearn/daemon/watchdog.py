@@ -15,7 +15,7 @@ from typing import Any
 
 from streamlearn.daemon.exits import Exit
 from streamlearn.daemon.log import Log
-from streamlearn.daemon.pulse import Pulse
+from streamlearn.daemon.pulse import Pulse, ignore
 
 
 class Watchdog:
@@ -30,6 +30,10 @@ class Watchdog:
     def start(self) -> None:
         """Begin to watch."""
         handle = self._handle = self._opened()
+        # The interpreter takes the dump of the stacks away before libraries end, and puts back what
+        # was there before: by default the end of the process by this signal, without its exit code.
+        faulthandler.unregister(signal.SIGUSR2)
+        ignore(signal.SIGUSR2)
         faulthandler.register(signal.SIGUSR2, file=handle, all_threads=True)
         silent = self._line(
             "the loop is silent: the process ends; the stacks of its threads follow",

@@ -143,3 +143,32 @@ process()
     if stderr == "there":
         assert "takes too long" in done.stderr
         assert "in wait" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "ctypes.CDLL(None).__cxa_atexit(ctypes.CDLL(None).sleep, 60, None)",
+        "ctypes.CDLL(None).signal(signal.SIGUSR2, ctypes.CDLL(None).abort); time.sleep(60)",
+    ],
+    ids=["a library hangs once the interpreter has ended", "dumping the stacks crashes"],
+)
+def test_end_that_is_cut_short_keeps_its_code(last: str) -> None:
+    program = f"""
+import ctypes, signal, sys, time
+from streamlearn.daemon.log import Log
+from streamlearn.daemon.watchdog import end_soon
+end_soon(1.0, 7, Log("json"))
+{last}
+sys.exit(7)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == Exit.FENCED == 7
+    assert "takes too long" in done.stderr
