@@ -1,9 +1,10 @@
 """A real Apache Kafka in KRaft mode, one broker or three, for tests: no Docker, no root.
 
 Java and Maven are all it takes. The jars are fetched once into the user's cache. `ApacheKafka` is
-one broker that listens on three ports: in plain text, with TLS and a password (SCRAM, PLAIN or an
-OAuth token), and with TLS and a client's certificate. Whoever comes without a password may do
-everything; `alice` may do what no rule denies her. `Cluster` is three brokers in plain text.
+one broker that listens on four ports: in plain text, with TLS and a password (SCRAM, PLAIN or an
+OAuth token), the same with a login that must be repeated every two seconds, and with TLS and a
+client's certificate. Whoever comes without a password may do everything; `alice` may do what no
+rule denies her. `Cluster` is three brokers in plain text.
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers={host}:{controller}
-listeners=PLAINTEXT://{host}:{plain},SECURE://{host}:{secure},TLS://{host}:{tls},\
-CONTROLLER://{host}:{controller}
-advertised.listeners=PLAINTEXT://{host}:{plain},SECURE://{host}:{secure},TLS://{host}:{tls}
+listeners=PLAINTEXT://{host}:{plain},SECURE://{host}:{secure},BRIEF://{host}:{brief},\
+TLS://{host}:{tls},CONTROLLER://{host}:{controller}
+advertised.listeners=PLAINTEXT://{host}:{plain},SECURE://{host}:{secure},BRIEF://{host}:{brief},\
+TLS://{host}:{tls}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,TLS:SSL
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,\
+BRIEF:SASL_SSL,TLS:SSL
 log.dirs={directory}/data
 num.partitions=1
 offsets.topic.replication.factor=1
@@ -78,10 +81,18 @@ org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{p
 listener.name.secure.oauthbearer.sasl.jaas.config=\
 org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
 unsecuredLoginStringClaim_sub="broker";
+listener.name.brief.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.brief.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+listener.name.brief.oauthbearer.sasl.jaas.config=\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
+unsecuredLoginStringClaim_sub="broker";
+listener.name.brief.connections.max.reauth.ms=2000
 ssl.keystore.type=PEM
 ssl.keystore.location={directory}/keystore.pem
 ssl.truststore.type=PEM
-ssl.truststore.location={directory}/client.pem
+ssl.truststore.location={directory}/trusted.pem
 listener.name.tls.ssl.client.auth=required
 """
 
@@ -262,9 +273,11 @@ class ApacheKafka(Node):
     """One broker, with passwords and certificates."""
 
     def __init__(self, directory: Path) -> None:
-        self.ports = {name: free_port() for name in ("plain", "secure", "tls", "controller")}
+        names = ("plain", "secure", "brief", "tls", "controller")
+        self.ports = {name: free_port() for name in names}
         super().__init__(directory, self.ports["plain"])
         self.secure = f"{HOST}:{self.ports['secure']}"
+        self.brief = f"{HOST}:{self.ports['brief']}"
         self.tls = f"{HOST}:{self.ports['tls']}"
         self._certificates()
         self._format(
@@ -301,6 +314,10 @@ class ApacheKafka(Node):
     ) -> None:
         self.stop()
 
+    def trust(self, name: str) -> None:
+        """Trust one of the certificates alone, from the next start on."""
+        shutil.copy(self.directory / f"{name}.pem", self.directory / "trusted.pem")
+
     def _certificates(self) -> None:
         for name in ("broker", "client"):
             key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -309,6 +326,7 @@ class ApacheKafka(Node):
                 *("-addext", f"subjectAltName=DNS:localhost,IP:{HOST}"),
                 *("-keyout", f"{name}.key", "-out", f"{name}.pem"),
             )
+        self.trust("client")
         both = [self.directory / f"broker.{part}" for part in ("key", "pem")]
         store = self.directory / "keystore.pem"
         store.write_text("".join(path.read_text("ascii") for path in both), encoding="ascii")

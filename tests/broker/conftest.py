@@ -10,12 +10,14 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from kafka.errors import NodeNotReadyError
 
 from streamlearn.daemon.kafka import Connection, KafkaSource, Security
@@ -220,6 +222,27 @@ def positions(got: Sequence[Records]) -> dict[Partition, int]:
 def numbered(start: int, stop: int) -> list[bytes | None]:
     """Values that tell their number."""
     return [b"%d" % number for number in range(start, stop)]
+
+
+@contextmanager
+def denied(
+    admin: Any, name: str, operation: ACLOperation, kind: ResourceType = ResourceType.TOPIC
+) -> Iterator[None]:
+    """Take a right away from alice for a while."""
+    rule = ACL(
+        principal=f"User:{USER}",
+        host="*",
+        operation=operation,
+        permission_type=ACLPermissionType.DENY,
+        resource_pattern=ResourcePattern(kind, name),
+    )
+    admin.create_acls([rule])
+    until(lambda: bool(admin.describe_acls(rule)[0]))
+    try:
+        yield
+    finally:
+        admin.delete_acls([rule])
+        until(lambda: not admin.describe_acls(rule)[0])
 
 
 def alice(broker: ApacheKafka, mechanism: str = "SCRAM-SHA-512", **changes: str) -> Security:

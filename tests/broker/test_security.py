@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import socket
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.admin import (
-    ACL,
     ACLOperation,
-    ACLPermissionType,
-    ResourcePattern,
     ResourceType,
 )
 
@@ -27,8 +22,9 @@ from streamlearn.errors import (
     SourceError,
     SourceUnreachable,
 )
+from tests.broker import tokens
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, free_port
-from tests.broker.conftest import MakeTopic, alice, all_of, numbered, until, values, write
+from tests.broker.conftest import MakeTopic, alice, all_of, denied, numbered, values, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,11 +37,8 @@ FASTEST = 15.0  # seconds within which the reason must be told
 
 
 def token() -> tuple[str, float]:
-    """Return an unsigned token, such as a broker for tests accepts."""
-    now = int(time.time())
-    parts = [{"alg": "none"}, {"sub": USER, "iat": now, "exp": now + 600}]
-    coded = [base64.urlsafe_b64encode(json.dumps(p).encode()).decode().rstrip("=") for p in parts]
-    return f"{'.'.join(coded)}.", now + 600.0
+    """Return a token, such as a broker for tests accepts."""
+    return tokens.unsigned(600)
 
 
 def no_token() -> str:
@@ -183,50 +176,33 @@ def test_token_provider_that_fails(client: Client, own_broker: ApacheKafka) -> N
     assert "OSError: the identity provider is away" in str(error)
 
 
-@pytest.fixture
-def deny(admin: Any) -> Iterator[Any]:
-    """Return a function that takes a right away from alice; she gets it back."""
-    rules: list[ACL] = []
-
-    def take(name: str, operation: ACLOperation, kind: ResourceType = ResourceType.TOPIC) -> None:
-        rule = ACL(
-            principal=f"User:{USER}",
-            host="*",
-            operation=operation,
-            permission_type=ACLPermissionType.DENY,
-            resource_pattern=ResourcePattern(kind, name),
-        )
-        admin.create_acls([rule])
-        rules.append(rule)
-        until(lambda: bool(admin.describe_acls(rule)[0]))
-
-    yield take
-    admin.delete_acls(rules)
-
-
 def test_rights_that_are_missing(
     own_broker: ApacheKafka,
     client: Client,
     make_topic: MakeTopic,
     producer: Producer,
-    deny: Any,
+    admin: Any,
 ) -> None:
     security = alice(own_broker)
     connection = Connection(bootstrap=own_broker.secure, client=client, security=security)
     unreadable, unwritable = make_topic(), make_topic()
     write(producer, unreadable, numbered(0, 3))
-    deny(unreadable, ACLOperation.READ)
-    deny(unwritable, ACLOperation.WRITE)
     source = KafkaSource(connection, topics=[unreadable])
-    with pytest.raises(SourceDenied, match=rf"{unreadable}.*user {USER}.*READ"):
+    with (
+        denied(admin, unreadable, ACLOperation.READ),
+        pytest.raises(SourceDenied, match=rf"{unreadable}.*user {USER}.*READ"),
+    ):
         source.open({}, None)
     source.close()
-    with pytest.raises(SinkError, match=rf"{unwritable}.*user {USER}.*WRITE"):
+    with (
+        denied(admin, unwritable, ACLOperation.WRITE),
+        pytest.raises(SinkError, match=rf"{unwritable}.*user {USER}.*WRITE"),
+    ):
         connection.sink(unwritable)
 
 
 def test_a_transactional_id_that_is_not_ours(
-    own_broker: ApacheKafka, client: Client, make_topic: MakeTopic, deny: Any
+    own_broker: ApacheKafka, client: Client, make_topic: MakeTopic, admin: Any
 ) -> None:
     connection = Connection(
         bootstrap=own_broker.secure, client=client, security=alice(own_broker), client_id="group"
@@ -234,7 +210,9 @@ def test_a_transactional_id_that_is_not_ours(
     topic, fencing = make_topic(), Fencing("predictions", 60.0)
     sink = connection.sink(topic, fencing=fencing)
     name = fencing.id("group", topic)
-    deny(name, ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID)
-    with pytest.raises(SinkDenied, match=rf"{name}.*user {USER}.*WRITE.*prefix 'group-'"):
+    with (
+        denied(admin, name, ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID),
+        pytest.raises(SinkDenied, match=rf"{name}.*user {USER}.*WRITE.*prefix 'group-'"),
+    ):
         sink.take_over(topic)
     sink.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -169,21 +170,35 @@ def replayed(
     names: str = "default,sparse",
     garbage: float = 0.0,
     reader: sl.Names | None = None,
+    period: int | None = None,
 ) -> Any:
-    """The learners after the library has read the same records in the same order, one by one."""
+    """The learners after the library has read the same records in the same order, one by one.
+
+    With a period, the records of a partition repeat after so many.
+    """
     found = models(names, reader)
+    example = functools.lru_cache(period or 0)(functools.partial(learnable, garbage=garbage))
     for _, partition, start, end in ranges:
         for offset in range(start, end):
-            value = event(partition, offset, garbage=garbage)
-            try:
-                features, roles = FIELDS.split(json.loads(value or b""))
-            except (ValueError, AttributeError):
-                continue
-            label, weight = roles.get("label"), float(roles.get("weight", 1.0))
-            if label not in {None, float("inf")} and weight >= 0.0:
+            given = example(partition, offset % period if period else offset)
+            if given is not None:
                 for model in found.values():
-                    model.learn_one(features, label, weight)
+                    model.learn_one(*given)
     return found
+
+
+def learnable(
+    partition: int, offset: int, *, garbage: float
+) -> tuple[dict[str, Any], Any, float] | None:
+    """Features, label and weight of a record; None if it is invalid or has no label."""
+    try:
+        features, roles = FIELDS.split(json.loads(event(partition, offset, garbage=garbage) or b""))
+    except (ValueError, AttributeError):
+        return None
+    label, weight = roles.get("label"), float(roles.get("weight", 1.0))
+    if label in {None, float("inf")} or weight < 0.0:
+        return None
+    return features, label, weight
 
 
 def main(directory: str, seed: str, length: str, garbage: str) -> int:

@@ -113,6 +113,10 @@ class Reasons(logging.Handler):
             silent = not self._lines
         return None if silent else self.worst()[0]
 
+    def unanswered(self, bootstrap: str, why: str) -> SourceUnreachable:
+        """Return the exception for a request that a cluster did not answer."""
+        return unanswered(bootstrap, why if (known := self.known()) is None else f"{why}: {known}")
+
     def error(self, bootstrap: str) -> SourceError:
         """Return the exception that says why."""
         line, kind = self.worst()
@@ -121,6 +125,24 @@ class Reasons(logging.Handler):
                 f"kafka at {bootstrap}: {line}: check the address, the port and security.protocol"
             )
         return kind.error(f"kafka at {bootstrap}: {line}: {kind.remedy}")
+
+
+def unanswered(bootstrap: str, why: str) -> SourceUnreachable:
+    """Return the exception for a request that a cluster did not answer, by what it said.
+
+    >>> print(unanswered("a:1", "Failed to get metadata: Authentication failed"))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    kafka at a:1: Failed to get metadata: Authentication failed: check security.mechanism, username
+    and password (or token_provider)
+    """
+    kind = next((kind for kind in KINDS if kind.pattern.search(why)), None)
+    remedy = (
+        "brokers answer there, but not at the addresses that they advertise, or not in time: check "
+        "advertised.listeners"
+        if kind is None or kind.error is SourceUnreachable
+        else kind.remedy
+    )
+    return SourceUnreachable(f"kafka at {bootstrap}: {why}: {remedy}")
 
 
 def _tidy(line: str) -> str:

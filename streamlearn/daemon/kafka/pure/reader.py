@@ -29,6 +29,7 @@ from streamlearn.daemon.kafka.lazy import Lazy
 from streamlearn.daemon.kafka.pure.mending import Mending, Unreadable, headers
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, unreadable
+from streamlearn.daemon.kafka.reasons import unanswered
 from streamlearn.errors import SourceError, SourceUnreachable
 from streamlearn.stream.source import Partition, Records
 
@@ -111,11 +112,7 @@ class PureReader:
                 raise self._connection.denied(error.args, "READ") from error
             except KafkaError as error:
                 if not isinstance(error, RetriableError) or time.monotonic() > deadline:
-                    raise SourceUnreachable(
-                        f"kafka at {self._connection.bootstrap}: {error}: brokers answer there, "
-                        "but not at the addresses that they advertise, or not in time: check "
-                        "advertised.listeners"
-                    ) from error
+                    raise unanswered(self._connection.bootstrap, str(error)) from error
             time.sleep(0.1)  # a leader is being elected, a connection is being made
 
     def assign(self, positions: Mapping[Partition, int]) -> None:

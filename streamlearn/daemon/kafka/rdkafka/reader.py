@@ -38,7 +38,7 @@ from streamlearn.daemon.kafka.rdkafka.settings import (
 )
 from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, unreadable
 from streamlearn.daemon.kafka.reasons import Reasons
-from streamlearn.errors import SourceError, SourceUnreachable
+from streamlearn.errors import SourceError
 from streamlearn.stream.source import Header, Partition, Records
 
 if TYPE_CHECKING:
@@ -93,9 +93,11 @@ class RdReader:
     def _metadata(self, topic: str | None = None) -> Any:
         self._admin.poll(0)
         try:
-            return self._admin.list_topics(topic, timeout=SECONDS)
+            found = self._admin.list_topics(topic, timeout=SECONDS)
         except KafkaException as error:
             raise self._explain(error) from error
+        self._reasons.clear()  # of what went wrong before
+        return found
 
     def cluster(self, topics: Sequence[str]) -> Cluster:
         """Describe the cluster and these topics."""
@@ -169,11 +171,7 @@ class RdReader:
         self._admin.poll(0)
         if error.args[0].code() in DENIED:
             return self._connection.denied(["(all)"], "READ")
-        return SourceUnreachable(
-            f"kafka at {self._connection.bootstrap}: {error.args[0].str()}: brokers answer there, "
-            "but not at the addresses that they advertise, or not in time: check "
-            "advertised.listeners"
-        )
+        return self._reasons.unanswered(self._connection.bootstrap, error.args[0].str())
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Read these partitions too."""
