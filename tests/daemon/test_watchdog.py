@@ -158,9 +158,9 @@ def test_end_that_is_cut_short_keeps_its_code(last: str) -> None:
 import ctypes, signal, sys, time
 from streamlearn.daemon.log import Log
 from streamlearn.daemon.watchdog import end_soon
-end_soon(1.0, 7, Log("json"))
+end_soon(1.0, {Exit.FENCED:d}, Log("json"))
 {last}
-sys.exit(7)
+sys.exit({Exit.FENCED:d})
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -170,5 +170,5 @@ sys.exit(7)
         timeout=60,
         check=False,
     )
-    assert done.returncode == Exit.FENCED == 7
+    assert done.returncode == Exit.FENCED
     assert "takes too long" in done.stderr
