@@ -5,7 +5,9 @@ hour:
 
     STREAMLEARN_SOAK_SECONDS=3600 pytest -m nightly -s tests/broker/test_soak.py
 
-The seed and each fault are printed; `STREAMLEARN_SOAK_SEED` repeats a sequence of faults.
+That is up to 180 million records, some 15 GB of disk and an hour more to compare the models with
+the library's. The seed and each fault are printed; `STREAMLEARN_SOAK_SEED` repeats a sequence of
+faults.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import statistics
 import threading
 import time
 from pathlib import Path
@@ -103,7 +104,7 @@ class Soak:
         self.daemons = daemons
         self.broker = broker
         self.owner = daemons.start()
-        self.resident: list[int] = []  # kB, once a second
+        self.resident: list[int] = []  # kB, twice a second
 
     def watch(self, seconds: float) -> None:
         """Let it learn for a while."""
@@ -111,7 +112,7 @@ class Soak:
         while time.monotonic() < end:
             assert self.owner.poll() is None, self.daemons.said()[-3000:]
             self.resident.append(resident(self.owner))
-            time.sleep(1.0)
+            time.sleep(0.5)
 
     def kill(self) -> None:
         """Kill the owner, and start another."""
@@ -180,7 +181,7 @@ def test_faults_at_half_speed_leave_no_trace(
     make_topic: MakeTopic,
     connection: Connection,
 ) -> None:
-    topic, output, dead = make_topic(), make_topic(), make_topic()
+    topic, output, dead = (make_topic(compression_type="lz4") for _ in range(3))
     outputs = OUTPUTS.format(output, dead)
     feeder = Feeder(own_broker.bootstrap, topic)
     feeder.write(BACKLOG)
@@ -194,7 +195,8 @@ def test_faults_at_half_speed_leave_no_trace(
     while (passed := time.monotonic() - began) < DURATION - INTERVAL / 2.0:
         soak.watch(INTERVAL * draw.uniform(0.5, 1.0))
         fault = draw.choice([soak.kill, soak.freeze, soak.restart_broker])
-        report(f"{passed:6.0f} s, {soak.daemons.records():,} learned: {fault.__name__}")
+        state = f"{soak.daemons.records():,} learned, {soak.resident[-1] >> 10} MB"
+        report(f"{passed:6.0f} s, {state}: {fault.__name__}")
         fault()
     soak.watch(INTERVAL / 2.0)
     total = feeder.end()
@@ -212,10 +214,11 @@ def test_faults_at_half_speed_leave_no_trace(
     assert sum(refused) == counts["bad"]
     assert not any(map(int.__and__, predicted, refused))
 
-    tenth = len(soak.resident) // 10
-    early = statistics.median(soak.resident[tenth : 3 * tenth])
-    late = statistics.median(soak.resident[-2 * tenth :])
-    report(f"{total:,} learned; {early / 1024:.0f} MB after a tenth, {late / 1024:.0f} at the end")
+    # A new process takes little, and one that catches up after a fault takes what it may fetch
+    # ahead: what must not grow is the most that any takes.
+    half = len(soak.resident) // 2
+    early, late = max(soak.resident[:half]), max(soak.resident[half:])
+    report(f"{total:,} learned; at most {early >> 10} MB in one half, {late >> 10} in the other")
     assert late <= 1.1 * early
 
 
