@@ -30,7 +30,7 @@ from tests.broker.test_daemon import over, over_any
 from tests.daemon.streams import event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from streamlearn.daemon.kafka import Connection
     from tests.broker.apache_kafka import ApacheKafka
@@ -191,10 +191,13 @@ def test_faults_at_half_speed_leave_no_trace(
     soak = Soak(over(topic, outputs=outputs, batch=5000, every=100_000), own_broker)
     feeder.start(rate)
     draw, began = random.Random(SEED), time.monotonic()
+    faults: list[Callable[[], None]] = []
     report(f"{connection.client}: {rate:,.0f} events/s, seed {SEED}")
     while (passed := time.monotonic() - began) < DURATION - INTERVAL / 2.0:
         soak.watch(INTERVAL * draw.uniform(0.5, 1.0))
-        fault = draw.choice([soak.kill, soak.freeze, soak.restart_broker])
+        if not faults:  # each kind as often as the others, so that both halves have all
+            faults = draw.sample([soak.kill, soak.freeze, soak.restart_broker], 3)
+        fault = faults.pop()
         state = f"{soak.daemons.records():,} learned, {soak.resident[-1] >> 10} MB"
         report(f"{passed:6.0f} s, {state}: {fault.__name__}")
         fault()
