@@ -241,7 +241,8 @@ def test_without_a_label_nothing_is_saved(
     assert main(["train", str(path), *options]) == 2
     out, err = capsys.readouterr()
     assert out == ""  # no table is begun
-    assert "'clicked': name the field" in err
+    assert "'clicked'" in err
+    assert "--label" in err
     assert not (tmp_path / "m").exists()
 
 

@@ -30,7 +30,7 @@ from streamlearn.daemon.kafka.pure.mending import Mending, Unreadable, headers
 from streamlearn.daemon.kafka.pure.settings import connect
 from streamlearn.daemon.kafka.reader import Cluster, OutOfRange, Topic, unreadable
 from streamlearn.daemon.kafka.reasons import unanswered
-from streamlearn.errors import SourceError, SourceUnreachable
+from streamlearn.errors import SourceError
 from streamlearn.stream.source import Partition, Records
 
 if TYPE_CHECKING:
