@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 CLIENTS = ("kafka-python", "confluent")
 SPARSE = '[[learner]]\nname = "{name}"\nmodel = "DualAveragingClassifier(l1={l1}, gamma=100.0)"\n'
+UNFENCED = "predictions, without transactions"
 LEARNERS = {
     "one": SPARSE.format(name="sparse", l1="1e-4"),
     "default": '[[learner]]\nname = "default"\n',
@@ -171,6 +172,7 @@ def prediction(number: int) -> tuple[bytes, list[tuple[str, str | bytes | None]]
         ("partition", b"0"),
         ("offset", b"%d" % number),
         ("epoch", b"1"),
+        ("schema", b"1"),
     ]
     return (
         b'{"id":null,"prediction":false,"probability":0.28314,"learner":"sparse","step":%d}'
@@ -180,7 +182,7 @@ def prediction(number: int) -> tuple[bytes, list[tuple[str, str | bytes | None]]
 
 
 def daemon(
-    bootstrap: str, topic: str, client: str, learners: str, *, output: bool, work: Path
+    bootstrap: str, topic: str, client: str, learners: str, *, output: str, work: Path
 ) -> Seconds:
     """Run the daemon over the topic; the seconds from its first record to its last."""
     text = (ROOT / "config" / "bench.toml").read_text(encoding="utf-8")
@@ -188,6 +190,8 @@ def daemon(
     head, _, rest = text.partition("[[learner]]")
     tail = rest[rest.index("[dead_letters]") :]
     tables = LEARNERS[learners]
+    if output == UNFENCED:
+        tail = tail.replace("[run]", "transactions = false\n\n[run]")
     if output:
         tables += f'[predictions]\ntopic = "{topic}-predictions"\nlearner = "sparse"\n'
     path = work / "bench.toml"
@@ -246,13 +250,13 @@ def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) 
                     bootstrap, topic, events, f"{topic}-predictions"
                 ),
             }
-            for name in (*LEARNERS, "predictions"):
+            for name in (*LEARNERS, "predictions", UNFENCED):
                 sides[name] = lambda name=name, client=client: daemon(  # type: ignore[misc]
                     bootstrap,
                     topic,
                     client,
-                    "one" if name == "predictions" else name,
-                    output=name == "predictions",
+                    name if name in LEARNERS else "one",
+                    output="" if name in LEARNERS else name,
                     work=work,
                 )
             seconds: dict[str, list[Seconds]] = {name: [] for name in sides}
@@ -263,7 +267,7 @@ def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) 
                         client, name, f"{events / seconds[name][-1].wall:,.0f}/s", file=sys.stderr
                     )
             for name, taken in seconds.items():
-                base = seconds["bare, sending" if name == "predictions" else "bare"]
+                base = seconds["bare, sending" if name.startswith("predictions") else "bare"]
                 share = median(b.wall / a.wall for a, b in zip(taken, base, strict=True))
                 promised = PROMISED.get((client, name))
                 rows.append(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.kafka.reader import Reader
     from streamlearn.stream.source import Partition, Records
 
-PACE_SECONDS = 0.005  # between two questions, so that a full stream asks once for some batches
+PACE_SECONDS = 0.02  # between two questions, so that a full stream asks once for some batches
 AGAIN_SECONDS = 0.1  # until a topic that was not there, or a broker, is asked again
 
 
