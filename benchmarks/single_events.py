@@ -33,24 +33,19 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
                 {"river LogisticRegression": (by.both(logistic, call), least)},
                 {},
             )
+    several = "predict_proba_one"
+    rest = lambda: multiclass.OneVsRestClassifier(logistic())  # noqa: E731 - as in the table
     yield Comparison(
-        "`predict_proba_one` then `learn_one`, three classes, the default",
-        by.both(default, "predict_proba_one", by.colors),
+        f"`{several}` then `learn_one`, three classes, the default",
+        by.both(default, several, by.colors),
         {
             "river SoftmaxRegression": (
-                by.both(linear_model.SoftmaxRegression, "predict_proba_one", by.colors),
-                10,
+                by.both(linear_model.SoftmaxRegression, several, by.colors),
+                9,
             ),
-            "river OneVsRestClassifier": (
-                by.both(
-                    lambda: multiclass.OneVsRestClassifier(logistic()),
-                    "predict_proba_one",
-                    by.colors,
-                ),
-                10,
-            ),
+            "river OneVsRestClassifier": (by.both(rest, several, by.colors), 5),
         },
-        {},
+        {"learning alone, of rows": lambda: partial(default().learn_rows, work.rows, by.colors)},
     )
     river = by.predict(linear_model.LinearRegression, "predict_one", by.numbers)
     for name, regressor, margin in (
@@ -72,7 +67,7 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
         )
     plain = by.both(dual_averaging, "predict_one")
     yield Comparison(
-        "`LateLabels`, each label right after its event", by.late(), {PLAIN: (plain, 0.2)}, {}
+        "`LateLabels`, each label right after its event", by.late(), {PLAIN: (plain, 1 / 8)}, {}
     )
     yield Comparison(
         "`regret.Tracker`, predict and learn",
