@@ -103,7 +103,7 @@ cdef class Decoder:
 
     cdef int take_event(self, object event, Events events) except -1:
         """An event as Python has it."""
-        if not isinstance(event, Mapping):
+        if not (isinstance(event, dict) or isinstance(event, Mapping)):
             raise BadEvent(
                 f"an event is an object of field names and values; this is {shown(event)}")
         self.latest = event
