@@ -104,7 +104,7 @@ class Transactions:
             self._change.notify_all()
 
     def close(self) -> None:
-        """Abort what was not committed: it is sent again by who goes on from the checkpoint."""
+        """Abort what was not committed: whoever resumes from the checkpoint sends it again."""
         self._closed.set()
         with self._change:
             self._change.notify_all()
