@@ -55,7 +55,8 @@ class Frame:
         """The rows; `grow`: new names get slots."""
         columns = []
         # what a full table of names turns away is counted as often as it comes
-        whole = bool(model.reader.interactions) or model.reader.params.get("max_names") is not None
+        bounds = [model.reader.params.get(name) for name in ("max_names", "max_bytes")]
+        whole = bool(model.reader.interactions) or any(bound is not None for bound in bounds)
         for name, column in zip(self.names, self.columns, strict=True):
             cells = None if whole else numbers(column) or texts(column)
             if cells is None:

@@ -19,6 +19,7 @@ FEATURES: dict[str, Callable[[], Any]] = {
     "names": sl.Names,
     "few names": lambda: sl.Names(max_names=9),
     "few names, others ignored": lambda: sl.Names(max_names=9, beyond="ignore"),
+    "few bytes": lambda: sl.Names(max_bytes=10_000),
     "interactions": lambda: sl.Names(interactions=[("a number", "text")]),
     "hashing": lambda: sl.Hashing(bits=18),
     "hashing with collisions": lambda: sl.Hashing(bits=3),
@@ -75,6 +76,7 @@ FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
     "one slot twice": lambda: pd.DataFrame(
         {"f=x": columns()["a number"], "f": ["x", "y"] * (N // 2)}
     ),
+    "long texts": lambda: pd.DataFrame({"long": [f"{i % 9}" * 2000 for i in range(N)]}),
     "no columns": lambda: pd.DataFrame(index=range(N)),
 }
 
