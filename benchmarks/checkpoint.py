@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.report import table
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.keeper import Keeper
-from streamlearn.daemon.log import Log
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.daemon.checkpointing.checkpointer import Keeper
+from streamlearn.daemon.process.log import Log
 
 CONFIG = """
 [source]
@@ -79,7 +80,7 @@ def main() -> None:
             pauses: list[tuple[float, float]] = []
             with tempfile.TemporaryDirectory() as directory, timed(pauses):
                 settings = config.parse(text(directory, features, learners, args.events))
-                parts.loop(settings, Log(stream=io.StringIO())).run()
+                build.loop(settings, Log(stream=io.StringIO())).run()
             walls = [1e3 * wall for wall, _ in pauses]
             cpu = [1e3 * busy for _, busy in pauses]
             lines.append(

@@ -28,7 +28,8 @@ import streamlearn as sl
 from benchmarks import peers
 from benchmarks.report import Run, alternate, table
 from benchmarks.workload import NAMES, make_rows
-from streamlearn.stream import Fields, Files, ahead, decoded, decoder_of
+from streamlearn.stream import Fields, Files, decoded, decoder_of
+from streamlearn.stream.sources.ahead import ahead
 
 BITS = 18  # Vowpal Wabbit's own
 

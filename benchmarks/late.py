@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import interval, table
-from streamlearn import Names, modelfile
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.log import Log
+from streamlearn import Names, config
+from streamlearn.daemon import build
+from streamlearn.daemon.process.log import Log
+from streamlearn.estimators import model_file
 from streamlearn.late.join import Join
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder, Partition, Records
 
@@ -139,7 +140,7 @@ def rate(given: list[list[Records]], events: int, *, late: bool) -> float:
     """Events learnt a second."""
     with tempfile.TemporaryDirectory() as directory:
         text = CONFIG.format(directory=directory) + (LABELS if late else "")
-        loop = parts.loop(config.parse(text), Log(stream=io.StringIO()))
+        loop = build.loop(config.parse(text), Log(stream=io.StringIO()))
         loop.source = Given(given)
         begun = time.perf_counter()
         loop.run()
@@ -175,7 +176,7 @@ def held(n: int) -> dict[str, Any]:
     state = join.state()
     pause = time.perf_counter() - begun
     begun = time.perf_counter()
-    size = sum(len(piece) for piece in modelfile.pieces(state))
+    size = sum(len(piece) for piece in model_file.pieces(state))
     return {
         "MB": after - before,
         "pause ms": 1000.0 * pause,

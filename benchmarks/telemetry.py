@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.kafka import LEARNERS, event
 from benchmarks.report import interval, table
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.watching import Watching
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.process.log import Log
 from streamlearn.stream import Partition, Records
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def measured(learners: str, pairs: int) -> dict[bool, list[float]]:
     for watched in (False, True):
         text = CONFIG.format(enabled=str(watched).lower(), learners=LEARNERS[learners])
         settings = config.parse(text, overrides={"run.until": "end"})
-        loop = parts.loop(settings, Log("json", "error"))
+        loop = build.loop(settings, Log("json", "error"))
         source: Any = Memory(batches, turns, pairs + 1, loop if watched else None)
         loop.source = source
         threads.append(threading.Thread(target=loop.run))

@@ -1,7 +1,8 @@
 """streamlearn: linear models from event streams, with known regret and exact sparsity."""
 
 try:
-    from streamlearn import hindsight, losses, penalties, regret, rules, schedules
+    from streamlearn import hindsight, losses, penalties, regret, rules
+    from streamlearn.rules import schedules
 except ModuleNotFoundError as missing:
     if not str(missing.name).startswith("streamlearn."):
         raise
@@ -9,11 +10,9 @@ except ModuleNotFoundError as missing:
         "streamlearn is imported from its sources, whose modules are not compiled here: leave this "
         "directory, or `pip install -e .` in it"
     ) from missing
-from streamlearn.classifier import LinearClassifier
 from streamlearn.errors import BadEvent, Diverged, ModelFileError, StreamlearnError
-from streamlearn.features import Hashing, Names
-from streamlearn.late import LateLabels
-from streamlearn.presets import (
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.estimators.presets import (
     AdaGradClassifier,
     AdaGradRegressor,
     AdaptiveClassifier,
@@ -31,7 +30,9 @@ from streamlearn.presets import (
     ProximalClassifier,
     ProximalRegressor,
 )
-from streamlearn.regressor import LinearRegressor
+from streamlearn.estimators.regressor import LinearRegressor
+from streamlearn.features import Hashing, Names
+from streamlearn.late import LateLabels
 from streamlearn.rules import Refused
 
 __version__ = "0.1.0"

@@ -21,7 +21,8 @@ import streamlearn as sl
 from benchmarks.data import Source, load
 from benchmarks.papers.finding import Finding, plain
 from benchmarks.papers.structured import queries
-from streamlearn.hindsight import Solution, multivariate, solve
+from streamlearn.hindsight import Solution, solve
+from streamlearn.hindsight.structured import multivariate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

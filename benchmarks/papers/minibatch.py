@@ -17,7 +17,7 @@ import streamlearn as sl
 from benchmarks.data import CLASSIFICATION, load
 from benchmarks.papers.finding import Finding
 from streamlearn.hindsight import Problem, solve, spectral_bound
-from streamlearn.hindsight._sdca import Batches
+from streamlearn.hindsight.dual_steps import Batches
 from streamlearn.hindsight.spectral import beta
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import numpy as np
 
 import streamlearn as sl
 from benchmarks.papers.finding import Finding
-from streamlearn.hindsight import Solution, multivariate, solve, solve_risk
+from streamlearn.hindsight import Solution, solve, solve_risk
+from streamlearn.hindsight.structured import multivariate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

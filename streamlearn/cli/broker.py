@@ -6,8 +6,9 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.exits import Stop, code_of
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.daemon.process.exits import Stop, code_of
 from streamlearn.errors import SinkError, SourceError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from streamlearn.cli.parsing import Options
-    from streamlearn.daemon.kafka import Connection
+    from streamlearn.kafka import Connection
 
 VARIABLE = "KAFKA_BOOTSTRAP"
 LOCAL = "localhost:9092"
@@ -37,13 +38,13 @@ def connection(options: Options) -> Connection:
     """The way to the brokers that the options name."""
     if options.config is None:
         bootstrap = options.bootstrap or os.environ.get(VARIABLE) or LOCAL
-        return parts.connection(config.KafkaSource(bootstrap=bootstrap))
+        return build.connection(config.KafkaSource(bootstrap=bootstrap))
     if options.bootstrap is not None:
         raise ValueError("give --config or --bootstrap, not both")
     source = config.load(options.config).source
     if not isinstance(source, config.KafkaSource):
         raise ValueError(f'{options.config}: source.kind: needs "kafka", for brokers to write to')
-    return parts.connection(source)
+    return build.connection(source)
 
 
 @contextmanager

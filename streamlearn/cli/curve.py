@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.calls import known, split
-from streamlearn.daemon import config
-from streamlearn.daemon.config import OPEN, ConfigError
+from streamlearn import config
+from streamlearn.config import OPEN, ConfigError
+from streamlearn.config.expressions import known, split
 from streamlearn.daemon.unlabeled import about
-from streamlearn.stream.packed import PACKED
+from streamlearn.stream.sources.packed import PACKED
 
 if TYPE_CHECKING:
     import argparse

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlearn.engine.events import Events
-from streamlearn.stream import Files, ahead, decoded
+from streamlearn.stream import Files, decoded
+from streamlearn.stream.sources.ahead import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 import streamlearn
-from streamlearn.cli import (
+from streamlearn.cli.commands import (
     check,
     completion,
     demo,
@@ -23,9 +23,9 @@ from streamlearn.cli import (
     train,
 )
 from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser, add
-from streamlearn.daemon.exits import Exit, Stop
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.watchdog import end_soon
+from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.process.watchdog import end_soon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

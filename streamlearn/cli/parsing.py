@@ -12,7 +12,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from streamlearn.calls import nearest
+from streamlearn.config.expressions import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from streamlearn import checkpoints, modelfile
-from streamlearn.classifier import LinearClassifier
-from streamlearn.daemon import config
-from streamlearn.linear import Event, Linear
-from streamlearn.regressor import LinearRegressor
+from streamlearn import config
+from streamlearn.estimators import checkpoints, model_file
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.estimators.linear import Event, Linear
+from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.stream import CSVDecoder, Decoder
-from streamlearn.stream.label_set import LabelSet
+from streamlearn.stream.formats.label_set import LabelSet
 
 Model = LinearClassifier | LinearRegressor
 
@@ -25,7 +25,7 @@ def load(path: str, learner: str | None = None) -> tuple[Model, dict[str, Any]]:
         return cast("Model", Linear.revived(data, path)), data["notes"]
     if learner is not None:
         raise ValueError(f"{path} holds one model; --learner is for a directory of checkpoints")
-    data = modelfile.read(path)
+    data = model_file.read(path)
     notes = data.get("notes", {}) if isinstance(data, dict) else {}
     return cast("Model", Linear.revived(data, path)), notes
 

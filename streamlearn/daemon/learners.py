@@ -17,12 +17,12 @@ from streamlearn.daemon.scores import Choice, Progressive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from streamlearn.classifier import LinearClassifier
     from streamlearn.engine.events import Events
+    from streamlearn.estimators.classifier import LinearClassifier
+    from streamlearn.estimators.frames import Array
+    from streamlearn.estimators.regressor import LinearRegressor
     from streamlearn.features import Reader
-    from streamlearn.frames import Array
     from streamlearn.late.remembered import Remembered
-    from streamlearn.regressor import LinearRegressor
     from streamlearn.regret import Tracker
 
     Model = LinearClassifier | LinearRegressor

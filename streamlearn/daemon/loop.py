@@ -9,29 +9,29 @@ import traceback
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from streamlearn import checkpoints
-from streamlearn.daemon import resume
-from streamlearn.daemon.blame import message
-from streamlearn.daemon.checkpoint import sweep
-from streamlearn.daemon.exits import Exit, Stop, code_of
-from streamlearn.daemon.keeper import Keeper
-from streamlearn.daemon.observer import Status
-from streamlearn.daemon.patience import Patient
+from streamlearn.daemon.checkpointing import resume
+from streamlearn.daemon.checkpointing.checkpointer import Keeper
+from streamlearn.daemon.checkpointing.writer import sweep
+from streamlearn.daemon.collectors.observer import Status
+from streamlearn.daemon.outputs.blocking import Patient
 from streamlearn.daemon.pipeline import Counts
+from streamlearn.daemon.process.blame import message
+from streamlearn.daemon.process.exits import Exit, Stop, code_of
 from streamlearn.daemon.unlabeled import about
 from streamlearn.daemon.until import Until
 from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
+from streamlearn.estimators import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from streamlearn.checkpoints import Place
-    from streamlearn.daemon.log import Log
-    from streamlearn.daemon.ownership import Ownership
+    from streamlearn.daemon.checkpointing.ownership import Ownership
     from streamlearn.daemon.pipeline import Pipeline
-    from streamlearn.daemon.watchdog import Watchdog
+    from streamlearn.daemon.process.log import Log
+    from streamlearn.daemon.process.watchdog import Watchdog
+    from streamlearn.estimators.checkpoints import Place
     from streamlearn.stream import Partition, Source
-    from streamlearn.stream.sink import Sink
+    from streamlearn.stream.sinks.sink import Sink
 
     Found = tuple[Place, dict[str, Any]] | None
 

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.daemon.blame import blame
-from streamlearn.daemon.dead_letters import reason_code
-from streamlearn.daemon.exits import Exit, Stop
-from streamlearn.daemon.observer import Batch, Part
+from streamlearn.daemon.collectors.observer import Batch, Part
+from streamlearn.daemon.outputs.dead_letters import reason_code
+from streamlearn.daemon.process.blame import blame
+from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.unlabeled import Unlabeled
 from streamlearn.features import Names
 from streamlearn.stream import Partition
-from streamlearn.stream.lines import weighed
-from streamlearn.stream.polled import Polled
+from streamlearn.stream.sources.lines import weighed
+from streamlearn.stream.sources.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
+    from streamlearn.daemon.collectors.observer import Bad, Observer
     from streamlearn.daemon.learners import Learners, Outcome
-    from streamlearn.daemon.log import Log
-    from streamlearn.daemon.observer import Bad, Observer
-    from streamlearn.daemon.predictions import Predictions
+    from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
+    from streamlearn.daemon.outputs.predictions import Predictions
+    from streamlearn.daemon.process.log import Log
     from streamlearn.daemon.reading import Reading
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
     from streamlearn.stream import Records
 
 

@@ -15,12 +15,12 @@ from streamlearn.engine.events import Events
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamlearn.daemon.collectors.observer import Bad
     from streamlearn.daemon.learners import Learner
-    from streamlearn.daemon.observer import Bad
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
     from streamlearn.stream import Decoder, Records
-    from streamlearn.stream.label_set import LabelSet
-    from streamlearn.stream.polled import Polled
+    from streamlearn.stream.formats.label_set import LabelSet
+    from streamlearn.stream.sources.polled import Polled
 
 
 class Reading(Protocol):

@@ -16,7 +16,7 @@ from streamlearn.daemon import sums
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 BLOCKS, LEAST = 100, 20  # blocks in a window; events in a block, where the window has room
 

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.log import Log
+    from streamlearn.daemon.process.log import Log
     from streamlearn.stream import Decoder
-    from streamlearn.stream.label_set import LabelSet
+    from streamlearn.stream.formats.label_set import LabelSet
 
 MANY = 1000  # events in a row
 NAMES = 1000  # fields that are compared with the label's

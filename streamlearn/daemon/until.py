@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamlearn.daemon.exits import Exit, Stop
-from streamlearn.stream.polled import Polled
+from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.stream.sources.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

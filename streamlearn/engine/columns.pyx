@@ -5,7 +5,7 @@ from libc.stdlib cimport free, malloc
 
 from streamlearn.engine.events cimport UNLABELLED, Events, Tags
 from streamlearn.features.reader cimport Reader
-from streamlearn.row cimport Row, squared
+from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 

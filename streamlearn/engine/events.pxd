@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
 from streamlearn.features.text cimport copy_text
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 cdef enum Kind:  # what a label is in Python
     UNLABELLED

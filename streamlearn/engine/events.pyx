@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
-from streamlearn.row cimport Row, squared
+from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 

@@ -3,7 +3,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.watcher cimport Watcher
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 
 cdef enum:

@@ -12,7 +12,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport room
 
 import numpy as np

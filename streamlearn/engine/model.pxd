@@ -1,7 +1,7 @@
 from streamlearn.engine.events cimport Events
 from streamlearn.engine.learner cimport Learner
 from streamlearn.features.reader cimport Reader
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 
 cdef class Model:

@@ -8,7 +8,7 @@ from streamlearn.engine.events cimport UNLABELLED, Events, Tags
 from streamlearn.engine.learner cimport Learner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport OneVersusRest, Single
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport room
 
 from streamlearn.engine.columns import table

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 
 cdef class Rows:

@@ -3,7 +3,7 @@
 from libc.float cimport DBL_MAX
 from libc.stdlib cimport free, malloc
 
-from streamlearn.row cimport Row, squared
+from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 import scipy.sparse

@@ -3,7 +3,7 @@ cimport cython
 from streamlearn.engine.learner cimport Learner
 from streamlearn.engine.weights cimport Batch, Weights
 from streamlearn.losses.loss cimport Loss
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 
 @cython.final

@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 from streamlearn.engine.learner cimport Learner, bearable
 from streamlearn.engine.weights cimport Batch, Weights
 from streamlearn.losses.loss cimport softmax
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport room
 
 import numpy as np

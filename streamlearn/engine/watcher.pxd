@@ -1,6 +1,6 @@
 from streamlearn.losses.loss cimport FEW
 from streamlearn.losses.total cimport Total, note
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 
 cdef class Watcher:

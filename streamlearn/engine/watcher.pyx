@@ -2,7 +2,7 @@
 
 from libc.stdlib cimport free
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport room
 
 

@@ -1,7 +1,7 @@
 cimport cython
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.average cimport Average
 from streamlearn.rules.rule cimport Rule
 

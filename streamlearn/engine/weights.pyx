@@ -5,7 +5,7 @@ from libc.math cimport NAN, fabs
 from libc.stdlib cimport free
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.row cimport Row, squared
+from streamlearn.core.row cimport Row, squared
 from streamlearn.rules.average cimport Average
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.table cimport room

@@ -16,7 +16,7 @@ from streamlearn.errors import ModelFileError
 from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport bytes_of, hash_text, is_ascii, kept_bytes_of
-from streamlearn.row cimport prefetch
+from streamlearn.core.row cimport prefetch
 
 from streamlearn.features.pieces import canonical_name
 

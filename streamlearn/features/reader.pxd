@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t
 
 from streamlearn.features.pieces cimport Pieces
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 cdef struct Mark:  # a cell of the table that finds a slot twice in a row
     uint32_t row

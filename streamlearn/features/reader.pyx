@@ -15,7 +15,7 @@ from libc.stdint cimport uint32_t
 from streamlearn.errors import BadEvent, ModelFileError
 
 from streamlearn.features.pieces cimport Piece, Span, Text
-from streamlearn.row cimport squared
+from streamlearn.core.row cimport squared
 
 
 cdef class Reader(Pieces):

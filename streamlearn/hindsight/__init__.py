@@ -1,14 +1,14 @@
 """The best fixed model in hindsight, with a certified gap (000, 002, 004)."""
 
-from streamlearn.hindsight import multivariate
-from streamlearn.hindsight.hierarchical import HierarchicalLogistic, HierarchicalMargin
 from streamlearn.hindsight.methods import METHODS, Method
 from streamlearn.hindsight.problem import Objective, Problem
 from streamlearn.hindsight.risk import Risk, RowRisk, SerialRisk, ShardedRisk
 from streamlearn.hindsight.solution import Progress, Solution, Step
 from streamlearn.hindsight.solve import solve
 from streamlearn.hindsight.spectral import SpectralBound, spectral_bound
-from streamlearn.hindsight.structured import solve_risk
+from streamlearn.hindsight.structured import multivariate
+from streamlearn.hindsight.structured.hierarchical import HierarchicalLogistic, HierarchicalMargin
+from streamlearn.hindsight.structured.oracle import solve_risk
 
 __all__ = [
     "METHODS",

@@ -19,9 +19,9 @@ from streamlearn.hindsight.solution import Solution, Step
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.methods import Method
-    from streamlearn.hindsight.multivariate.problem import MultivariateProblem
     from streamlearn.hindsight.problem import Problem
     from streamlearn.hindsight.solution import Callback
+    from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
 
 TRIAL = 30  # epochs
 KINKED_TRIAL = 300  # where cutting planes follow, which need many passes at a small penalty

@@ -17,7 +17,7 @@ import numpy as np
 
 from streamlearn.hindsight.bundle import BundleRun
 from streamlearn.hindsight.inner import inner
-from streamlearn.hindsight.multivariate.problem import MultivariateProblem
+from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

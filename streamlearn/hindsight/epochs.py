@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from streamlearn.hindsight._dual import Dual
-from streamlearn.hindsight._sdca import Batches, Steps
+from streamlearn.hindsight.dual_problem import Dual
+from streamlearn.hindsight.dual_steps import Batches, Steps
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.spectral import beta, unit_norm
 from streamlearn.losses import Loss
@@ -16,7 +16,7 @@ from streamlearn.losses import Loss
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
     from streamlearn.hindsight.problem import Problem
 
 CHUNK = 1 << 20  # numbers between two looks at Ctrl-C: some milliseconds

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 POINTS = 6
 RIDGE = 1e-12  # relative: the steps become nearly parallel

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.multivariate.loss import Indices
     from streamlearn.hindsight.planes import Planes
     from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.structured.multivariate.loss import Indices
 
 # how many violated coordinates are added at a time
 MORE = 200

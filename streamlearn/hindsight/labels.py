@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn import frames
+from streamlearn.estimators import frames
 from streamlearn.losses import Loss, VectorLoss
 
 if TYPE_CHECKING:
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 
 def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:

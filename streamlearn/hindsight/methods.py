@@ -10,7 +10,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.hindsight.multivariate.loss import MultivariateLoss
+from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
 from streamlearn.losses import Exponential, Loss, Poisson, VectorLoss
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from streamlearn.hindsight._newton import Columns
 from streamlearn.hindsight.bounds import balanced, dual_value
+from streamlearn.hindsight.coordinate_descent import Columns
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.owlqn import steepest

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.core.parameters import number
 from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solution import Progress, Solution
 from streamlearn.hindsight.widths import widths
-from streamlearn.spec import number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from streamlearn import frames
 from streamlearn.engine.rows import canonical, real, refuse_unfinite
-from streamlearn.hindsight._risk import Matrix
+from streamlearn.estimators import frames
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.labels import coded
+from streamlearn.hindsight.passes import Matrix
 from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
@@ -24,7 +24,7 @@ from streamlearn.penalties import Penalty
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 
 class Objective:

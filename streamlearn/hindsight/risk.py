@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlearn.hindsight._risk import value_and_gradient
+from streamlearn.hindsight.passes import value_and_gradient
 from streamlearn.losses import VectorLoss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.hindsight._risk import Matrix
+    from streamlearn.hindsight.passes import Matrix
     from streamlearn.losses import Loss
 
 Vector: TypeAlias = NDArray[np.float64]

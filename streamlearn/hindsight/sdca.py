@@ -18,7 +18,7 @@ from streamlearn.hindsight.outside import Search
 from streamlearn.hindsight.solution import Progress, Solution
 
 if TYPE_CHECKING:
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
     from streamlearn.hindsight.problem import Problem
     from streamlearn.hindsight.solution import Callback
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.core.parameters import number
+from streamlearn.estimators.linear import whole
 from streamlearn.hindsight.auto import alternatives, auto
 from streamlearn.hindsight.methods import METHODS, AnyLoss
-from streamlearn.hindsight.multivariate.loss import MultivariateLoss
-from streamlearn.hindsight.multivariate.problem import MultivariateProblem
 from streamlearn.hindsight.problem import Problem
-from streamlearn.linear import whole
-from streamlearn.spec import number
+from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
+from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.methods import Method

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.hindsight._risk import Matrix
+from streamlearn.core.parameters import number
+from streamlearn.hindsight.passes import Matrix
 from streamlearn.hindsight.problem import checked_matrix
-from streamlearn.spec import number
 
 if TYPE_CHECKING:
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 TURNS = 200
 ENOUGH = 10  # turns before a rise that slows down is believed

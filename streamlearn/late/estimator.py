@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from river import base
 
-from streamlearn import modelfile
-from streamlearn.classifier import LinearClassifier
 from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.estimators import model_file
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.estimators.linear import Event, Linear, plain, revived
+from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.late.join import DROP, Join
 from streamlearn.late.joined import PREDICTED
 from streamlearn.late.remembered import Remembered
-from streamlearn.linear import Event, Linear, plain, revived
-from streamlearn.regressor import LinearRegressor
 from streamlearn.rules import Refused
 
 if TYPE_CHECKING:
@@ -283,12 +283,12 @@ class LateLabels(base.Base):
                 "params": plain(self._settings()),
                 "state": self._state(),
             }
-        modelfile.write(path, saved)
+        model_file.write(path, saved)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """What `save` wrote; nothing in the file is executed."""
-        data = modelfile.read(path)
+        data = model_file.read(path)
         if data.get("estimator") != "LateLabels":
             raise ModelFileError(
                 f"{path} holds a {data.get('estimator')} without late labels: load it with its own "

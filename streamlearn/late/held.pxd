@@ -3,7 +3,7 @@ from cpython.list cimport PyList_GET_ITEM
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from streamlearn.late.places cimport Places
-from streamlearn.row cimport Row, prefetch
+from streamlearn.core.row cimport Row, prefetch
 
 cdef struct Entry:  # its slots and values follow, or what else was said of a label
     uint64_t tag  # the hash of its id

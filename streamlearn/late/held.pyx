@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from streamlearn.late.places cimport Places
-from streamlearn.row cimport Row, squared
+from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 

@@ -9,7 +9,7 @@ from streamlearn.late.joined cimport Joined
 from streamlearn.late.places cimport Places
 from streamlearn.late.settled cimport Settled
 from streamlearn.late.tickets cimport Tickets
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 cdef enum:
     DELAYS = 12

@@ -31,7 +31,7 @@ from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_O
 from streamlearn.late.places cimport Places
 from streamlearn.late.settled cimport DONE, GUESSED, Settled, is_settled
 from streamlearn.late.tickets cimport Tickets
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 import numpy as np
 

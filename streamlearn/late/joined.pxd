@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int32_t, uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 cdef enum:  # what became of a row; in Python the names without "TO"
     TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_CORRECT

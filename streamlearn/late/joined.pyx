@@ -8,7 +8,7 @@ from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 
 import numpy as np
 

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from streamlearn.features.text cimport hash_text
-from streamlearn.row cimport prefetch
+from streamlearn.core.row cimport prefetch
 
 
 @cython.final

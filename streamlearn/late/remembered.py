@@ -17,7 +17,7 @@ from streamlearn.late.joined import CORRECTED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
     from streamlearn.late.join import Join
 
 

@@ -2,7 +2,7 @@
 
 from libc.math cimport exp, log, log1p
 
-from streamlearn.spec cimport Spec
+from streamlearn.core.parameters cimport Spec
 
 
 cdef enum:

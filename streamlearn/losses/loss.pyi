@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
-from streamlearn.spec import Spec
+from streamlearn.core.parameters import Spec
 
 _Array: TypeAlias = NDArray[np.float64]
 

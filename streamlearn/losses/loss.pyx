@@ -7,7 +7,7 @@ for the bounds of the hindsight solvers; a curved one also `flow_at`.
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
 
-from streamlearn.spec cimport Spec
+from streamlearn.core.parameters cimport Spec
 
 import numpy as np
 

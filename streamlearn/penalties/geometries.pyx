@@ -9,7 +9,7 @@ from streamlearn.penalties.penalty cimport (
 
 from streamlearn.penalties.norms import L2, Zero
 from streamlearn.penalties.sets import L1Ball, Simplex
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 import numpy as np
 

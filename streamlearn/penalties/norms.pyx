@@ -4,7 +4,7 @@ from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport DualVector, Penalty, Shape
 
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 import numpy as np
 

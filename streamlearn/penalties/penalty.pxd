@@ -1,6 +1,6 @@
 from streamlearn.penalties.order cimport Order
-from streamlearn.row cimport soft
-from streamlearn.spec cimport Spec
+from streamlearn.core.row cimport soft
+from streamlearn.core.parameters cimport Spec
 
 # What of the dual vector a penalty wants kept up to date.
 cdef enum Watch:

@@ -3,7 +3,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamlearn.spec import Spec
+from streamlearn.core.parameters import Spec
 
 _Array: TypeAlias = NDArray[np.float64]
 

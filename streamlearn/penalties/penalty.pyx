@@ -12,7 +12,7 @@
 from libc.math cimport ceil, exp, expm1, fabs, fmax, fmin, log1p, pow, sqrt
 
 from streamlearn.penalties.order cimport Order
-from streamlearn.spec cimport Spec
+from streamlearn.core.parameters cimport Spec
 
 import numpy as np
 

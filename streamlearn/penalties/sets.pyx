@@ -6,7 +6,7 @@ from libc.math cimport INFINITY, fabs
 from streamlearn.penalties.penalty cimport DualVector, ORDER, Penalty, Shape, Watch
 
 from streamlearn.penalties.norms import Zero
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 import numpy as np
 

@@ -16,12 +16,12 @@ from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import L2, Penalty, Zero
-from streamlearn.regret._reservoir import gathered
+from streamlearn.regret.reservoir import gathered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
     from streamlearn.hindsight import Solution, Step
 
 # Without a penalty the problem may have no solution. A little L2 gives it one, and the bracket

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from streamlearn import frames
+from streamlearn.estimators import frames
 from streamlearn.regret.tracker import Tracker
 
 if TYPE_CHECKING:
     import os
 
-    from streamlearn.classifier import LinearClassifier
-    from streamlearn.frames import Array
-    from streamlearn.regressor import LinearRegressor
+    from streamlearn.estimators.classifier import LinearClassifier
+    from streamlearn.estimators.frames import Array
+    from streamlearn.estimators.regressor import LinearRegressor
     from streamlearn.regret.report import Report
 
     Estimator: TypeAlias = LinearClassifier | LinearRegressor

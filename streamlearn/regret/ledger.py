@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.linear import whole
-from streamlearn.regret._account import Account
+from streamlearn.core.parameters import number
+from streamlearn.estimators.linear import whole
+from streamlearn.regret.account import Account
 from streamlearn.regret.comparator import (
     Found,
     Sample,
@@ -22,7 +23,6 @@ from streamlearn.regret.comparator import (
     solved,
 )
 from streamlearn.regret.report import Report
-from streamlearn.spec import number
 
 if TYPE_CHECKING:
     from streamlearn.losses import Loss, VectorLoss

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from streamlearn.classifier import LinearClassifier
 from streamlearn.engine.single import OneVersusRest
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.losses import VectorLoss
 from streamlearn.penalties import Zero
-from streamlearn.regressor import LinearRegressor
 from streamlearn.regret.ledger import Ledger
 
 if TYPE_CHECKING:
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
-    from streamlearn.frames import Array
-    from streamlearn.linear import Event, Linear
+    from streamlearn.estimators.frames import Array
+    from streamlearn.estimators.linear import Event, Linear
     from streamlearn.regret.report import Report
 
 OFTEN = ("learn_many", "learn_rows", "progressive_rows", "predict_one")

@@ -11,13 +11,13 @@ A slot's sum of alpha_tau v_tau is brought up to date when an event touches it.
 from libc.math cimport fabs, fmax, pow
 
 from streamlearn.penalties.penalty cimport read
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.dual cimport Dual
 from streamlearn.rules.rule cimport Ledger, Rule
 
 from streamlearn.rules.needs import euclidean, not_simplex, smooth
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 DEF SUMS = 0
 DEF TOTAL = 1

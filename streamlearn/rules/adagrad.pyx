@@ -8,12 +8,12 @@ closed form (`Penalty.repeat`).
 
 from libc.math cimport sqrt
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.recalling cimport Recalling
 
 from streamlearn.rules.needs import coordinatewise
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 DEF WEIGHT = 0
 DEF SQUARES = 1

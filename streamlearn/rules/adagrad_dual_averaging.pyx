@@ -5,12 +5,12 @@
 
 from libc.math cimport ceil, fabs, log1p, sqrt
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.needs import coordinatewise
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 
 cdef class AdaGradDualAveraging(Rule):

@@ -9,7 +9,7 @@ and balancing the two terms gives tau_t (lambda_{1:t} + tau_{1:t}) = 2 G_t^2 / (
 
 from libc.math cimport sqrt
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.balanced cimport Balanced
 
 from streamlearn.rules.balanced import optional

@@ -1,4 +1,4 @@
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 

@@ -10,7 +10,7 @@ A slot that no event touches is left alone; the rule says what its weights add u
 
 from libc.stdlib cimport free
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.table cimport copied, paste, room
 

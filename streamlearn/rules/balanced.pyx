@@ -10,7 +10,7 @@ from streamlearn.rules.scaled cimport Ballistic
 
 from streamlearn.rules.needs import plain_l2
 from streamlearn.rules.scaled import outside
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 
 cdef class Balanced(Ballistic):

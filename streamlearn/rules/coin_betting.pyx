@@ -11,7 +11,7 @@ Each slot bets a fraction of its winnings R on the sign of its next gradient:
 from libc.math cimport fabs
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.pairs cimport (
+from streamlearn.core.pairs cimport (
     Pair,
     any_above,
     first,
@@ -31,11 +31,11 @@ from streamlearn.pairs cimport (
     values,
     where_above,
 )
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.guarded cimport Guarded
 
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 DEF WEIGHT = 0
 DEF LARGEST = 1

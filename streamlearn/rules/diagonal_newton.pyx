@@ -9,7 +9,7 @@ B = sum u_j^2 / q_j, the slope h at the place reached solves h = slope(p - h B),
 """
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.pairs cimport (
+from streamlearn.core.pairs cimport (
     Pair,
     first,
     firsts,
@@ -24,12 +24,12 @@ from streamlearn.pairs cimport (
     times,
     two,
 )
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.guarded cimport Sized
 
 from streamlearn.rules.guarded import kind_of_size
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 DEF CURVATURE = 1
 

@@ -1,5 +1,5 @@
 from streamlearn.penalties.penalty cimport DualVector, Penalty, Shape
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 

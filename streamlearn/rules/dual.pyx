@@ -18,7 +18,7 @@ from streamlearn.penalties.penalty cimport (
     read,
     set_soft,
 )
-from streamlearn.row cimport Row, soft_dot
+from streamlearn.core.row cimport Row, soft_dot
 from streamlearn.rules.rule cimport Ledger, Rule
 
 from streamlearn.rules.needs import not_simplex

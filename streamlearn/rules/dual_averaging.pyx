@@ -10,8 +10,8 @@ from libc.math cimport fmax, log, sqrt
 from streamlearn.rules.dual cimport Dual
 
 from streamlearn.rules.needs import enhances, strongly_convex
-from streamlearn.schedules import Constant, InverseSqrt
-from streamlearn.spec import number
+from streamlearn.rules.schedules import Constant, InverseSqrt
+from streamlearn.core.parameters import number
 
 SCHEDULES = {"sqrt": 0, "constant": 1, "log": 2, "zero": 3}
 

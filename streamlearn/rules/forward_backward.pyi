@@ -1,6 +1,6 @@
 from streamlearn.rules.rule import Rule
 from streamlearn.rules.scaled import Scaled
-from streamlearn.schedules import Schedule
+from streamlearn.rules.schedules import Schedule
 
 class ForwardBackward(Scaled):
     def __init__(self, step: float | Schedule) -> None: ...

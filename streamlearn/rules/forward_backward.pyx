@@ -9,14 +9,14 @@ thresholds of all steps and mark_j is its value when slot j was last touched.
 from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport Penalty
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Ledger, Rule
 from streamlearn.rules.scaled cimport Scaled
-from streamlearn.schedules cimport Schedule
+from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.needs import simple
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import Inverse, InverseSqrt, schedule
+from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class ForwardBackward(Scaled):

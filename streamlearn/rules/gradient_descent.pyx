@@ -6,14 +6,14 @@
 from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport Penalty
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.scaled cimport Scaled
-from streamlearn.schedules cimport Schedule
+from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.needs import simple
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import Inverse, InverseSqrt, schedule
+from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class GradientDescent(Scaled):

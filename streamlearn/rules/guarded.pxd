@@ -1,5 +1,5 @@
 from streamlearn.losses.loss cimport Loss
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.sizes cimport Sizes
 

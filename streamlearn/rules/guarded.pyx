@@ -5,8 +5,8 @@ Every such rule learns from its own guarded score.
 """
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.pairs cimport Pair, first, firsts, load, mate, plus, second, times, two
-from streamlearn.row cimport Row
+from streamlearn.core.pairs cimport Pair, first, firsts, load, mate, plus, second, times, two
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.needs import scalar_loss, unpenalised

@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free
 
 from streamlearn.losses.loss cimport FEW, Loss
 from streamlearn.losses.total cimport Total, add_up, note, value_of
-from streamlearn.row cimport Row, prefetch
+from streamlearn.core.row cimport Row, prefetch
 from streamlearn.rules.guarded cimport Sized
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.sizes cimport Sizes
@@ -23,7 +23,7 @@ from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.rules.needs import Refused, scalar_loss
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.sizes import KINDS
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 DEF MOST = 32
 DEF OUTLANDISH = 1e100

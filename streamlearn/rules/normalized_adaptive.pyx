@@ -12,7 +12,7 @@ that outliers hardly move (rules/sizes.pyx); N then counts features.
 from libc.math cimport sqrt
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.pairs cimport (
+from streamlearn.core.pairs cimport (
     Pair,
     first,
     firsts,
@@ -30,12 +30,12 @@ from streamlearn.pairs cimport (
     values,
     where_above,
 )
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.guarded cimport Sized
 
 from streamlearn.rules.guarded import kind_of_size
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
 

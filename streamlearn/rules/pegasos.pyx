@@ -3,7 +3,7 @@
     w <- w - (lambda w + slope x) / (lambda t), then project on the ball.
 """
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.scaled cimport Ballistic
 
 from streamlearn.rules.needs import strong_l2

@@ -12,7 +12,7 @@ from streamlearn.rules.dual cimport Dual
 from streamlearn.rules.dual_averaging cimport DualAveraging
 
 from streamlearn.rules.needs import l1_only
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 
 cdef class PNormDualAveraging(DualAveraging):

@@ -10,7 +10,7 @@ from libc.math cimport INFINITY, pow
 from streamlearn.rules.dual cimport Dual
 
 from streamlearn.rules.needs import has_geometry, not_simplex
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 
 cdef class PrimalGradient(Dual):

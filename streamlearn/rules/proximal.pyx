@@ -13,13 +13,13 @@ begins with the curvature G/R, so that no step is longer than R; Corollary 1 all
 
 from libc.math cimport fmin, sqrt
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.balanced cimport Balanced
 
 from streamlearn.rules.balanced import optional
 from streamlearn.rules.needs import Refused, accurate
 from streamlearn.rules.scaled import projection
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 
 cdef class Proximal(Balanced):

@@ -3,7 +3,7 @@
 An event is scored and then learnt: the weights of its slots are worked out once for both.
 """
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 

@@ -1,8 +1,8 @@
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport Table
-from streamlearn.spec cimport Spec
+from streamlearn.core.parameters cimport Spec
 
 
 cdef class Ledger:

@@ -3,11 +3,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streamlearn.core.parameters import Spec
 from streamlearn.losses.loss import Loss, VectorLoss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.needs import Need
 from streamlearn.rules.table import Table
-from streamlearn.spec import Spec
 
 _Bound: TypeAlias = tuple[float, None] | tuple[None, str]
 

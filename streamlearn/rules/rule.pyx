@@ -15,9 +15,9 @@ from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport Table, copied, paste, room
-from streamlearn.spec cimport Spec
+from streamlearn.core.parameters cimport Spec
 
 from typing import NamedTuple
 

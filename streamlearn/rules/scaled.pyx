@@ -7,11 +7,11 @@ from time to time, so projecting on a ball costs nothing more.
 
 from libc.math cimport INFINITY, NAN, fabs, sqrt
 
-from streamlearn.row cimport Row, dot
+from streamlearn.core.row cimport Row, dot
 from streamlearn.rules.rule cimport Ledger, Rule
 
 from streamlearn.rules.rule import Field
-from streamlearn.spec import number
+from streamlearn.core.parameters import number
 
 import numpy as np
 

@@ -1,5 +1,5 @@
-from streamlearn.pairs cimport Pair
-from streamlearn.row cimport Row
+from streamlearn.core.pairs cimport Pair
+from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport Table
 
 

@@ -11,7 +11,7 @@ the weight w = cell / size shrinks by itself.
 
 from libc.stdlib cimport abort, free, malloc
 
-from streamlearn.pairs cimport (
+from streamlearn.core.pairs cimport (
     Pair,
     any_above,
     first,
@@ -33,7 +33,7 @@ from streamlearn.pairs cimport (
     values,
     where_above,
 )
-from streamlearn.row cimport Row, squared
+from streamlearn.core.row cimport Row, squared
 from streamlearn.rules.table cimport Table
 
 from streamlearn.rules.rule import Field

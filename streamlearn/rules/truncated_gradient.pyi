@@ -1,5 +1,5 @@
 from streamlearn.rules.recalling import Recalling
-from streamlearn.schedules import Schedule
+from streamlearn.rules.schedules import Schedule
 
 class TruncatedGradient(Recalling):
     def __init__(self, step: float | Schedule, every: int = 1, ceiling: float = ...) -> None: ...

@@ -6,15 +6,15 @@ would pass it become 0. Slots left alone are lazy: `drift` adds up the truncatio
 
 from libc.math cimport INFINITY, fabs, floor
 
-from streamlearn.row cimport Row
+from streamlearn.core.row cimport Row
 from streamlearn.rules.recalling cimport Recalling
 from streamlearn.rules.rule cimport Ledger
-from streamlearn.schedules cimport Schedule
+from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.needs import l1_only
 from streamlearn.rules.rule import Field
-from streamlearn.schedules import InverseSqrt, schedule
-from streamlearn.spec import number
+from streamlearn.rules.schedules import InverseSqrt, schedule
+from streamlearn.core.parameters import number
 
 DEF WEIGHT = 0
 DEF MARK = 1

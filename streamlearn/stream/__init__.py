@@ -1,20 +1,20 @@
 """Where events come from (sources) and how bytes become events (formats)."""
 
 from streamlearn.engine.events import Events
-from streamlearn.stream.ahead import ahead, decoded
-from streamlearn.stream.clicks import Clicks
-from streamlearn.stream.csv import CSVDecoder
-from streamlearn.stream.custom import CustomDecoder
-from streamlearn.stream.decoder import Decoder
-from streamlearn.stream.fields import Fields
-from streamlearn.stream.file import Files
-from streamlearn.stream.formats import FORMATS, decoder_of
-from streamlearn.stream.json import JSONDecoder
-from streamlearn.stream.source import Partition, Records, Source
-from streamlearn.stream.stdin import StandardInput
-from streamlearn.stream.svmlight import SVMLightDecoder
-from streamlearn.stream.synthetic import LateClicks, Synthetic
-from streamlearn.stream.vw import VWDecoder
+from streamlearn.stream.formats.csv import CSVDecoder
+from streamlearn.stream.formats.custom import CustomDecoder
+from streamlearn.stream.formats.decoder import Decoder
+from streamlearn.stream.formats.fields import Fields
+from streamlearn.stream.formats.json import JSONDecoder
+from streamlearn.stream.formats.registry import FORMATS, decoder_of
+from streamlearn.stream.formats.svmlight import SVMLightDecoder
+from streamlearn.stream.formats.vw import VWDecoder
+from streamlearn.stream.sources.ahead import ahead, decoded
+from streamlearn.stream.sources.clicks import Clicks
+from streamlearn.stream.sources.file import Files
+from streamlearn.stream.sources.source import Partition, Records, Source
+from streamlearn.stream.sources.stdin import StandardInput
+from streamlearn.stream.sources.synthetic import LateClicks, Synthetic
 
 __all__ = [
     "FORMATS",

@@ -11,7 +11,7 @@
     server     HTTP, on a thread of its own
     page       the live page
 
-Nothing here knows the daemon: `streamlearn.daemon.watching` tells the board what happens.
+Nothing here knows the daemon: its `collectors` tell the board what happens.
 """
 
 from streamlearn.telemetry.board import Bad, Board, Weight

@@ -20,15 +20,15 @@ from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from kafka.errors import NodeNotReadyError
 
-from streamlearn.daemon.kafka import Connection, KafkaSource, Security
+from streamlearn.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
 from tests.broker.daemons import SECONDS
 from tests.broker.processes import Server
 from tests.missing import lacks
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.kafka.connection import Client
-    from streamlearn.stream.source import Partition, Records
+    from streamlearn.kafka.connection import Client
+    from streamlearn.stream.sources.source import Partition, Records
 
 ELSEWHERE = os.environ.get("STREAMLEARN_BOOTSTRAP")
 CLIENTS: tuple[Client, ...] = ("kafka-python", "confluent")

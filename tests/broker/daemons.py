@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlearn as sl
-from streamlearn import checkpoints, modelfile
-from streamlearn.daemon import config
-from streamlearn.daemon.audit import VARIABLE as AUDIT
-from streamlearn.daemon.faults import VARIABLE as FAULT
+from streamlearn import config
+from streamlearn.daemon.collectors.audit import VARIABLE as AUDIT
+from streamlearn.daemon.process.faults import VARIABLE as FAULT
+from streamlearn.estimators import checkpoints, model_file
 from tests.daemon.streams import event, replayed
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Daemons:
         reader = sl.Names(max_bytes=config.Features().max_bytes)  # as a daemon has them
         for name, model in replayed(learnt, garbage=garbage, reader=reader, period=period).items():
             state = checkpoints.model(self.models, name)["state"]
-            assert modelfile.pack(state) == modelfile.pack(model._state()), name
+            assert model_file.pack(state) == model_file.pack(model._state()), name
         return found[1]
 
 

@@ -16,8 +16,8 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import Cluster, Unavailable
 from tests.broker.conftest import ELSEWHERE, all_of, create, until, write
 from tests.broker.daemons import lines

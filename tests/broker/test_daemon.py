@@ -21,17 +21,17 @@ from confluent_kafka import Producer
 from kafka import TopicPartition
 
 import streamlearn as sl
-from streamlearn import checkpoints, modelfile
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.faults import STEPS
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.faults import STEPS
+from streamlearn.estimators import checkpoints, model_file
+from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import PASSWORD, USER, free_port
 from tests.broker.conftest import CLIENTS, all_of, create, delete, grow, values, write
 from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
 from tests.daemon.streams import event
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.kafka.connection import Client
+    from streamlearn.kafka.connection import Client
     from tests.broker.apache_kafka import ApacheKafka
     from tests.broker.conftest import MakeTopic
     from tests.broker.processes import Server
@@ -113,7 +113,7 @@ def test_with_one_partition_kills_leave_no_trace(
     torn.assert_learnt_once(1, length)
     for name in ("default", "sparse"):
         states = [checkpoints.model(d.models, name)["state"] for d in (whole, torn)]
-        assert modelfile.pack(states[0]) == modelfile.pack(states[1])
+        assert model_file.pack(states[0]) == model_file.pack(states[1])
 
 
 def test_a_frozen_owner_is_overtaken(over: Over, make_topic: MakeTopic, producer: Producer) -> None:

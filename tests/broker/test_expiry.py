@@ -15,8 +15,8 @@ from confluent_kafka.admin._scram import (
 )
 from kafka.admin import ACLOperation
 
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.kafka import KafkaSource
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.kafka import KafkaSource
 from tests.broker import tokens
 from tests.broker.apache_kafka import PASSWORD, USER
 from tests.broker.conftest import all_of, denied, write
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Producer
 
-    from streamlearn.daemon.kafka import Connection
+    from streamlearn.kafka import Connection
     from tests.broker.apache_kafka import ApacheKafka
     from tests.broker.conftest import MakeTopic
     from tests.broker.daemons import Daemons

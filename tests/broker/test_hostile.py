@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from kafka import KafkaProducer
 
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.conftest import all_of
 from tests.broker.test_daemon import over, over_any
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Producer
 
-    from streamlearn.daemon.kafka.connection import Client
-    from streamlearn.stream.source import Header
+    from streamlearn.kafka.connection import Client
+    from streamlearn.stream.sources.source import Header
     from tests.broker.apache_kafka import ApacheKafka
     from tests.broker.conftest import MakeTopic
     from tests.broker.test_daemon import Over

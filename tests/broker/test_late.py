@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import KILLED
 from tests.broker.test_daemon import over, over_any

@@ -15,7 +15,7 @@ from tests.broker.conftest import MakeTopic, write
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-    from streamlearn.daemon.kafka import Connection
+    from streamlearn.kafka import Connection
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 24
@@ -25,7 +25,7 @@ CLIENT = 24 << 20
 READER = """
 import sys, time
 from pathlib import Path
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.kafka import Connection, KafkaSource
 def resident():
     status = Path("/proc/self/status").read_text()
     return 1024 * int(next(l for l in status.splitlines() if l.startswith("VmRSS")).split()[1])

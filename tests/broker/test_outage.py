@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
-from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource
 from streamlearn.errors import SinkError
+from streamlearn.kafka import Connection, Fencing, KafkaSource
 from tests.broker.conftest import CLIENTS, MakeTopic, all_of, numbered, read, values, write
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.kafka.sink import KafkaSink
+    from streamlearn.kafka.sink import KafkaSink
     from tests.broker.apache_kafka import ApacheKafka
 
 FENCINGS = (None, Fencing("predictions", 60.0))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import lines
 from tests.broker.test_daemon import over, over_any

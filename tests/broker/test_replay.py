@@ -6,8 +6,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from streamlearn.cli import main
-from streamlearn.daemon.faults import VARIABLE as FAULT
-from streamlearn.daemon.kafka import Connection, KafkaSource
+from streamlearn.daemon.process.faults import VARIABLE as FAULT
+from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.conftest import MakeTopic, all_of
 from tests.broker.daemons import Daemons
 from tests.daemon.streams import event

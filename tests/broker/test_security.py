@@ -12,9 +12,6 @@ from kafka.admin import (
     ResourceType,
 )
 
-from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource, Security
-from streamlearn.daemon.kafka.pure import settings as pure
-from streamlearn.daemon.kafka.rdkafka import settings as rdkafka
 from streamlearn.errors import (
     SinkDenied,
     SinkError,
@@ -22,6 +19,9 @@ from streamlearn.errors import (
     SourceError,
     SourceUnreachable,
 )
+from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
+from streamlearn.kafka.confluent import settings as rdkafka
+from streamlearn.kafka.kafka_python import settings as pure
 from tests.broker import tokens
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, free_port
 from tests.broker.conftest import MakeTopic, alice, all_of, denied, numbered, values, write
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Producer
 
-    from streamlearn.daemon.kafka.connection import Client
+    from streamlearn.kafka.connection import Client
 
 FASTEST = 15.0  # seconds within which the reason must be told
 

@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from streamlearn.daemon.kafka import Connection, Fencing, KafkaSource, transactions
-from streamlearn.daemon.kafka.sink import size_of
 from streamlearn.errors import SinkError, SinkFenced, SinkNotFound, SinkRefused
+from streamlearn.kafka import Connection, Fencing, KafkaSource, transactions
+from streamlearn.kafka.sink import size_of
 from tests.broker.conftest import MakeTopic, all_of, numbered, read, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.stream.sink import Sink
+    from streamlearn.stream.sinks.sink import Sink
 
 
 def read_all(connection: Connection, topic: str) -> list[Any]:

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.kafka import KafkaSource
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.kafka import KafkaSource
 from tests.broker.daemons import Daemons, lines
 from tests.broker.test_daemon import over, over_any
 from tests.daemon.streams import event
@@ -32,7 +32,7 @@ from tests.daemon.streams import event
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.daemon.kafka import Connection
+    from streamlearn.kafka import Connection
     from tests.broker.apache_kafka import ApacheKafka
     from tests.broker.conftest import MakeTopic
     from tests.broker.processes import Process

@@ -12,10 +12,10 @@ from confluent_kafka import Producer
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from streamlearn.daemon.kafka import Connection, KafkaSource, topics
 from streamlearn.errors import SourceChanged, SourceNotFound
-from streamlearn.stream.polled import Polled
-from streamlearn.stream.source import Partition
+from streamlearn.kafka import Connection, KafkaSource, topics
+from streamlearn.stream.sources.polled import Polled
+from streamlearn.stream.sources.source import Partition
 from tests.broker.conftest import (
     MakeTopic,
     all_of,

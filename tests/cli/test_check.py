@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from streamlearn.cli import main
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.process.exits import Exit
 from streamlearn.stream import Clicks
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import check, main
+from streamlearn.cli import main
 from streamlearn.cli import main as entry
+from streamlearn.cli.commands import check
 from streamlearn.cli.main import COMMANDS, parser
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.daemon.exits import Exit, Stop
+from streamlearn.daemon.process.exits import Exit, Stop
 
 if TYPE_CHECKING:
     from pathlib import Path

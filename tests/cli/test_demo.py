@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from streamlearn.calls import parse
-from streamlearn.cli import demo, main
-from streamlearn.cli.demo.story import discovered
-from streamlearn.daemon import config
+from streamlearn import config
+from streamlearn.cli import main
+from streamlearn.cli.commands import demo
+from streamlearn.cli.commands.demo.story import discovered
+from streamlearn.config.expressions import parse
 from streamlearn.stream import Clicks, Events, JSONDecoder
 
 EVENTS = 12_000

@@ -11,7 +11,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.cli import main, plot
-from streamlearn.cli.evaluate import Entry
+from streamlearn.cli.commands.evaluate import Entry
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.regret import Report
 from streamlearn.stream import Clicks

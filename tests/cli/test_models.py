@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import streamlearn as sl
-from streamlearn import checkpoints, modelfile
 from streamlearn.cli import main
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.estimators import checkpoints, model_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from streamlearn.checkpoints import Place
+    from streamlearn.estimators.checkpoints import Place
 
 EVENT = {"user": "ann", "ad": "shoes", "hour": 9.0}
 
@@ -159,10 +159,10 @@ def write(directory: Path, place: Place, models: dict[str, Any]) -> None:
     for name, model in models.items():
         path = directory / "one.model"
         model.save(path)
-        saved[name] = modelfile.read(path)
+        saved[name] = model_file.read(path)
         features = saved[name]["state"].pop("features")
         path.unlink()
-    modelfile.write(
+    model_file.write(
         directory / place.name,
         {
             "checkpoint": checkpoints.LAYOUT,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streamlearn.cli import main
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.kafka import Connection
+from streamlearn.daemon.process.exits import Exit
 from streamlearn.errors import SinkError
+from streamlearn.kafka import Connection
 from streamlearn.stream import Clicks
-from streamlearn.stream.sink import Sink
+from streamlearn.stream.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,13 @@ import pytest
 import zstandard
 
 import streamlearn as sl
-from streamlearn import modelfile
+from streamlearn import config
 from streamlearn.cli import main
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.log import Log
-from streamlearn.stream import Clicks, Files, file
+from streamlearn.daemon import build
+from streamlearn.daemon.process.log import Log
+from streamlearn.estimators import model_file
+from streamlearn.stream import Clicks, Files
+from streamlearn.stream.sources import file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +66,7 @@ def by_hand(model: Any, events: list[bytes], label: str = "clicked") -> list[flo
 
 
 def same(one: Any, other: Any) -> bool:
-    return modelfile.pack(one._state()) == modelfile.pack(other._state())
+    return model_file.pack(one._state()) == model_file.pack(other._state())
 
 
 def test_it_learns_what_the_library_learns(
@@ -385,7 +387,7 @@ def test_a_daemons_checkpoint_knows_which_columns_are_text(
         "checkpoint.path": str(kept),
         "run.until": "end",
     }
-    assert parts.loop(config.parse("", overrides=given), Log(level="error")).run() == 0
+    assert build.loop(config.parse("", overrides=given), Log(level="error")).run() == 0
     unseen.write_text("zip\n0\n111\n")
     capsys.readouterr()
     assert main(["predict", str(kept), str(unseen)]) == 0
@@ -630,4 +632,4 @@ def test_a_pipe_that_a_model_is_saved_to_stays_one(clicks: Path, tmp_path: Path)
     assert main(["train", str(clicks), "--label", "clicked", "--save", str(pipe)]) == 0
     reader.join(20)
     assert pipe.is_fifo()
-    assert modelfile.unpack(read[0])
+    assert model_file.unpack(read[0])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from streamlearn import checkpoints
-from streamlearn.daemon import config
+from streamlearn import config
+from streamlearn.estimators import checkpoints
 from tests.broker.apache_kafka import Unavailable, wait_for_port
 from tests.compose.native import ROOT, Native, compose, health_check
 from tests.missing import installed, lacks
@@ -121,7 +121,13 @@ def test_the_image_is_built_from_what_it_needs() -> None:
                 takes = rule.startswith("!")
         return takes
 
-    needed = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "streamlearn/linear.py"]
+    needed = [
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        "LICENSE",
+        "streamlearn/estimators/linear.py",
+    ]
     needed += ["streamlearn/rules/needs.py", "streamlearn/telemetry/page/index.html"]
     for path in needed:
         assert (ROOT / path).exists()

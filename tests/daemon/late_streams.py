@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import streamlearn as sl
-from streamlearn.daemon.audit import Audit
-from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.late import Joining
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.collectors.audit import Audit
+from streamlearn.daemon.delayed_labels import Joining
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.log import Log
 from streamlearn.daemon.loop import Loop, Policy
-from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.outputs.predictions import Predictions
 from streamlearn.daemon.pipeline import Pipeline
-from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.process.watchdog import Watchdog
 from streamlearn.daemon.until import parsed
-from streamlearn.daemon.watchdog import Watchdog
 from streamlearn.late.join import Join
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
-from streamlearn.stream.sink import FileSink
+from streamlearn.stream.sinks.sink import FileSink
 from tests.daemon.streams import models, serve
 from tests.reference import late
 

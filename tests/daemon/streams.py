@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlearn as sl
-from streamlearn.daemon.audit import Audit
-from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.faults import VARIABLE
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.collectors.audit import Audit
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.log import Log
 from streamlearn.daemon.loop import Loop, Policy
-from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.outputs.predictions import Predictions
 from streamlearn.daemon.pipeline import Pipeline
-from streamlearn.daemon.predictions import Predictions
+from streamlearn.daemon.process.faults import VARIABLE
+from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.process.watchdog import Watchdog
 from streamlearn.daemon.reading import AtOnce
 from streamlearn.daemon.until import parsed
-from streamlearn.daemon.watchdog import Watchdog
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
-from streamlearn.stream.sink import FileSink
+from streamlearn.stream.sinks.sink import FileSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from streamlearn.stream.sink import Sink
+    from streamlearn.stream.sinks.sink import Sink
 
 FIELDS = Fields(label="click", weight="w", id="id", warmup=1000)
 TOPIC = "clicks"

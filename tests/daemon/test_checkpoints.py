@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn import checkpoints, modelfile
-from streamlearn.checkpoints import Epoch, Place
-from streamlearn.daemon import faults
-from streamlearn.daemon.checkpoint import Checkpoints, Failed, Written, prune, sweep
-from streamlearn.daemon.exits import Exit, Fenced, Stop
-from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.checkpointing.writer import Checkpoints, Failed, Written, prune, sweep
+from streamlearn.daemon.process import faults
+from streamlearn.daemon.process.exits import Exit, Fenced, Stop
+from streamlearn.estimators import checkpoints, model_file
+from streamlearn.estimators.checkpoints import Epoch, Place
 from streamlearn.rules.copies import Copies
 from streamlearn.stream import Partition
 
@@ -49,7 +49,7 @@ def write(writer: Checkpoints, events: int) -> Written | Failed | None:
 
 
 def put(directory: Path, place: Place, events: int = 0) -> None:
-    modelfile.write(directory / place.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
+    model_file.write(directory / place.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
 
 
 def own(directory: Path, number: int, base: Place | None) -> None:
@@ -81,7 +81,7 @@ def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) 
     if damage == "flipped":
         data[len(data) // 2] ^= 1
     elif damage == "other":
-        data = bytearray(modelfile.pack({"no": "checkpoint"}))
+        data = bytearray(model_file.pack({"no": "checkpoint"}))
     path.write_bytes(data[: {"short": len(data) // 2, "empty": 0}.get(damage, len(data))])
     told: list[Place] = []
     found = checkpoints.newest(owner.directory, lambda place, _: told.append(place))
@@ -99,8 +99,8 @@ def test_all_damaged_is_not_a_fresh_start(owner: Ownership) -> None:
 def test_one_of_a_newer_layout_is_not_passed_over(owner: Ownership) -> None:
     write(Checkpoints(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
-    modelfile.write(owner.directory / Place(1, 2).name, newer)
-    with pytest.raises(modelfile.NewerFormat, match="upgrade"):
+    model_file.write(owner.directory / Place(1, 2).name, newer)
+    with pytest.raises(model_file.NewerFormat, match="upgrade"):
         checkpoints.newest(owner.directory)
 
 
@@ -212,7 +212,7 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
     for i in range(20):
         model.learn_one({"hour": i % 5, "user": f"u{i % 3}"}, i % 2 == 0)
     model.save(tmp_path / "m")
-    saved = modelfile.read(tmp_path / "m")
+    saved = model_file.read(tmp_path / "m")
     features = saved["state"].pop("features")
     own(tmp_path, 1, None)
     whole = {
@@ -220,10 +220,10 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
         "features": {"state": features},
         "learners": {"ads": {"model": saved}},
     }
-    modelfile.write(tmp_path / Place(1, 1).name, whole)
+    model_file.write(tmp_path / Place(1, 1).name, whole)
     for learner in (None, "ads"):
         loaded = sl.LinearClassifier.load(tmp_path, learner=learner)
-        assert modelfile.pack(loaded._state()) == modelfile.pack(model._state())
+        assert model_file.pack(loaded._state()) == model_file.pack(model._state())
     with pytest.raises(sl.ModelFileError, match=r"has the learners ads; say which"):
         sl.LinearClassifier.load(tmp_path, learner="adverts")
     with pytest.raises(sl.ModelFileError, match=r"LinearClassifier\.load"):
@@ -240,13 +240,13 @@ def test_copies_in_memory_used_again_are_copies() -> None:
         with copies:
             states = [model.learnt() for model in models]
         copies.make_room()
-        before = modelfile.pack([model.learnt() for model in models])
+        before = model_file.pack([model.learnt() for model in models])
         for model in models:
             model.learn_one({"hour": 3, "user0": 9.0}, True)
-        assert modelfile.pack(states) == before, "learning changes no copy"
-        after = modelfile.pack([model.learnt() for model in models])
+        assert model_file.pack(states) == before, "learning changes no copy"
+        after = model_file.pack([model.learnt() for model in models])
         states[0]["learner"]["weights"]["rule"]["cells"][:] = np.nan
-        assert modelfile.pack([model.learnt() for model in models]) == after, "nor the other way"
+        assert model_file.pack([model.learnt() for model in models]) == after, "nor the other way"
         cells.append(states[0]["learner"]["weights"]["rule"]["cells"])
     again = sum(np.shares_memory(a, b) for a, b in itertools.pairwise(cells))
     assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"

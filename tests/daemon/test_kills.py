@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn import checkpoints, modelfile
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.faults import STEPS
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.faults import STEPS
+from streamlearn.estimators import checkpoints, model_file
 from tests.daemon.streams import event, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.checkpoints import Place
+    from streamlearn.estimators.checkpoints import Place
 
 HERE = Path(__file__).parent
 LENGTH, GARBAGE = 300, 0.02
@@ -85,7 +85,7 @@ def assert_learnt_once(directory: Path, length: int = LENGTH) -> None:
     assert len(places) == 3 * length == data["counts"]["records"]
     for name, model in replayed(learnt, garbage=GARBAGE).items():
         state = checkpoints.model(directory / "models", name)["state"]
-        assert modelfile.pack(state) == modelfile.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model._state())
     assert_published(directory, data, length)
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from streamlearn import checkpoints, modelfile
-from streamlearn.classifier import LinearClassifier
+from streamlearn import config
 from streamlearn.cli import main
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon import build
+from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.unlabeled import MANY
-from streamlearn.daemon.watching import Watching
+from streamlearn.estimators import checkpoints, model_file
+from streamlearn.estimators.classifier import LinearClassifier
 from tests.daemon.test_loop import Said
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Daemon:
 
     def run(self, **changes: Any) -> Loop:
         settings = config.parse("", overrides={**self.given, **changes})
-        self.loop = parts.loop(settings, self.log)
+        self.loop = build.loop(settings, self.log)
         self.code = self.loop.run()
         return self.loop
 
@@ -89,7 +90,7 @@ class Daemon:
         assert found is not None
         data = found[1]
         kept = ("decoder", "labels", "join", "learners", "counts", "tolerance")
-        return {name: modelfile.pack(data[name]) for name in kept if name in data}
+        return {name: model_file.pack(data[name]) for name in kept if name in data}
 
     def board(self, name: str) -> dict[tuple[str, ...], float]:
         [watching] = [one for one in self.loop.pipeline.observers if isinstance(one, Watching)]
@@ -443,7 +444,7 @@ def test_a_run_that_is_asked_to_stop_has_not_failed(tmp_path: Path) -> None:
     """A daemon may be stopped between two records with labels."""
     one = Daemon(tmp_path, [b'{"x": 1}'] * 20)
     del one.given["run.until"]
-    loop = parts.loop(config.parse("", overrides={**one.given, "source.follow": True}), one.log)
+    loop = build.loop(config.parse("", overrides={**one.given, "source.follow": True}), one.log)
     read = loop.pipeline.process
 
     def process(records: Any) -> None:

@@ -12,21 +12,22 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn import checkpoints, modelfile
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.faults import STEPS
-from streamlearn.daemon.late import Joining
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.delayed_labels import Joining
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.log import Log
+from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.pipeline import Pipeline
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.faults import STEPS
+from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.until import parsed
-from streamlearn.daemon.watching import Watching
+from streamlearn.estimators import checkpoints, model_file
 from streamlearn.late.join import Join
 from streamlearn.late.joined import CORRECTED
 from streamlearn.stream import JSONDecoder, Partition, Records
-from streamlearn.stream.polled import Polled
+from streamlearn.stream.sources.polled import Polled
 from streamlearn.telemetry import views
 from streamlearn.telemetry.catalogue import FATES
 from streamlearn.telemetry.metrics import Exposition
@@ -154,7 +155,7 @@ def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
         assert made(directory, InOrder(LENGTH, seed)).run() == Exit.OK
         data = newest(directory / "models")
         found.append(
-            modelfile.pack(
+            model_file.pack(
                 [
                     data["counts"],
                     data["join"]["counts"],
@@ -202,7 +203,7 @@ def test_what_is_counted_since_the_start(tmp_path: Path) -> None:
     counted = []
     for until in ("6000", "end"):
         text = CONFIG.format(path=tmp_path / "models")
-        loop = parts.loop(config.parse(text, overrides={"run.until": until}), Log(level="error"))
+        loop = build.loop(config.parse(text, overrides={"run.until": until}), Log(level="error"))
         [watching] = [one for one in loop.pipeline.observers if isinstance(one, Watching)]
         assert loop.run() == Exit.OK
         watching.waiting.measure()
@@ -226,17 +227,17 @@ def test_what_waits_is_not_dropped_without_a_word(
 ) -> None:
     path = tmp_path / "models"
     text = CONFIG.format(path=path)
-    assert parts.loop(config.parse(text), Log(level="error")).run() == Exit.OK
+    assert build.loop(config.parse(text), Log(level="error")).run() == Exit.OK
     held = newest(path)["join"]["waiting"]
     left = sum(segment["live"] for segment in held)
     assert left > 10
     begin, rest = text.split("[labels]")
     plain = f"{begin}[[learner]]{rest.partition('[[learner]]')[2]}"
     now = config.parse(plain, overrides={"source.stream": "clicks"})
-    assert parts.loop(now, Log(level="error")).run() == Exit.USAGE
+    assert build.loop(now, Log(level="error")).run() == Exit.USAGE
     assert f"{left} events or labels wait" in capfd.readouterr().err
     # asked to begin afresh it is not kept from it, but by the stream, which is another one here
-    assert parts.loop(now, Log(level="error"), reset=("all",)).run() == Exit.STREAM
+    assert build.loop(now, Log(level="error"), reset=("all",)).run() == Exit.STREAM
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from msgspec import UNSET
 
 import streamlearn as sl
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.predictions import predictions
+from streamlearn.daemon.outputs.predictions import predictions
 from streamlearn.daemon.scores import parts
 from streamlearn.stream import Events, Fields, JSONDecoder
-from streamlearn.stream.label_set import LabelSet
+from streamlearn.stream.formats.label_set import LabelSet
 
 FIELDS = Fields(weight="w")
 MODELS: dict[str, tuple[Any, list[Any]]] = {

@@ -17,16 +17,16 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn import checkpoints, modelfile
-from streamlearn.checkpoints import Epoch
-from streamlearn.daemon import config, faults, parts
-from streamlearn.daemon.checkpoint import Failed, Written
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.observer import Observer
-from streamlearn.daemon.ownership import Ownership
-from streamlearn.daemon.patience import Patient
-from streamlearn.daemon.regret import Regret
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.checkpointing.writer import Failed, Written
+from streamlearn.daemon.collectors.observer import Observer
+from streamlearn.daemon.collectors.regret_trackers import Regret
+from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.process import faults
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.log import Log
 from streamlearn.errors import (
     SinkDenied,
     SinkError,
@@ -39,6 +39,8 @@ from streamlearn.errors import (
     SourceNotFound,
     SourceUnreachable,
 )
+from streamlearn.estimators import checkpoints, model_file
+from streamlearn.estimators.checkpoints import Epoch
 from streamlearn.rules.copies import Copies
 from streamlearn.stream import (
     Clicks,
@@ -48,7 +50,7 @@ from streamlearn.stream import (
     StandardInput,
     Synthetic,
 )
-from streamlearn.stream.sink import Sink
+from streamlearn.stream.sinks.sink import Sink
 from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlearn.daemon.loop import Loop
-    from streamlearn.stream.sink import Record
-    from streamlearn.stream.source import Header
+    from streamlearn.stream.sinks.sink import Record
+    from streamlearn.stream.sources.source import Header
 
 
 class Said(Log):
@@ -103,7 +105,7 @@ def newest(directory: Path) -> dict[str, Any]:
 
 def learnt(data: dict[str, Any]) -> bytes:
     """All that must not depend on how it was learnt, as bytes."""
-    return modelfile.pack({name: data[name] for name in ("learners", "features", "choice")})
+    return model_file.pack({name: data[name] for name in ("learners", "features", "choice")})
 
 
 BEST = ("error", 200, 0.0)
@@ -121,7 +123,7 @@ def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
     data = newest(tmp_path)
     for name, model in replayed(data["observers"]["audit"], "default,sparse,ftrl").items():
         state = checkpoints.model(tmp_path, name)["state"]
-        assert modelfile.pack(state) == modelfile.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model._state())
         loaded = sl.LinearClassifier.load(tmp_path, learner=name)
         assert loaded.score_one({"user": "u1", "hour": 3}) == model.score_one(
             {"user": "u1", "hour": 3}
@@ -309,7 +311,7 @@ def test_bad_events_are_dead_letters_with_all_that_is_known(tmp_path: Path) -> N
     ranges = newest(tmp_path)["observers"]["audit"]
     for name, model in replayed(ranges, garbage=0.1).items():
         state = checkpoints.model(tmp_path, name)["state"]
-        assert modelfile.pack(state) == modelfile.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model._state())
 
 
 def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
@@ -337,10 +339,10 @@ def test_what_the_source_does_not_have_is_not_skipped_in_silence() -> None:
     settings = config.parse("", overrides=given)
     log = Said()
     skip_to = {Partition("synthetics"): 5}
-    assert parts.loop(settings, log, skip_to=skip_to).run() == Exit.USAGE
+    assert build.loop(settings, log, skip_to=skip_to).run() == Exit.USAGE
     assert "there: synthetic:0" in log.lines("stopped")[0]["reason"]
     skip_to = {Partition("synthetic"): 5}
-    loop = parts.loop(settings, log, skip_to=skip_to)
+    loop = build.loop(settings, log, skip_to=skip_to)
     assert loop.run() == Exit.OK
     assert loop.pipeline.counts.events == 15
 
@@ -355,7 +357,7 @@ def test_what_lies_behind_the_end_is_not_skipped_to(tmp_path: Path) -> None:
     }
     log = Said()
     asked = {Partition(str(path)): 12345}
-    assert parts.loop(config.parse("", overrides=given), log, skip_to=asked).run() == Exit.USAGE
+    assert build.loop(config.parse("", overrides=given), log, skip_to=asked).run() == Exit.USAGE
     assert f"--skip-to {path}:0:12345: " in log.lines("stopped")[0]["reason"]
 
 
@@ -373,17 +375,17 @@ def test_a_part_of_a_file_that_never_was_is_not_skipped_to(tmp_path: Path) -> No
             "run.until": "end",
         },
     )
-    assert parts.loop(settings, log).run() == Exit.OK
+    assert build.loop(settings, log).run() == Exit.OK
     path.write_text(line * 42)
     for where, at, why in (
         (Partition(str(path), 5), 0, "neither rotated nor cut"),
         (Partition(str(path)), 40 * len(line) + 3, "no line begins at this byte"),
     ):
-        assert parts.loop(settings, log, skip_to={where: at}).run() == Exit.USAGE
+        assert build.loop(settings, log, skip_to={where: at}).run() == Exit.USAGE
         reason = log.lines("stopped")[-1]["reason"]
         assert reason.startswith(f"--skip-to {path}:{where.number}:{at}: ")
         assert why in reason
-    loop = parts.loop(settings, log, skip_to={Partition(str(path)): 41 * len(line)})
+    loop = build.loop(settings, log, skip_to={Partition(str(path)): 41 * len(line)})
     assert loop.run() == Exit.OK
     assert loop.pipeline.counts.events == 41
 
@@ -395,9 +397,9 @@ def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) ->
         "run.until": "end",
         "checkpoint.path": str(tmp_path),
     }
-    assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
+    assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
     given["source.seed"] = 5
-    assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.STREAM
+    assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.STREAM
 
 
 def test_going_on_from_a_checkpoint_that_was_copied_alone(
@@ -528,7 +530,7 @@ def test_batch_that_was_learnt_and_not_published_is_not_saved(tmp_path: Path, as
     assert sum(end - start for *_, start, end in ranges) == 300
     for name, model in replayed(ranges).items():
         state = checkpoints.model(tmp_path, name)["state"]
-        assert modelfile.pack(state) == modelfile.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model._state())
 
 
 def test_where_a_fresh_daemon_begins_is_kept_before_the_first_record(tmp_path: Path) -> None:
@@ -575,7 +577,7 @@ enabled = false
 [run]
 until = "end"
 """
-    loop = parts.loop(config.parse(text), Log("json"))
+    loop = build.loop(config.parse(text), Log("json"))
     assert loop.run() == Exit.OK
     assert lacking, "nothing was copied"
     assert max(lacking) <= 0
@@ -638,7 +640,7 @@ def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
 def test_failed_checkpoint_is_tried_again_when_nothing_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamlearn.daemon.checkpoint.BACKOFF_SECONDS", (0.01, 0.01))
+    monkeypatch.setattr("streamlearn.daemon.checkpointing.writer.BACKOFF_SECONDS", (0.01, 0.01))
     sink, results, failures = Kept(), list[bool](), list[int]()
 
     class Idle(MadeUp):
@@ -940,7 +942,7 @@ def test_the_end_of_a_pipe_is_the_end(
     if until is not None:
         given["run.until"] = until
     log = Said()
-    loop = parts.loop(config.parse("[telemetry]\nenabled = false", overrides=given), log)
+    loop = build.loop(config.parse("[telemetry]\nenabled = false", overrides=given), log)
     late = threading.Timer(30.0, loop.stop_wanted.set)  # if it waits for ever
     late.start()
     with os.fdopen(ours) as pipe:
@@ -966,7 +968,7 @@ def test_a_full_table_of_names_is_logged_and_resumed(beyond: str, tmp_path: Path
                 "regret.enabled": False,
             }
             log = Said()
-            loop = parts.loop(config.parse("", overrides=given), log)
+            loop = build.loop(config.parse("", overrides=given), log)
             assert loop.run() == Exit.OK
             reader: Any = loop.pipeline.learners.reader
             assert len(log.lines("table of names full")) == reader.full
@@ -993,7 +995,7 @@ def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
     assert learnt(parts) == learnt(whole) == learnt(without)
     for name in ("default", "sparse"):
         kept = [data["observers"]["regret"][name] for data in (parts, whole)]
-        assert modelfile.pack(kept[0]["account"]) == modelfile.pack(kept[1]["account"])
+        assert model_file.pack(kept[0]["account"]) == model_file.pack(kept[1]["account"])
 
 
 def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
@@ -1017,7 +1019,7 @@ def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
             model.learn_one(fields, label, float(weight))
     for directory in ("parts", "whole"):
         state = checkpoints.model(tmp_path / directory, "old")["state"]
-        assert modelfile.pack(state) == modelfile.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model._state())
 
 
 def test_changed_learner_is_refused_unless_reset(
@@ -1104,7 +1106,7 @@ def test_a_table_without_the_labels_column_is_the_configurations_fault(tmp_path:
         until = "end"
     """
     log = Said()
-    assert parts.loop(config.parse(given), log).run() == Exit.USAGE
+    assert build.loop(config.parse(given), log).run() == Exit.USAGE
     assert "no column 'y' in the header" in str(log.lines("stopped"))
 
 
@@ -1121,11 +1123,11 @@ def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> No
     }
     asked: dict[str, Any] = {"skip_to": {Partition(str(path)): 13}}
     if way == "reset":
-        assert parts.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
+        assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
         path.write_text(path.read_text() + "3,1\n4,0\n")
         asked, given["features.max_names"] = {"reset": ["all"]}, 1000
     log = Said()
-    loop = parts.loop(config.parse("", overrides=given), log, **asked)
+    loop = build.loop(config.parse("", overrides=given), log, **asked)
     assert loop.run() == Exit.OK, log.lines("stopped")
     assert loop.pipeline.counts.bad == 0
     assert loop.pipeline.learners["default"].learnt == (78 if way == "skip" else 2)
@@ -1143,7 +1145,7 @@ def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> No
         "dead_letters": {"path": str(dead), "max_bad_ratio": 1.0},
         "run.until": "end",
     }
-    loop = parts.loop(config.parse("", overrides=given), Said())
+    loop = build.loop(config.parse("", overrides=given), Said())
     assert loop.run() == Exit.OK
     letters = [json.loads(line) for line in dead.read_bytes().splitlines()]
     assert [base64.b64decode(one["value_base64"]) for one in letters] == [rows[2], rows[4]]

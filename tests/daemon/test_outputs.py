@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn.daemon.dead_letters import LARGEST, DeadLetters, Tolerance, weight
-from streamlearn.daemon.log import Forward, Log
+from streamlearn.daemon.outputs.dead_letters import LARGEST, DeadLetters, Tolerance, weight
+from streamlearn.daemon.process.log import Forward, Log
 from streamlearn.errors import SinkError
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.sink import FileSink, Sink
+from streamlearn.stream.sinks.sink import FileSink, Sink
 
 if TYPE_CHECKING:
     from pathlib import Path

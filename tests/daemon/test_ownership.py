@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn import checkpoints, modelfile
-from streamlearn.checkpoints import Place
-from streamlearn.daemon import ownership
-from streamlearn.daemon.checkpoint import prune
-from streamlearn.daemon.exits import Exit, Fenced, Stop
-from streamlearn.daemon.ownership import Ownership
+from streamlearn.daemon.checkpointing import ownership
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.checkpointing.writer import prune
+from streamlearn.daemon.process.exits import Exit, Fenced, Stop
+from streamlearn.estimators import checkpoints, model_file
+from streamlearn.estimators.checkpoints import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 OWNER = """
 import sys, pathlib, time
-from streamlearn import checkpoints
-from streamlearn.daemon.ownership import Ownership
+from streamlearn.estimators import checkpoints
+from streamlearn.daemon.checkpointing.ownership import Ownership
 owner = Ownership(
     pathlib.Path(sys.argv[1]), report=lambda stop: print(int(stop.code), flush=True)
 )
@@ -66,7 +66,7 @@ def told(process: subprocess.Popen[str]) -> list[str]:
 
 def put(owner: Ownership, number: int) -> None:
     whole = {"checkpoint": checkpoints.LAYOUT, "number": number}
-    modelfile.write(owner.directory / Place(owner.epoch, number).name, whole)
+    model_file.write(owner.directory / Place(owner.epoch, number).name, whole)
 
 
 def test_one_owner_after_the_other(tmp_path: Path) -> None:

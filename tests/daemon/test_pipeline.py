@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn.daemon.exits import Exit, Stop
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.observer import Observer
+from streamlearn.daemon.collectors.observer import Observer
+from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.daemon.process.log import Log
 from streamlearn.stream import Partition, Records
 from tests.daemon.streams import TOPIC, event, made
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn import checkpoints, modelfile
-from streamlearn.daemon import ownership
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.checkpointing import ownership
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Partition
-from streamlearn.stream.sink import FileSink, Sink
+from streamlearn.stream.sinks.sink import FileSink, Sink
 from tests.daemon.disks import Disk, Recorder, restore
 from tests.daemon.streams import TOPIC, MadeUp, made
 
@@ -61,7 +61,7 @@ def run(root: Path, source: MadeUp, **options: Any) -> None:
 def learned(root: Path) -> bytes:
     found = checkpoints.newest(root / MODELS)
     assert found is not None
-    return modelfile.pack({name: found[1][name] for name in ("learners", "features")})
+    return model_file.pack({name: found[1][name] for name in ("learners", "features")})
 
 
 def position(root: Path) -> int:
@@ -156,7 +156,7 @@ def test_learner_that_was_removed_is_never_lost(
             assert found is not None
             if "sparse" not in found[1]["learners"]:
                 (path,) = (left / MODELS / "archive").glob("sparse-*.model")
-                assert modelfile.read(path)["estimator"] == "LinearClassifier"
+                assert model_file.read(path)["estimator"] == "LinearClassifier"
                 archived += 1
     assert archived
 

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from streamlearn import config
 from streamlearn.cli import main
-from streamlearn.daemon import config, replay
-from streamlearn.daemon.dead_letters import DeadLetters
-from streamlearn.daemon.exits import Exit, Stop
-from streamlearn.daemon.replay import alone, reasons
+from streamlearn.daemon.outputs import replay
+from streamlearn.daemon.outputs.dead_letters import DeadLetters
+from streamlearn.daemon.outputs.replay import alone, reasons
+from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.stream import Files, Partition, Records
-from streamlearn.stream.sink import FileSink
+from streamlearn.stream.sinks.sink import FileSink
 from tests.daemon.disks import Disk, Recorder
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.letters import Letter
-    from streamlearn.daemon.replay import Notes, Where
+    from streamlearn.daemon.outputs.dead_letter_reader import Letter
+    from streamlearn.daemon.outputs.replay import Notes, Where
 
 GARBAGE = [b"{", b"\xff\xfe", b"null", b'{"a":"\xc3\xa9"}', b""]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamlearn import modelfile
 from streamlearn.daemon.scores import Choice, Progressive, parts, ripe_means
+from streamlearn.estimators import model_file
 
 RNG = np.random.default_rng(3)
 
@@ -36,9 +36,9 @@ def test_means_do_not_depend_on_batches(window: int) -> None:
         for piece in batches(1500, sizes):
             progress.add(values[piece], weights[piece])
             again = Progressive(window)
-            again.restore(modelfile.unpack(modelfile.pack(progress.state())))
+            again.restore(model_file.unpack(model_file.pack(progress.state())))
             progress = again
-        states.add(modelfile.pack(progress.state()))
+        states.add(model_file.pack(progress.state()))
     assert len(states) == 1
     assert math.isclose(progress.mean, np.average(values, weights=weights), rel_tol=1e-12)
     size, kept = parts(window)
@@ -68,9 +68,9 @@ def chosen(values: Any, sizes: list[int], window: int, hysteresis: float) -> tup
     for piece in batches(values.shape[1], sizes):
         changes += [(piece.start + at, name) for at, name in choice.add(values[:, piece])]
         again = Choice(["a", "b", "c"], window, hysteresis)
-        again.restore(modelfile.unpack(modelfile.pack(choice.state())))
+        again.restore(model_file.unpack(model_file.pack(choice.state())))
         choice = again
-    return changes, modelfile.pack(choice.state())
+    return changes, model_file.pack(choice.state())
 
 
 def test_choice_does_not_depend_on_batches_and_is_that_of_the_means() -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import pytest
 
-from streamlearn.daemon.exits import Exit
+from streamlearn.daemon.process.exits import Exit
 
 HANGS = {
     "waits": "threading.Event().wait()",
@@ -22,7 +22,7 @@ HANGS = {
 }
 PROGRAM = """
 import ctypes, sys, threading, time
-from streamlearn.daemon.log import Log
+from streamlearn.daemon.process.log import Log
 from tests.daemon.streams import MadeUp, made
 
 class Hanging(MadeUp):
@@ -68,8 +68,8 @@ def test_silent_loop_ends_the_process(hang: str) -> None:
 def test_the_line_tells_the_time_of_the_end_and_not_of_the_start(style: str) -> None:
     program = f"""
 import sys, time
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.watchdog import Watchdog
+from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.process.watchdog import Watchdog
 Watchdog(2.0, Log("{style}")).start()
 sys.stderr.write(f"{{time.time()}}\\n")
 time.sleep(60)
@@ -156,8 +156,8 @@ process()
 def test_end_that_is_cut_short_keeps_its_code(last: str) -> None:
     program = f"""
 import ctypes, signal, sys, time
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.watchdog import end_soon
+from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.process.watchdog import end_soon
 end_soon(1.0, {Exit.FENCED:d}, Log("json"))
 {last}
 sys.exit({Exit.FENCED:d})

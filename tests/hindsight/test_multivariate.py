@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streamlearn.hindsight import multivariate
-from streamlearn.hindsight.multivariate import (
+from streamlearn.hindsight.structured import multivariate
+from streamlearn.hindsight.structured.multivariate import (
     NDCG,
     ExpectedRankUtility,
     FBeta,

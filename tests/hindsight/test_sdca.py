@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from streamlearn.hindsight import METHODS, Problem, solve
-from streamlearn.hindsight._sdca import Batches, Steps
+from streamlearn.hindsight.dual_steps import Batches, Steps
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.outside import Lines
 from streamlearn.hindsight.sdca import DualSolution

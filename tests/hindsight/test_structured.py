@@ -12,11 +12,11 @@ from streamlearn.hindsight import (
     HierarchicalLogistic,
     HierarchicalMargin,
     Problem,
-    multivariate,
     solve,
     solve_risk,
 )
-from streamlearn.hindsight.multivariate import MultivariateLoss, ROCArea
+from streamlearn.hindsight.structured import multivariate
+from streamlearn.hindsight.structured.multivariate import MultivariateLoss, ROCArea
 from streamlearn.losses import Hinge, MulticlassHinge, Softmax
 from streamlearn.penalties import L1, L2, Ball, ElasticNet
 from tests.laws.members import members

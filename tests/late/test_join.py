@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn import modelfile
 from streamlearn.engine.events import Events
+from streamlearn.estimators import model_file
 from streamlearn.late.join import Join
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Fields, decoder_of
@@ -105,7 +105,7 @@ def test_what_is_learnt_is_what_the_reference_learns(settings: tuple[Any, ...]) 
             found += steps(join, told(events[at:stop]))
             at = stop
             if draw.random() < 0.1:  # as after a restart
-                state = modelfile.unpack(modelfile.pack(join.state()))
+                state = model_file.unpack(model_file.pack(join.state()))
                 join = Join(hold_events, hold_for, on_timeout, corrections)
                 join.restore(state)
         # what has timed out has no id: nobody looks for it any more
@@ -125,7 +125,7 @@ def test_segments_come_and_go() -> None:
     for step in range(60):
         if step % 7 == 3:
             state = join.state()
-            kept.append((state, modelfile.pack(state)))
+            kept.append((state, model_file.pack(state)))
         batch = Events()
         for i in range(1000):
             number = 1000 * step + i
@@ -148,7 +148,7 @@ def test_segments_come_and_go() -> None:
         assert join.held == len(open_ids)
     live = len(open_ids)
     # segments are united, and what checkpoints share of them stays as it was
-    assert all(modelfile.pack(state) == packed for state, packed in kept)
+    assert all(model_file.pack(state) == packed for state, packed in kept)
     # an event of six features takes about 120 bytes; those that went may take as much as what is
     # left, and 2 MB more
     assert join.waiting.__sizeof__() < 150 * (2 * live + 20_000) < 150 * 60_000
@@ -174,7 +174,7 @@ def test_events_larger_than_a_segment() -> None:
         batch.add(features, key=name)
     steps(join, batch)
     again = Join(1000)
-    again.restore(modelfile.unpack(modelfile.pack(join.state())))
+    again.restore(model_file.unpack(model_file.pack(join.state())))
     batch.clear()
     for name in given:
         batch.add([], True, key=name)
@@ -224,9 +224,9 @@ def test_a_checkpoint_is_of_its_moment() -> None:
     steps(join, told(events[:9000]))
     join.clear()
     state = join.state()
-    packed = modelfile.pack(state)
+    packed = model_file.pack(state)
     steps(join, told(events[9000:]))
-    assert modelfile.pack(state) == packed
+    assert model_file.pack(state) == packed
 
 
 def test_time() -> None:
@@ -304,7 +304,7 @@ def test_what_is_held_has_a_bound_of_bytes(corrections: bool) -> None:
     assert 100 < join.held < 200
     assert join.evicted == 600 - join.held
     again = Join(1000, None, False, corrections, True, hold_bytes=1 << 20)
-    again.restore(modelfile.unpack(modelfile.pack(join.state())))
+    again.restore(model_file.unpack(model_file.pack(join.state())))
     assert again.held == join.held
 
 
@@ -345,7 +345,7 @@ def test_what_timed_out_with_another_label_is_not_corrected(before: Any, correct
     assert join.counts["timed_out"] == 1
     later = Join(10, 5.0, False, corrections=True)
     join.clear()
-    later.restore(modelfile.unpack(modelfile.pack(join.state())))
+    later.restore(model_file.unpack(model_file.pack(join.state())))
     later.label(True, b"a", 7.0)
     later.label(True, b"a", 8.0)
     assert later.counts["corrected"] == corrected

@@ -16,7 +16,7 @@ import pytest
 from river import evaluate, metrics, stream
 
 import streamlearn as sl
-from streamlearn import modelfile
+from streamlearn.estimators import model_file
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -175,7 +175,7 @@ def test_corrections_are_refused_where_they_mean_nothing() -> None:
 def test_bad_input_is_refused_and_changes_nothing() -> None:
     late = sl.LateLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0}, 1.0)
-    before = modelfile.pack(late._state())
+    before = model_file.pack(late._state())
     for wrong in (
         lambda: late.predict_one("f", {"a": float("nan")}, 1.0),
         lambda: late.predict_one(1.5, {"a": 1.0}, 1.0),  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
     ):
         with pytest.raises(ValueError, match=r"."):
             wrong()
-    assert modelfile.pack(late._state()) == before
+    assert model_file.pack(late._state()) == before
     with pytest.raises(sl.Refused, match="LinearClassifier"):
         sl.LateLabels(object())  # type: ignore[arg-type]
 

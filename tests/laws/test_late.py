@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import streamlearn as sl
-from streamlearn import modelfile
+from streamlearn.estimators import model_file
 from streamlearn.stream import Events, Fields, JSONDecoder
 from tests.laws.members import LOSSES, VECTOR_LOSSES, allowed, brief, estimator, pairs, stream_for
 
@@ -49,7 +49,7 @@ def events(loss: Any, n: int = 72) -> list[tuple[dict[str, float], Any, float]]:
 
 
 def state(model: Any) -> bytes:
-    return modelfile.pack(model._state())
+    return model_file.pack(model._state())
 
 
 @pytest.mark.parametrize(("rule", "penalty"), SOME, ids=brief)
@@ -126,6 +126,6 @@ def test_a_file_goes_on(rule: Any, tmp_path: Path) -> None:
     assert model.counts["timed_out"] > model.counts["corrected"]
     for twin in twins:
         run(twin, happens[70:])
-        assert modelfile.pack(twin._state()) == modelfile.pack(model._state())
+        assert model_file.pack(twin._state()) == model_file.pack(model._state())
         assert state(twin.estimator) == state(model.estimator)
         assert twin.loss == model.loss

@@ -11,13 +11,14 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import streamlearn as sl
+from streamlearn import config
 from streamlearn.cli import main
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.config import plan
-from streamlearn.daemon.exits import Exit
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.observer import Observer
-from streamlearn.stream.polled import Polled
+from streamlearn.config import plan
+from streamlearn.daemon import build
+from streamlearn.daemon.collectors.observer import Observer
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.log import Log
+from streamlearn.stream.sources.polled import Polled
 
 SCENARIOS = sorted(Path(__file__).resolve().parents[2].glob("config/*.toml"))
 
@@ -76,8 +77,8 @@ def stand_in(path: Path, directory: Path) -> dict[str, Any]:
 
 def constant(settings: config.Config, model: Any) -> float:
     """The mean loss of the constant score that is best for the whole stream."""
-    source = parts.source(settings.source)
-    reading = parts.reading_of(settings, sl.Names(), [model])
+    source = build.source(settings.source)
+    reading = build.reading_of(settings, sl.Names(), [model])
     source.open({}, None)
     labels: list[Any] = []
     while not source.ended():
@@ -119,7 +120,7 @@ def test_each_learns_until_it_is_better_than_a_constant(path: Path, tmp_path: Pa
     settings = config.load(path, stand_in(path, tmp_path))
     model = next(iter(config.estimators(settings).values()))
     watch = Until(constant(settings, model))
-    loop = parts.loop(settings, Log(level="warning"), observers=[watch])
+    loop = build.loop(settings, Log(level="warning"), observers=[watch])
     watch.loop = loop
     assert loop.run() == Exit.OK
     assert watch.below

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.errors import SinkError
 from streamlearn.regret import Tracker
 from streamlearn.stream import Clicks, Partition, Synthetic
-from streamlearn.stream.sink import Sink
+from streamlearn.stream.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon import config
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.regret import Regret
-from streamlearn.daemon.watching import Watching
+from streamlearn import config
+from streamlearn.daemon.collectors.regret_trackers import Regret
+from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.process.log import Log
 from tests.daemon.streams import MadeUp, made
 
 if TYPE_CHECKING:

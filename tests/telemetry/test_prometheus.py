@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from streamlearn.daemon import checkpoint
+from streamlearn.daemon.checkpointing import writer
 from streamlearn.telemetry.catalogue import METRICS, PREFIX
 from tests.missing import installed
 from tests.telemetry.ill import FAULTS, Ill, Output, silent, unproved
@@ -114,8 +114,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     ill, stalled, quiet = Ill(4000.0), Ill(100.0), Ill(100.0)
     targets, servers = [], []
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint, "BACKOFF_SECONDS", (0.1, 0.1))
-        patch.setattr("streamlearn.daemon.watching.LOOK_SECONDS", 0.3)
+        patch.setattr(writer, "BACKOFF_SECONDS", (0.1, 0.1))
+        patch.setattr("streamlearn.daemon.collectors.telemetry.LOOK_SECONDS", 0.3)
         patch.setattr("streamlearn.daemon.loop.TICK_SECONDS", 0.05)
         policy: dict[str, Any] = {"every_events": 10**9, "every_seconds": 0.3}
         for i, stream in enumerate((ill, stalled, quiet)):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn import LinearClassifier, checkpoints
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.regret import Regret
-from streamlearn.daemon.regrets import Regrets, likeness
+from streamlearn import LinearClassifier
+from streamlearn.daemon.collectors.regret import Regrets, likeness
+from streamlearn.daemon.collectors.regret_trackers import Regret
+from streamlearn.daemon.process.log import Log
+from streamlearn.estimators import checkpoints
 from streamlearn.regret import Tracker
 from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
 from streamlearn.telemetry import Board

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from streamlearn.checkpoints import Place
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.checkpoint import Failed, Written
-from streamlearn.daemon.log import Log
-from streamlearn.daemon.observer import Status
-from streamlearn.daemon.tally import MOST_PLACES
-from streamlearn.daemon.watching import Watching
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.daemon.checkpointing.writer import Failed, Written
+from streamlearn.daemon.collectors.counts import MOST_PLACES
+from streamlearn.daemon.collectors.observer import Status
+from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.process.log import Log
+from streamlearn.estimators.checkpoints import Place
 from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
@@ -121,7 +122,7 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
     for table in ({"max_names": 20, "beyond": "ignore"}, {}):
         overrides = {"source": source, "features": {"kind": "names", **table}, "run.until": "end"}
         given = config.parse("[telemetry]\nport = 0", overrides=overrides)
-        loop = parts.loop(given, Log("json", "error"))
+        loop = build.loop(given, Log("json", "error"))
         (watching,) = (one for one in loop.pipeline.observers if isinstance(one, Watching))
         assert loop.run() == 0
         watching._look._next = 0.0

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.stream import Events, Files, JSONDecoder, ahead, decoded
+from streamlearn.stream import Events, Files, JSONDecoder, decoded
+from streamlearn.stream.sources.ahead import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Generator

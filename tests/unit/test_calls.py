@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn import calls
-from streamlearn.linear import Linear
+from streamlearn.config import expressions
+from streamlearn.core.parameters import Spec
+from streamlearn.estimators.linear import Linear
 from streamlearn.losses.loss import AnyLoss
-from streamlearn.spec import Spec
 
-SPECS = [cls for cls in calls.known().values() if issubclass(cls, Spec)]
-SCHEDULES = calls.known(sl.schedules.Schedule)
+SPECS = [cls for cls in expressions.known().values() if issubclass(cls, Spec)]
+SCHEDULES = expressions.known(sl.schedules.Schedule)
 
 
 @pytest.mark.parametrize("cls", SPECS, ids=lambda cls: cls.__name__)
@@ -24,14 +24,14 @@ def test_every_spec_is_read_back_from_what_it_prints(cls: type[Any]) -> None:
     examples = [cls(0.5)] if cls.__name__ in SCHEDULES else cls.examples()
     assert examples
     for spec in examples:
-        assert calls.parse(repr(spec), cls) == spec
+        assert expressions.parse(repr(spec), cls) == spec
 
 
-@pytest.mark.parametrize("cls", calls.known(Linear).values(), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", expressions.known(Linear).values(), ids=lambda cls: cls.__name__)
 def test_every_estimator_is_read_back_from_what_is_shown(cls: type[Any]) -> None:
     for model in (cls(), cls(seed=3, average="tail", features=sl.Hashing(7))):
-        again = calls.parse(calls.shown(model), cls)
-        assert calls.shown(again) == calls.shown(model)
+        again = expressions.parse(expressions.shown(model), cls)
+        assert expressions.shown(again) == expressions.shown(model)
         assert again._get_params() == model._get_params()
         assert repr(again._rule) == repr(model._rule)
 
@@ -39,7 +39,7 @@ def test_every_estimator_is_read_back_from_what_is_shown(cls: type[Any]) -> None
 def test_all_public_specs_are_known() -> None:
     for family in (sl.rules, sl.losses, sl.penalties):
         bases = {"Rule", "Loss", "VectorLoss", "Penalty", "Refused"}
-        assert set(family.__all__) - bases <= set(calls.known())
+        assert set(family.__all__) - bases <= set(expressions.known())
 
 
 @pytest.mark.parametrize(
@@ -72,18 +72,18 @@ def test_all_public_specs_are_known() -> None:
     ],
 )
 def test_what_is_not_ours_is_refused(text: str, kind: type[Any] | None, said: str) -> None:
-    with pytest.raises(calls.CallError) as refusal:
-        calls.parse(text, kind)
+    with pytest.raises(expressions.CallError) as refusal:
+        expressions.parse(text, kind)
     assert said in str(refusal.value)
     assert len(str(refusal.value)) < 700
 
 
 def test_what_a_class_refuses_is_said_in_its_words() -> None:
     with pytest.raises(ValueError, match="strength must be at least 0"):
-        calls.parse("L1(-1)")
+        expressions.parse("L1(-1)")
 
 
 @given(st.text(alphabet="()[]{},=.'\"*-:0123456789eLl1Paegsosinf \n\\_", max_size=40))
 def test_any_text_is_a_value_or_a_value_error(text: str) -> None:
     with contextlib.suppress(ValueError):
-        calls.parse(text)
+        expressions.parse(text)

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn.daemon import config, parts
-from streamlearn.daemon.config import ConfigError, plan, reading
+from streamlearn import config
+from streamlearn.config import ConfigError, plan, reading
+from streamlearn.daemon import build
 from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
@@ -471,7 +472,7 @@ def test_every_key_has_a_description() -> None:
 
 def test_id_and_time_are_of_the_reading_in_that_they_are_no_features() -> None:
     def read(format_: str) -> dict[str, str]:
-        return parts.reading(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
+        return build.reading(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
 
     aside = read('exclude = ["at", "name"]')
     assert read('id = "name"\ntime = "at"\ntime_unit = "ms"') == aside

@@ -27,9 +27,9 @@ from streamlearn.stream import (
     JSONDecoder,
     Partition,
 )
-from streamlearn.stream import file as file_module
-from streamlearn.stream.csv import cells, number
-from streamlearn.stream.lines import Lines
+from streamlearn.stream.formats.csv import cells, number
+from streamlearn.stream.sources import file as file_module
+from streamlearn.stream.sources.lines import Lines
 from tests.reference import csv_text
 
 if TYPE_CHECKING:

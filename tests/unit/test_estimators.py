@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from river import datasets, evaluate, linear_model, metrics, preprocessing
 
 import streamlearn as sl
-from streamlearn import modelfile
+from streamlearn.estimators import model_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ L, P, R = sl.losses, sl.penalties, sl.rules
 
 
 def state_of(model: Any) -> bytes:
-    return modelfile.pack(model._state())
+    return model_file.pack(model._state())
 
 
 def dense(n: int = 60, d: int = 5, seed: int = 0) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from streamlearn.errors import BadEvent
 from streamlearn.stream import Events, Fields, JSONDecoder
 
 if TYPE_CHECKING:
-    from streamlearn.linear import Linear
+    from streamlearn.estimators.linear import Linear
 
 RNG = np.random.default_rng(7)
 

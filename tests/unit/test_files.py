@@ -15,15 +15,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamlearn.daemon import config, parts
+from streamlearn import config
+from streamlearn.daemon import build
 from streamlearn.errors import BadEvent, SourceChanged, SourceDenied, SourceError, SourceNotFound
 from streamlearn.features import Names
-from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of, rotation
-from streamlearn.stream import file as file_module
-from streamlearn.stream.ahead import decoded
-from streamlearn.stream.csv import cells
-from streamlearn.stream.file import unreadable
-from streamlearn.stream.lines import Lines
+from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
+from streamlearn.stream.formats.csv import cells
+from streamlearn.stream.sources import file as file_module
+from streamlearn.stream.sources import rotation
+from streamlearn.stream.sources.ahead import decoded
+from streamlearn.stream.sources.file import unreadable
+from streamlearn.stream.sources.lines import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,12 +187,12 @@ def test_types_are_guessed_of_the_same_lines(
         ours, theirs = os.pipe()
         os.write(theirs, text)
         os.close(theirs)
-        source: Any = parts.source(config.StdinSource(batch=batch), table)
+        source: Any = build.source(config.StdinSource(batch=batch), table)
         source._descriptor = ours
     else:
         paths = (str(tmp_path / name),)
         own = config.FileSource(paths=paths, batch=batch, follow=kind == "follow")
-        source = parts.source(own, table)
+        source = build.source(own, table)
     decoder: Any = decoder_of("csv", Names(), Fields(label=None), grow_always=True)
     rows = 0
     for found in decoded(source, decoder, 0.0):

@@ -11,7 +11,7 @@ import pytest
 
 from streamlearn.errors import SourceChanged, SourceNotFound
 from streamlearn.stream import Files, Partition
-from streamlearn.stream import file as file_module
+from streamlearn.stream.sources import file as file_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from streamlearn.stream import (
     VWDecoder,
     decoder_of,
 )
-from streamlearn.stream.lines import Lines, weighed
+from streamlearn.stream.sources.lines import Lines, weighed
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
 values = st.one_of(
@@ -422,7 +422,7 @@ def test_formats_by_name() -> None:
         decoder_of("nowhere:f", sl.Names())
     with pytest.raises(ValueError, match="no function"):
         decoder_of("math:pi", sl.Names())
-    made = decoder_of("streamlearn.stream.json:JSONDecoder", sl.Names())
+    made = decoder_of("streamlearn.stream.formats.json:JSONDecoder", sl.Names())
     assert type(made) is FORMATS["json"]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import streamlearn as sl
-from streamlearn import modelfile
+from streamlearn.estimators import model_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,13 +110,13 @@ def test_rows_are_events(model: str, features: str, frame: str) -> None:
     for x, label, weight in zip(rows[:80], y, w, strict=False):
         one.learn_one(x, label, weight)
     many.learn_many(X[:80], pd.Series(y[:80]), w[:80])
-    assert modelfile.pack(many._state()) == modelfile.pack(one._state())
+    assert model_file.pack(many._state()) == model_file.pack(one._state())
     assert many.predict_many(X).tolist() == [one.predict_one(x) for x in rows]
     if isinstance(one, sl.LinearClassifier):
         shares = many.predict_proba_many(X)
         for x, share in zip(rows, shares.to_dict("records"), strict=True):
             assert share == pytest.approx(one.predict_proba_one(x), rel=1e-12)
-    assert modelfile.pack(many._state()) == modelfile.pack(one._state())
+    assert model_file.pack(many._state()) == model_file.pack(one._state())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, b"bytes", "lone \ud800", object()])

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import streamlearn as sl
 from streamlearn.errors import BadEvent
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
-from streamlearn.stream.clicks import KINDS
-from streamlearn.stream.numbers import parse
+from streamlearn.stream.formats.numbers import parse
+from streamlearn.stream.sources.clicks import KINDS
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
 INTERACTIONS = (("a", "b"), ("b.a", "c"))
@@ -204,7 +204,7 @@ def test_integers_are_those_of_pythons_json(wanted: list[int]) -> None:
 
 
 def test_usual_records_need_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamlearn.stream.json.msgspec", None)
+    monkeypatch.setattr("streamlearn.stream.formats.json.msgspec", None)
     found = Events()
     for kind in KINDS:
         stream = Clicks(kind)

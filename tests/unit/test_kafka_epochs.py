@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamlearn.daemon.kafka.epochs import Epochs, Mark, marks_of, without, written
 from streamlearn.errors import SourceChanged
-from streamlearn.stream.source import Partition, Records
+from streamlearn.kafka.epochs import Epochs, Mark, marks_of, without, written
+from streamlearn.stream.sources.source import Partition, Records
 
 HERE, THERE = Partition("clicks", 0), Partition("clicks", 1)
 MARK = Mark(epoch=3, offset=41, position=44)  # 42 and 43 are marks of transactions

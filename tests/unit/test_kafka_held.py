@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from streamlearn.daemon.kafka.held import Held
-from streamlearn.daemon.kafka.reader import Topic
 from streamlearn.errors import SourceChanged, SourceDenied, SourceUnreachable
-from streamlearn.stream.source import Partition, Records
+from streamlearn.kafka.held import Held
+from streamlearn.kafka.reader import Topic
+from streamlearn.stream.sources.source import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from streamlearn.daemon.kafka.reader import Reader
+    from streamlearn.kafka.reader import Reader
 
 SECONDS = 20.0  # after which a test has hung
 Answer = dict[str, str] | Exception

@@ -10,8 +10,8 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch as Batch
 from kafka.record.default_records import DefaultRecordBatchBuilder as Builder
 
-from streamlearn.daemon.kafka.pure.mending import Unreadable, headers, mended, read, readable
-from streamlearn.stream.source import Partition
+from streamlearn.kafka.kafka_python.mending import Unreadable, headers, mended, read, readable
+from streamlearn.stream.sources.source import Partition
 
 CODECS = [Batch.CODEC_NONE, *range(Batch.CODEC_GZIP, Batch.CODEC_ZSTD + 1)]
 BASE = 1_000_000

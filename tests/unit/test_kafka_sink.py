@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from streamlearn.daemon.kafka import Connection
-from streamlearn.daemon.kafka.rdkafka import sink
 from streamlearn.errors import SinkDenied, SinkError, SinkNotFound
+from streamlearn.kafka import Connection
+from streamlearn.kafka.confluent import sink
 
 
 class Admin:

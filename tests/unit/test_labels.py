@@ -10,7 +10,7 @@ import pytest
 import streamlearn as sl
 from streamlearn.errors import BadEvent
 from streamlearn.stream import Decoder, Events, Fields, decoder_of
-from streamlearn.stream.label_set import LabelSet
+from streamlearn.stream.formats.label_set import LabelSet
 
 CLOSING = Fields(label="y", weight="w", warmup=1000)
 NUMBERS = ("svmlight", "vw")

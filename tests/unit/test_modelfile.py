@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn import modelfile
+from streamlearn.estimators import model_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,10 +47,10 @@ def again(model: Any, path: Path) -> Any:
 
 
 def assert_same_future(one: Any, other: Any, labels: list[Any]) -> None:
-    assert modelfile.pack(one._state()) == modelfile.pack(other._state())
+    assert model_file.pack(one._state()) == model_file.pack(other._state())
     for model in (one, other):
         taught(model, labels, 20, seed=1)
-    assert modelfile.pack(one._state()) == modelfile.pack(other._state())
+    assert model_file.pack(one._state()) == model_file.pack(other._state())
     assert one.score_one({"x": 0.3, "user": "u1"}) == other.score_one({"x": 0.3, "user": "u1"})
 
 
@@ -105,7 +105,7 @@ def test_several_targets_go_on(tmp_path: Path) -> None:
 
 def small() -> bytes:
     model = taught(sl.LinearClassifier(sl.rules.AdaGrad(0.1)), ["a", "b"], 5)
-    return modelfile.pack(model._state())
+    return model_file.pack(model._state())
 
 
 SMALL = small()
@@ -116,13 +116,13 @@ def test_a_flipped_bit_is_noticed_wherever_it_is() -> None:
         damaged = bytearray(SMALL)
         damaged[place] ^= 1 << (place % 8)
         with pytest.raises(sl.ModelFileError):
-            modelfile.unpack(bytes(damaged))
+            model_file.unpack(bytes(damaged))
 
 
 def test_a_truncated_file_is_noticed_wherever_it_ends() -> None:
     for length in range(len(SMALL)):
         with pytest.raises(sl.ModelFileError):
-            modelfile.unpack(SMALL[:length])
+            model_file.unpack(SMALL[:length])
 
 
 @given(st.binary(max_size=200), st.integers(0, len(SMALL)), st.integers(0, 20))
@@ -130,35 +130,35 @@ def test_no_other_error_and_no_wrong_model(new: bytes, place: int, dropped: int)
     damaged = SMALL[:place] + new + SMALL[place + dropped :]
     if damaged != SMALL:
         with pytest.raises(sl.ModelFileError):
-            modelfile.unpack(damaged)
+            model_file.unpack(damaged)
 
 
 def signed(body: bytes) -> bytes:
-    return body + hashlib.blake2b(body, digest_size=modelfile.DIGEST).digest()
+    return body + hashlib.blake2b(body, digest_size=model_file.DIGEST).digest()
 
 
 def test_a_newer_file_asks_for_an_upgrade() -> None:
-    start = len(modelfile.MAGIC)
-    newer = modelfile.HEAD.pack(modelfile.VERSION + 1, 3)
-    body = SMALL[:start] + newer + SMALL[start + modelfile.HEAD.size : -modelfile.DIGEST]
+    start = len(model_file.MAGIC)
+    newer = model_file.HEAD.pack(model_file.VERSION + 1, 3)
+    body = SMALL[:start] + newer + SMALL[start + model_file.HEAD.size : -model_file.DIGEST]
     with pytest.raises(sl.ModelFileError, match="upgrade"):
-        modelfile.unpack(signed(body))
+        model_file.unpack(signed(body))
 
 
 @pytest.mark.parametrize(
     "header", [b"", b"{", b"\xff", b"[" * 100_000, b'{"$array": ["<f8", [9]]}']
 )
 def test_a_sound_file_of_others_is_refused(header: bytes) -> None:
-    head = modelfile.HEAD.pack(modelfile.VERSION, len(header))
+    head = model_file.HEAD.pack(model_file.VERSION, len(header))
     with pytest.raises(sl.ModelFileError):
-        modelfile.unpack(signed(modelfile.MAGIC + head + header))
+        model_file.unpack(signed(model_file.MAGIC + head + header))
 
 
 @pytest.mark.parametrize(
     "data", [None, [], {}, {"estimator": "LinearClassifier"}, {"estimator": 1}]
 )
 def test_a_sound_file_that_is_no_model_is_refused(data: Any, tmp_path: Path) -> None:
-    modelfile.write(tmp_path / "m", data)
+    model_file.write(tmp_path / "m", data)
     with pytest.raises(sl.ModelFileError):
         sl.LinearClassifier.load(tmp_path / "m")
 
@@ -230,6 +230,6 @@ def test_a_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left") as caught:
-        modelfile.write(tmp_path / "m", {})
+        model_file.write(tmp_path / "m", {})
     assert caught.value.filename == str(tmp_path / "m")
     assert not list(tmp_path.iterdir())

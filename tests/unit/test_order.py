@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from streamlearn.daemon.kafka.order import Backlog
 from streamlearn.daemon.until import UntilCount
+from streamlearn.kafka.order import Backlog
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.polled import Polled
+from streamlearn.stream.sources.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,9 +15,9 @@ import scipy.special
 
 import streamlearn as sl
 from streamlearn.regret import Ledger, Report, Tracker, curve
-from streamlearn.regret._account import Account
-from streamlearn.regret._reservoir import Reservoir, gathered
+from streamlearn.regret.account import Account
 from streamlearn.regret.comparator import Sample, Task, bracket, lowest, measured, solved
+from streamlearn.regret.reservoir import Reservoir, gathered
 from streamlearn.stream import Events, Fields, JSONDecoder
 from tests.laws.members import RULES, allowed
 

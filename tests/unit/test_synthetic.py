@@ -11,8 +11,8 @@ import pytest
 import streamlearn as sl
 from streamlearn.errors import SourceError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder, Partition, Synthetic
-from streamlearn.stream.clicks import KINDS, late_clicks
-from streamlearn.stream.synthetic import PARTITION, write
+from streamlearn.stream.sources.clicks import KINDS, late_clicks
+from streamlearn.stream.sources.synthetic import PARTITION, write
 
 if TYPE_CHECKING:
     from pathlib import Path

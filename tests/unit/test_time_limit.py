@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # the compiled loops hang without the GIL, and with it: no signal handler runs meanwhile
 TESTS = """
 import itertools, subprocess, threading, pytest
-from streamlearn.daemon.pulse import Pulse
+from streamlearn.daemon.process.pulse import Pulse
 
 @pytest.fixture
 def broken():

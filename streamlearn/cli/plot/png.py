@@ -13,7 +13,7 @@ from streamlearn.cli.plot.chart import INK, Band, Drawing, Line, Text
 from streamlearn.cli.plot.strokes import ADVANCE, EM, strokes
 
 if TYPE_CHECKING:
-    from streamlearn.frames import Array
+    from streamlearn.estimators.frames import Array
 
 SCALE = 2  # pixels for a unit of the drawing, so that it is sharp on fine screens
 

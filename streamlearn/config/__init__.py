@@ -1,0 +1,176 @@
+"""The daemon's configuration: one TOML file, validated as a whole before anything starts.
+
+structs      what a file may say, and what it means
+environment  ${NAME} and ${NAME:-default}
+reading      tables to structs: unknown keys, wrong types
+checks       what needs or excludes what
+learners     the models that are described
+problems     what was wrong, all of it
+secret       texts that are never printed
+plan         the configuration with all its defaults, as text
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from streamlearn.config import checks, learners, reading
+from streamlearn.config.checks import declared
+from streamlearn.config.environment import expand
+from streamlearn.config.learners import KINDS, estimator, fields, label_fields, reader
+from streamlearn.config.problems import ConfigError, Problem
+from streamlearn.config.secret import Secret
+from streamlearn.config.structs import (
+    OPEN,
+    Best,
+    Checkpoint,
+    Config,
+    DeadLetters,
+    Features,
+    FileSource,
+    Format,
+    KafkaSource,
+    Labels,
+    Learner,
+    Log,
+    Predictions,
+    Regret,
+    Run,
+    Security,
+    Source,
+    StdinSource,
+    SyntheticSource,
+    Telemetry,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "KINDS",
+    "OPEN",
+    "Best",
+    "Checkpoint",
+    "Config",
+    "ConfigError",
+    "DeadLetters",
+    "Features",
+    "FileSource",
+    "Format",
+    "KafkaSource",
+    "Labels",
+    "Learner",
+    "Log",
+    "Predictions",
+    "Problem",
+    "Regret",
+    "Run",
+    "Secret",
+    "Security",
+    "Source",
+    "StdinSource",
+    "SyntheticSource",
+    "Telemetry",
+    "estimator",
+    "estimators",
+    "fields",
+    "label_fields",
+    "load",
+    "parse",
+    "reader",
+    "value",
+]
+
+
+def load(
+    path: str | os.PathLike[str],
+    overrides: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Config:
+    """The configuration of a file; ConfigError with all that is wrong with it.
+
+    `overrides` are values by path, such as ``{"checkpoint.path": "state"}``: they stand before
+    those of the file. Relative paths in the file are seen from the working directory.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), [Problem("", "is not UTF-8 text")]) from None
+    return parse(text, str(path), overrides, environ)
+
+
+def parse(
+    text: str,
+    name: str = "configuration",
+    overrides: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Config:
+    r"""The configuration of a text.
+
+    >>> config = parse('[source]\nkind = "synthetic"\nevents = 1000')
+    >>> config.source.events, [learner.name for learner in config.learners]
+    (1000, ['default'])
+    >>> try:
+    ...     parse('[source]\nkind = "synthetic"\nevent = 1000', "demo.toml")
+    ... except ConfigError as error:
+    ...     print(error)
+    demo.toml: source.event: unknown key; did you mean events?
+    """
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(name, [Problem("", f"is not TOML: {error}")]) from None
+    problems: list[Problem] = []
+    for path, value in (overrides or {}).items():
+        put(data, path, value, problems)
+    data = expand(data, os.environ if environ is None else environ, "", problems)
+    tables = reading.fields(Config, data, "", problems)
+    for item in msgspec.structs.fields(Config):
+        if not item.required:
+            tables.setdefault(item.name, item.default)
+    tables["learners"] = tables["learners"] or (learners.DEFAULT,)
+    known = {key: value for key, value in tables.items() if value is not reading.MISSING}
+    told = {problem.path for problem in problems}
+    found = checks.check(known, (*checks.CHECKS, *learners.CHECKS))
+    problems += [problem for problem in found if problem.path not in told]
+    if problems:
+        raise ConfigError(name, problems)
+    return learners.completed(Config(**known))
+
+
+def estimators(config: Config) -> dict[str, Any]:
+    """The fresh models of a configuration by name, in its order, with one reader's features."""
+    shared = reader(config.features, config.format)
+    labels = declared(config.format)
+    return {learner.name: estimator(learner, shared, labels) for learner in config.learners}
+
+
+def value(text: str) -> Any:
+    """A value as TOML has it; what it has not is text.
+
+    >>> value("5"), value('["a", "b"]'), value("latest")
+    (5, ['a', 'b'], 'latest')
+    """
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return found["value"] if len(found) == 1 else text
+
+
+def put(data: dict[str, Any], path: str, value: Any, problems: list[Problem]) -> None:
+    """Set the value at a path of tables."""
+    *tables, key = path.split(".")
+    for name in tables:
+        data = data.setdefault(name, {})
+        if not isinstance(data, dict):
+            problems.append(Problem(path, f"{name} is no table that a value could be put in"))
+            return
+    data[key] = value

@@ -1,0 +1,62 @@
+"""`${NAME}` and `${NAME:-default}` in the texts of a configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from streamlearn.config.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# "$${" stands for "${" itself
+REFERENCE = re.compile(r"\$\$\{|\$\{([^}:]*)(?:(:-)([^}]*))?\}|\$\{")
+
+
+class Expanded(str):
+    """A text with values of the environment in it: never shown, and maybe a number."""
+
+    __slots__ = ()
+
+
+def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[Problem]) -> Any:
+    """`value` with all references in it replaced; what is not set is a problem.
+
+    >>> expand(["${USER:-nobody}", 5], {"USER": "ann"}, "", [])
+    ['ann', 5]
+    """
+    if isinstance(value, dict):
+        return {
+            key: expand(item, environ, f"{path}.{key}" if path else key, problems)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [expand(item, environ, f"{path}[{i}]", problems) for i, item in enumerate(value)]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[0] == "$${":
+            return "${"
+        name = found[1]
+        if not name or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            problems.append(
+                Problem(path, "expected ${NAME} or ${NAME:-default} (and $${ for ${ itself)")
+            )
+            return ""
+        # as in a shell, :- also stands in for a variable that is empty
+        given = environ.get(name, "")
+        if given or (found[2] is None and name in environ):
+            return given
+        if found[2] is None:
+            problems.append(
+                Problem(
+                    path,
+                    f"the environment variable {name} is not set; "
+                    f"set it, or write ${{{name}:-default}}",
+                )
+            )
+        return found[3] or ""
+
+    return Expanded(REFERENCE.sub(replaced, value))

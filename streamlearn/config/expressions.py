@@ -1,0 +1,249 @@
+"""Constructor calls as text, as configuration and the command line have them, to objects.
+
+Only names of this library, literals and nested calls of such names are understood; nothing is
+evaluated. What an object prints (`repr`) is read back as an equal object.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import math
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from streamlearn import losses, penalties, rules
+from streamlearn.core.parameters import Spec
+from streamlearn.errors import StreamlearnError
+from streamlearn.estimators import presets
+from streamlearn.estimators.linear import Linear, descendants
+from streamlearn.features import Hashing, Names, Reader
+from streamlearn.losses.loss import AnyLoss
+from streamlearn.rules import schedules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+T = TypeVar("T")
+LONGEST = 10_000  # characters; no sensible call comes near
+FAMILIES: dict[str, type[Any]] = {
+    "rule": rules.Rule,
+    "loss": AnyLoss,
+    "penalty": penalties.Penalty,
+    "schedule": schedules.Schedule,
+    "features": Reader,
+    "model": Linear,
+}
+
+
+class CallError(StreamlearnError, ValueError):
+    """A text that is no call of this library; the message names the nearest that is."""
+
+
+@overload
+def parse(text: str, kind: type[T]) -> T: ...
+@overload
+def parse(text: str, kind: None = None) -> Any: ...
+def parse(text: str, kind: type[Any] | None = None) -> Any:
+    """The object that a text such as ``"DualAveraging(gamma=5.0)"`` describes.
+
+    A bare name is a call without arguments. With `kind` the object must be one of it.
+
+    >>> parse("ElasticNet(l1=1e-3, l2=0.1)")
+    ElasticNet(l1=0.001, l2=0.1)
+    >>> parse("Mixture([CoinBetting(), GradientDescent(Inverse(0.5))])").rules[0]
+    CoinBetting(alpha=1.0, beta=1.0)
+    >>> parse("DualAveragin(gamma=5)")
+    Traceback (most recent call last):
+    ...
+    streamlearn.config.expressions.CallError: DualAveragin is not known; did you mean DualAveraging?
+    >>> parse("Hinge", rules.Rule)
+    Traceback (most recent call last):
+    ...
+    streamlearn.config.expressions.CallError: Hinge(threshold=1.0) is a loss, and a rule is expected
+    """
+    if len(text) > LONGEST:
+        raise CallError(f"a call has at most {LONGEST} characters, this one has {len(text)}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        made = _value(ast.Call(tree, [], []) if isinstance(tree, ast.Name) else tree, kind)
+    except SyntaxError as error:
+        raise CallError(
+            f"{text[:80]!r} is not a call such as DualAveraging(gamma=5.0): {error.msg}"
+        ) from None
+    except (RecursionError, MemoryError):
+        raise CallError("the call is nested too deeply") from None
+    if kind is not None and not isinstance(made, kind):
+        if _family(type(made)) == _family(kind):  # a classifier, say, and a regressor is expected
+            hint = nearest(type(made).__name__, known(kind))
+            raise CallError(f"{shown(made)} is no {kind.__name__}; {hint}")
+        raise CallError(f"{shown(made)} is {_family(type(made))}, and {_family(kind)} is expected")
+    return made
+
+
+def shown(value: Any) -> str:
+    """The text that `parse` reads back: an estimator with what differs from its defaults.
+
+    >>> shown(presets.DualAveragingClassifier(l1=0.01))
+    'DualAveragingClassifier(l1=0.01)'
+    """
+    if not isinstance(value, Linear):
+        return repr(value)
+    params = {name: getattr(value, name) for name in value._get_params()}  # noqa: SLF001 - river's
+    options = params.pop("options", {})
+    given = [
+        f"{name}={item!r}"
+        for name, item in {**params, **options}.items()
+        if item != _defaults(type(value)).get(name)
+    ]
+    return f"{type(value).__name__}({', '.join(given)})"
+
+
+def known(kind: type[Any] | None = None) -> dict[str, type[Any]]:
+    """The classes that may be called, by name; those of one kind only, if one is given."""
+    found = {cls.__name__: cls for cls in descendants(Linear) if not _abstract(cls)}
+    for family in (rules, losses, penalties, schedules):
+        found |= _members(family)
+    found |= {cls.__name__: cls for cls in (Names, Hashing)}
+    return {name: cls for name, cls in found.items() if kind is None or issubclass(cls, kind)}
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A hint at the valid name that was probably meant, or at all of them if they are few.
+
+    >>> nearest("topcis", ["topics", "pattern"])
+    'did you mean topics?'
+    >>> nearest("xyz", ["topics", "pattern"])
+    'valid: pattern, topics'
+    """
+    choices = sorted(names)
+    folded = {choice.lower().replace("_", "").replace("-", ""): choice for choice in choices}
+    key = name.lower().replace("_", "").replace("-", "")
+    close = difflib.get_close_matches(key, folded, 1, 0.6)
+    if close:
+        return f"did you mean {folded[close[0]]}?"
+    few = choices if len(choices) <= 30 else [*choices[:30], ".."]
+    return f"valid: {', '.join(few)}" if few else "none is valid here"
+
+
+def split(text: str) -> list[str]:
+    """Calls that are separated by commas, each as its own text.
+
+    >>> split("Pegasos, Proximal(radius=2.0, horizon=1e3),AdaGrad")
+    ['Pegasos', 'Proximal(radius=2.0, horizon=1e3)', 'AdaGrad']
+    """
+    parts, depth, start = [], 0, 0
+    for place, sign in enumerate(text):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def _members(family: ModuleType) -> dict[str, type[Any]]:
+    """The public specs of one family; its base class and what it works with are none."""
+    names = getattr(family, "__all__", dir(family))
+    found = {name: getattr(family, name) for name in names}
+    return {
+        name: cls
+        for name, cls in found.items()
+        if inspect.isclass(cls) and issubclass(cls, Spec) and not _abstract(cls)
+    }
+
+
+def _abstract(cls: type[Any]) -> bool:
+    bases = (rules.Rule, losses.Loss, losses.VectorLoss, penalties.Penalty, schedules.Schedule)
+    return cls in {*bases, Spec, presets.PresetClassifier, presets.PresetRegressor}
+
+
+def _value(node: ast.expr, kind: type[Any] | None = None) -> Any:
+    """A literal, or what a call of a known class makes."""
+    if isinstance(node, ast.Call):
+        return _call(node, kind)
+    if isinstance(node, ast.List | ast.Tuple):
+        items = [_value(item) for item in node.elts]
+        return items if isinstance(node, ast.List) else tuple(items)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        keys = cast("list[ast.expr]", node.keys)
+        pairs = zip(keys, node.values, strict=True)
+        return {_literal(key): _value(item) for key, item in pairs}
+    return _literal(node)
+
+
+def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return math.inf
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _literal(node.operand)
+        if isinstance(inner, int | float) and not isinstance(inner, bool):
+            return -inner
+    if isinstance(node, ast.Constant) and not isinstance(node.value, complex | type(...)):
+        return node.value
+    if isinstance(node, ast.Tuple):
+        return tuple(_literal(item) for item in node.elts)
+    raise CallError(
+        f"{ast.unparse(node)} is not understood: only literals and calls such as L1(1e-3)"
+    )
+
+
+def _call(node: ast.Call, kind: type[Any] | None) -> Any:
+    """The object that the call makes; its own refusals are ValueErrors."""
+    if not isinstance(node.func, ast.Name):
+        raise CallError(f"{ast.unparse(node.func)} is not known; a name alone is called")
+    name, classes = node.func.id, known()
+    if name not in classes:
+        raise CallError(f"{name} is not known; {nearest(name, known(kind))}")
+    names = parameters(classes[name])
+    if len(node.args) > len(names):
+        raise CallError(
+            f"{name} takes {len(names)} parameters ({', '.join(names) or 'none'}), "
+            f"got {len(node.args)}"
+        )
+    for word in node.keywords:
+        if word.arg not in names:
+            hint = nearest(word.arg or "**", names) if names else "it takes none"
+            raise CallError(f"{name} has no parameter {word.arg or '**'}; {hint}")
+    args = [_value(item) for item in node.args]
+    words = {word.arg: _value(word.value) for word in node.keywords if word.arg}
+    try:
+        return classes[name](*args, **words)
+    except TypeError as error:
+        raise CallError(f"{ast.unparse(node)}: {error}; it takes {', '.join(names)}") from None
+
+
+def parameters(cls: type[Any]) -> tuple[str, ...]:
+    """The names of the constructor's parameters, in their order."""
+    if issubclass(cls, Spec):
+        return cls._names
+    if issubclass(cls, Reader):
+        return tuple(cls().params)
+    return tuple(_defaults(cls))
+
+
+def _defaults(cls: type[Any]) -> dict[str, Any]:
+    """The parameters of an estimator; those that a preset hands on have the estimator's values."""
+    signature = inspect.signature(cls)
+    found = {
+        name: item.default
+        for name, item in signature.parameters.items()
+        if item.kind is not item.VAR_KEYWORD
+    }
+    if len(found) < len(signature.parameters):
+        base = next(kind for kind in cls.__mro__[1:] if not issubclass(kind, _presets()))
+        more = _defaults(base)
+        found |= {name: more[name] for name in more if name not in {"rule", "loss", "penalty"}}
+    return found
+
+
+def _presets() -> tuple[type[Any], ...]:
+    return presets.PresetClassifier, presets.PresetRegressor
+
+
+def _family(cls: type[Any]) -> str:
+    """What a class is, in a sentence."""
+    for name, base in FAMILIES.items():
+        if issubclass(cls, base):
+            return name if name == "features" else f"a {name}"
+    return f"a {cls.__name__}"

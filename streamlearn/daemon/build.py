@@ -1,0 +1,290 @@
+"""What a configuration describes, as objects: source, decoder, outputs, and the loop over them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from streamlearn import config
+from streamlearn.config import plan
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
+from streamlearn.daemon.delayed_labels import Joining
+from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.loop import Loop, Policy
+from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.outputs.predictions import Predictions
+from streamlearn.daemon.pipeline import Pipeline
+from streamlearn.daemon.process.watchdog import Watchdog
+from streamlearn.daemon.reading import AtOnce
+from streamlearn.daemon.until import UntilCount, parsed
+from streamlearn.features import Names
+from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
+from streamlearn.late.join import DROP, Join
+from streamlearn.stream import Clicks, Files, LateClicks, StandardInput, Synthetic, decoder_of
+from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
+from streamlearn.stream.sinks.sink import FileSink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from streamlearn.daemon.collectors.observer import Observer
+    from streamlearn.daemon.process.log import Log
+    from streamlearn.daemon.reading import Reading
+    from streamlearn.features import Reader
+    from streamlearn.stream import Decoder, Partition, Source
+    from streamlearn.stream.sinks.sink import Sink
+
+OVER_SECONDS = 30.0  # for which a transaction may outlast the wait for a checkpoint
+
+
+def loop(
+    settings: config.Config,
+    log: Log,
+    *,
+    reset: Collection[str] = (),
+    skip_to: Mapping[Partition, int] | None = None,
+    reset_offsets: bool = False,
+    begin: bool = False,
+    observers: Sequence[Observer] = (),
+) -> Loop:
+    """The daemon that the configuration describes, not yet running."""
+    shared = config.reader(settings.features, settings.format)
+    best = settings.predictions.best
+    learners = Learners(
+        config.estimators(settings),
+        shared,
+        best=None if best is None else (best.by, best.window, best.hysteresis),
+    )
+    letters = settings.dead_letters
+    published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
+    refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
+    pipeline = Pipeline(
+        reading_of(settings, shared, list(learners)),
+        learners,
+        Tolerance(letters.max_bad_ratio, letters.window, letters.min_count),
+        DeadLetters(refused),
+        log,
+        predictions=None if published is None else Predictions(published),
+        predictor=settings.predictions.learner or settings.learners[0].name,
+        observers=[
+            *audit.wanted(),
+            *regret_trackers.wanted(settings.regret, log),
+            *telemetry.wanted(settings, log),
+            *observers,
+        ],
+    )
+    kept = settings.checkpoint
+    return Loop(
+        source(
+            with_labels(settings),
+            settings.format,
+            reset_offsets=reset_offsets,
+            report=log.warning,
+        ),
+        pipeline,
+        None if kept is None else ownership(kept, log),
+        policy(settings, reset, skip_to or {}, begin=begin),
+        log,
+        Watchdog(settings.run.watchdog_seconds, log),
+        [one for one in (published, refused) if one is not None],
+    )
+
+
+def fencing(settings: config.Config, role: str) -> Fencing | None:
+    """How an output in Kafka is kept from earlier owners; None: it is not."""
+    kept = settings.checkpoint
+    if kept is None or not kept.transactions:
+        return None
+    return Fencing(role, kept.max_age_seconds + OVER_SECONDS)
+
+
+def ownership(kept: config.Checkpoint, log: Log) -> Ownership:
+    """Who owns the models."""
+    return Ownership(
+        Path(kept.path),
+        lease_seconds=kept.lease_seconds,
+        report=lambda stop: log.error("stopped", reason=stop.reason, exit=int(stop.code)),
+    )
+
+
+def policy(
+    settings: config.Config,
+    reset: Collection[str],
+    skip_to: Mapping[Partition, int],
+    *,
+    begin: bool,
+) -> Policy:
+    """When to do what."""
+    kept, run = settings.checkpoint, settings.run
+    given: dict[str, Any] = {}
+    if kept is not None:
+        names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
+        given = {name: getattr(kept, name) for name in names}
+    piped = isinstance(settings.source, config.StdinSource)  # the end of a pipe is the end
+    until = "end" if piped and run.until is None else run.until
+    return Policy(
+        **given,
+        begin=begin,
+        shutdown_seconds=run.shutdown_seconds,
+        until=UntilCount(0) if begin else parsed(until),
+        skip_to=skip_to,
+        reset=reset,
+        reading=reading(settings),
+    )
+
+
+def with_labels(settings: config.Config) -> config.Source:
+    """The source with the topic of labels, where they have their own."""
+    found, labels = settings.source, settings.labels
+    if labels is None or labels.topic is None or not isinstance(found, config.KafkaSource):
+        return found
+    if found.pattern is not None or labels.topic in found.topics:
+        return found
+    return msgspec.structs.replace(found, topics=(*found.topics, labels.topic))
+
+
+def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> Reading:
+    """How records become rows."""
+    labels, table = settings.labels, settings.format
+    if labels is None:
+        return AtOnce(decoder(settings, shared, learners))
+    of_events, of_labels = config.label_fields(table, labels)
+    events = decoder_of(table.kind, shared, of_events, learners, grow_always=True)
+    told = None
+    if of_labels is not None:
+        told = decoder_of(table.kind, Names(), of_labels, learners)
+    guess = labels.on_timeout
+    if guess != DROP:
+        guess = (events if told is None else told).meet_label(guess)
+    join = Join(
+        labels.hold_events,
+        labels.hold_for,
+        guess,
+        labels.corrections,
+        labels.orphans,
+        labels.hold_bytes,
+    )
+    kafka = isinstance(settings.source, config.KafkaSource)
+    return Joining(join, events, told, labels.topic, own_times=kafka)
+
+
+def reading(settings: config.Config) -> dict[str, str]:
+    """How bytes become rows, as text: with another reading the models mean something else.
+
+    Which fields are the id and the time matters only in that they are no features. Which labels
+    there are is for `LabelSet.restore` to say.
+    """
+    format_ = plan.plain(settings.format)
+    aside = {format_.pop(name) for name in ("id", "time")} - {None}
+    for name in ("time_unit", "labels", "label_warmup", "max_classes"):
+        del format_[name]
+    features = plan.plain(settings.features)
+    del features["max_bytes"]  # which may be raised before the table is full
+    if format_["text"] is None:  # which older checkpoints do not know
+        del format_["text"]
+    include = format_["include"]
+    if include is not None:  # then most fields are no features anyway
+        aside = {name for name in aside if any(name.startswith(f"{one}.") for one in include)}
+    format_["exclude"] = sorted({*format_["exclude"], *aside})
+    tables = {"features": features, "format": format_}
+    return {
+        f"{name}.{key}": str(value)
+        for name, table in tables.items()
+        for key, value in table.items()
+    } | late_reading(settings.labels)
+
+
+def late_reading(labels: config.Labels | None) -> dict[str, str]:
+    """What late labels are; where they are and how long anything is held may change."""
+    if labels is None or labels.label is None:
+        return {}
+    return {"labels.label": labels.label}
+
+
+def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = ()) -> Decoder:
+    """What makes events of the source's records."""
+    table = settings.format
+    return decoder_of(
+        table.kind,
+        shared,
+        config.fields(table),
+        learners,
+        delimiter=table.delimiter,
+        columns=table.columns,
+        text=table.text,
+    )
+
+
+def source(
+    settings: config.Source,
+    table: config.Format | None = None,
+    *,
+    reset_offsets: bool = False,
+    report: Callable[[str], None] | None = None,
+) -> Source:
+    """Where records come from, of this format; what happens to followed files is reported."""
+    if isinstance(settings, config.KafkaSource):
+        return KafkaSource(
+            connection(settings),
+            topics=settings.topics,
+            pattern=settings.pattern,
+            group_id=settings.group_id,
+            start=settings.start,
+            isolation=settings.isolation,
+            order=settings.order,
+            fetch_bytes=settings.fetch_bytes,
+            on_gap=settings.on_gap,
+            reset_offsets=reset_offsets,
+            batch=settings.batch,
+        )
+    if isinstance(settings, config.SyntheticSource):
+        half = None if settings.events is None or not settings.drift else settings.events // 2
+        if settings.stream == "late":
+            late = LateClicks(settings.events or 0, settings.seed, half)
+            return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
+        stream = Clicks(settings.stream, settings.seed, half)
+        return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
+    lines: dict[str, Any] = {"batch": settings.batch}
+    if table is not None and table.kind == "csv":
+        lines["delimiter"] = table.delimiter
+        lines["first"] = CSV_SAMPLE if table.text is None else 0
+    if isinstance(settings, config.FileSource):
+        return Files(settings.paths, follow=settings.follow, report=report, **lines)
+    return StandardInput(**lines)
+
+
+def connection(settings: config.KafkaSource) -> Connection:
+    """How to reach the brokers."""
+    given = settings.security
+    return Connection(
+        bootstrap=settings.bootstrap,
+        client=settings.client,
+        security=Security(
+            protocol=given.protocol or "",
+            mechanism=given.mechanism,
+            username=given.username,
+            password=None if given.password is None else given.password.reveal(),
+            cafile=given.cafile,
+            certfile=given.certfile,
+            keyfile=given.keyfile,
+            token_provider=given.token_provider,
+        ),
+        client_id=settings.group_id,
+    )
+
+
+def sink(
+    output: config.Predictions | config.DeadLetters,
+    settings: config.Source,
+    fencing: Fencing | None = None,
+    *,
+    binary: bool = False,
+) -> Sink | None:
+    """Where an output goes; None: nowhere."""
+    if output.topic is not None and isinstance(settings, config.KafkaSource):
+        return Patient(connection(settings).sink(output.topic, fencing=fencing))
+    return None if output.path is None else FileSink(output.path, binary=binary)

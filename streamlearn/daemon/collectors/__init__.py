@@ -1,0 +1,1 @@
+"""What looks on while the daemon learns: metrics, regret, an audit."""

@@ -1,0 +1,104 @@
+"""Counts what batches bring: each leaves a note, and notes are entered a few times a second.
+
+An entry of its own for every batch would cost several times as much: between two batches the
+processor's caches are full of weights, and whatever else is touched has to be fetched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from streamlearn.daemon.collectors.observer import Batch
+    from streamlearn.daemon.learners import Learners
+    from streamlearn.stream import Partition
+    from streamlearn.telemetry import Board
+
+MOST_PLACES = 50  # partitions with series of their own; the others are added up
+OTHERS = ("other", "other")
+
+
+class Tally:
+    """The board's numbers of what flows."""
+
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
+        self.board = board
+        self.clock = clock
+        self.seen = 0  # events over the model's life
+        self.places: dict[Partition, tuple[str, str]] = {}
+        self._learnt: dict[str, int] = {}  # by each learner before this process
+        self._notes: list[tuple[Partition, int, int, int, dict[str, float]]] = []
+        self._polls: list[float] = []
+
+    def start(self, learners: Learners) -> None:
+        """The learners are as the checkpoint has them."""
+        self._learnt = {learner.name: learner.learnt for learner in learners}
+        for name in self._learnt:
+            self.board.add("events_predicted_total", 0, name)
+        self.enter(learners)
+
+    def poll(self, seconds: float) -> None:
+        """The source took so long to answer."""
+        self._polls.append(seconds)
+
+    def note(self, batch: Batch) -> None:
+        """Remember a batch until it is entered."""
+        events, seconds = int(np.count_nonzero(batch.predicted)), batch.seconds
+        self.seen += events
+        for part in batch.parts:
+            records = part.records
+            note = (records.partition, len(records.offsets), part.bytes, events, seconds)
+            self._notes.append(note)
+            events, seconds = 0, {}
+            if part.tombstones:
+                self.board.add("events_deleted_total", part.tombstones)
+        if batch.since_label is not None:
+            self.board.set("events_since_label", batch.since_label)
+        if batch.unlabelled:
+            self.board.add("events_unlabelled_total", batch.unlabelled)
+
+    def enter(self, learners: Learners) -> None:
+        """Bring the board up to date."""
+        board, notes, self._notes = self.board, self._notes, []
+        polled: Counter[tuple[str, str]] = Counter()
+        sizes: Counter[str] = Counter()
+        stages = defaultdict(list, poll=self._polls)
+        self._polls = []
+        for where, records, size, _, seconds in notes:
+            polled[self.place(where)] += records
+            sizes[where.topic] += size
+            for stage, taken in seconds.items():
+                stages[stage].append(taken)
+        for place, count in polled.items():
+            board.add("events_polled_total", count, *place)
+        for topic, size in sizes.items():
+            board.add("polled_bytes_total", size, topic)
+        for stage, taken_by_each in stages.items():
+            board.observe(stage, *taken_by_each)
+        predicted = sum(events for _, _, _, events, _ in notes)
+        for learner in learners:
+            name, learnt = learner.name, learner.learnt
+            board.add("events_predicted_total", predicted, name)
+            board.set("events_learnt_total", learnt - self._learnt[name], name)
+            board.set("learnt_events", learnt, name)
+        if notes:
+            board.set("last_batch_timestamp_seconds", self.clock())
+
+    def place(self, where: Partition) -> tuple[str, str]:
+        """The labels of a partition: its own, or those of all that are too many."""
+        if where not in self.places:
+            own = len(self.places) < MOST_PLACES
+            self.places[where] = (where.topic, str(where.number)) if own else OTHERS
+        return self.places[where]
+
+    def hold(self, held: Collection[Partition]) -> None:
+        """Drop the series of partitions that are no longer read."""
+        for gone in self.places.keys() - set(held):
+            del self.places[gone]
+        self.board.keep("events_polled_total", set(self.places.values()))
+        self.board.keep("polled_bytes_total", {(where.topic,) for where in self.places})

@@ -1,0 +1,108 @@
+"""A look at all weights: how many are not 0, their norm, and the largest by name."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn.features import Hashing, Names
+from streamlearn.telemetry import Weight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from streamlearn.daemon.learners import Learners
+    from streamlearn.estimators.frames import Array
+    from streamlearn.features import Reader
+    from streamlearn.telemetry import Board
+
+    Marks = NDArray[np.bool_]
+
+TOP = 1000
+LONGEST = 200  # characters of a name
+SECONDS = 1.0
+# names are looked up for those who read them, and now and then for who will ask
+ASKED_SECONDS, UNASKED_SECONDS = 10.0, 30.0
+SHARE = 0.003  # most of the time that may go into looking
+
+
+class Look:
+    """Takes it when it is due; it costs time in the number of weights."""
+
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
+        self.board = board
+        self.clock = clock
+        self._next = 0.0
+
+    def due(self, learners: Learners) -> None:
+        """Look, unless the last time is too near."""
+        now, begun = time.monotonic(), time.thread_time()
+        if now < self._next or not any(one.learnt for one in learners):
+            return
+        reader = learners.reader
+        used: Marks = np.zeros(0, bool)
+        board, time_now = self.board, self.clock()
+        asked = abs(time_now - board.weights_wanted) < ASKED_SECONDS
+        old = abs(time_now - board.weights_time) > UNASKED_SECONDS
+        names = asked or old or not all(board.weights.get(one.name) for one in learners)
+        if names:
+            board.weights_time = time_now
+        for learner in learners:
+            weights = learner.model._model.learner.coefficients()  # noqa: SLF001 - one of us
+            self._tell(learner.name, weights)
+            if names:
+                board.weights[learner.name] = largest(weights, labels(learner.model), reader)
+            if isinstance(reader, Hashing):
+                there = np.any(weights, axis=0).reshape(-1)
+                if len(used) < len(there):
+                    used, there = there, used
+                used[: len(there)] |= there
+        board.set("slots", reader.size)
+        if isinstance(reader, Names) and (reader.max_names or reader.max_bytes):
+            board.set("turned_away_features", reader.turned_away)
+        if isinstance(reader, Hashing):
+            board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
+        took = time.thread_time() - begun
+        self._next = now + max(0.95 * SECONDS, took / SHARE)  # asked for once a second, or so
+
+    def _tell(self, name: str, weights: Array) -> None:
+        board = self.board
+        board.set("nonzero_weights", int(np.count_nonzero(weights)), name)
+        board.set("weights_norm", math.sqrt(np.einsum("ij,ij->", weights, weights)), name)
+        board.set("weights_timestamp_seconds", self.clock(), name)
+
+
+def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
+    """The largest weights that are not 0, by name; of several outputs each with its label."""
+    flat, n = weights.reshape(-1), weights.shape[1]
+    places = np.flatnonzero(flat)
+    sizes = np.abs(flat[places])
+    if len(places) > TOP:
+        few = np.argpartition(sizes, len(sizes) - TOP)[-TOP:]
+        places, sizes = places[few], sizes[few]
+    found = []
+    for place in places[np.argsort(-sizes, kind="stable")].tolist():
+        output, slot = divmod(place, n)
+        if slot >= reader.size:
+            continue
+        name = shown(reader.name_of(slot))
+        if len(weights) > 1:
+            name = f"{name} → {outputs[output] if output < len(outputs) else output}"
+        found.append(Weight(name, float(weights[output, slot])))
+    return found
+
+
+def shown(name: Any) -> str:
+    """A feature's name as text; of an interaction its parts."""
+    whole = " & ".join(map(shown, name)) if isinstance(name, tuple) else str(name)
+    return whole if len(whole) <= LONGEST else whole[:LONGEST] + "…"
+
+
+def labels(model: Any) -> list[Any]:
+    """The labels of a model's outputs."""
+    return list(getattr(model, "_labels", ()))

@@ -1,0 +1,1 @@
+"""What the daemon publishes: predictions and dead letters."""

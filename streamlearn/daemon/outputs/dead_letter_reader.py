@@ -1,0 +1,123 @@
+"""Dead letters, read again: from their topic, or from their file of JSON lines."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from streamlearn.stream.sources.source import OWN_HEADERS, header_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streamlearn.stream import Records
+    from streamlearn.stream.sources.source import Header
+
+ORIGIN = OWN_HEADERS + "origin."  # where a record was that was sent back; it stays, however often
+LETTER = OWN_HEADERS + "letter"  # and which letter it was
+PLACE = ("topic", "partition", "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter: the record as it came, and what is said of it."""
+
+    name: str  # the place of the letter itself
+    value: bytes | None
+    key: bytes | None = None
+    headers: list[Header] = field(default_factory=list)
+
+    def said(self, name: str) -> str | None:
+        """What is said of it; None: nothing."""
+        found = [value for key, value in self.headers if key == OWN_HEADERS + name]
+        value = found[-1] if found else None
+        return None if value is None else value.decode(errors="replace")
+
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot be sent back."""
+        if any(self.said(name) is None for name in PLACE):
+            return "it does not say where it comes from"
+        if self.said("size") is not None:
+            return "it was cut for its size"
+        return None
+
+    def back(self) -> list[Header]:
+        """The headers it is sent back with: its own, where it was first, and which letter it was.
+
+        >>> said = [("streamlearn.topic", b"clicks"), ("streamlearn.partition", b"0")]
+        >>> said += [("streamlearn.offset", b"17"), ("streamlearn.reason", b"no JSON")]
+        >>> for name, value in Letter("dead/0/3", b"{", None, [("own", b"1"), *said]).back():
+        ...     print(name, value)
+        own b'1'
+        streamlearn.origin.topic b'clicks'
+        streamlearn.origin.partition b'0'
+        streamlearn.origin.offset b'17'
+        streamlearn.letter b'dead/0/3'
+        """
+        kept = [one for one in self.headers if not one[0].startswith(OWN_HEADERS)]
+        origin = [one for one in self.headers if one[0].startswith(ORIGIN)]
+        if not origin:
+            origin = [(ORIGIN + name, (self.said(name) or "").encode()) for name in PLACE]
+        return [*kept, *origin, (LETTER, self.name.encode())]
+
+
+def of_records(records: Records) -> Iterator[Letter]:
+    """The letters of a topic."""
+    for i, offset in enumerate(records.offsets):
+        key = None if records.keys is None else records.keys[i]
+        headers = [] if records.headers is None else list(records.headers[i])
+        yield Letter(place(records, offset), records.values[i], key, headers)
+
+
+class Line(msgspec.Struct):
+    """A line of a file of dead letters."""
+
+    headers: dict[str, str | None] = {}
+    headers_base64: list[tuple[str, str | None]] | None = None
+    key: str | None = None
+    key_base64: str | None = None
+    value_base64: str | None = None
+
+
+LINES = msgspec.json.Decoder(Line)
+
+
+def of_lines(records: Records) -> Iterator[Letter]:
+    """The letters of a file; a line that is none has no origin."""
+    for offset, line in zip(records.offsets, records.values, strict=True):
+        name = place(records, offset)
+        try:
+            read = LINES.decode(line or b"")
+            key = unpacked(read.key_base64) if read.key is None else read.key.encode()
+            value = unpacked(read.value_base64)
+            headers = headers_of(read)
+        except (msgspec.DecodeError, binascii.Error):
+            yield Letter(name, line)
+            continue
+        yield Letter(name, value, key, headers)
+
+
+def headers_of(line: Line) -> list[Header]:
+    """The headers of a line."""
+    if line.headers_base64 is None:
+        return [
+            (name, None if text is None else text.encode()) for name, text in line.headers.items()
+        ]
+    return [
+        (header_name(unpacked(name) or b""), unpacked(text)) for name, text in line.headers_base64
+    ]
+
+
+def place(records: Records, offset: int) -> str:
+    """The name of a letter."""
+    return f"{records.partition.topic}/{records.partition.number}/{offset}"
+
+
+def unpacked(text: str | None) -> bytes | None:
+    """Bytes from base64."""
+    return None if text is None else base64.b64decode(text, validate=True)

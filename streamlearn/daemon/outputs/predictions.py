@@ -1,0 +1,178 @@
+"""Predictions: a record for each event, as the chosen learner saw it before it was learnt.
+
+At least once: after a crash the events since the last checkpoint are predicted again. The source's
+topic, partition and offset (in headers) tell copies; of those the highest epoch counts. Key and id
+of the event are left out, and the header `dropped` says so, where the topic takes none so large.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from streamlearn.daemon.outputs.dead_letters import weight
+from streamlearn.estimators.regressor import LinearRegressor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.daemon.learners import Learner, Model, Outcome
+    from streamlearn.daemon.reading import Reading
+    from streamlearn.engine.events import Events
+    from streamlearn.estimators.frames import Array
+    from streamlearn.stream import Records
+    from streamlearn.stream.formats.label_set import LabelSet
+    from streamlearn.stream.sinks.sink import Record, Sink
+    from streamlearn.stream.sources.polled import Polled
+
+    Kind = TypeVar("Kind")
+    Unsure: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one
+
+SCHEMA = b"1"  # of what is published: docs/predictions.md
+
+
+class Prediction(msgspec.Struct):
+    """What is published of one event: a field that does not apply is left out."""
+
+    id: str | None
+    prediction: Any  # None if the score is not finite, or no label was known
+    learner: str
+    step: int  # labeled events that the model had learned
+    probability: float | UnsetType = UNSET  # of the positive one of two closed labels
+    probabilities: dict[str, float] | UnsetType = UNSET  # of other labels, by label
+    value: float | UnsetType = UNSET  # of a regression
+
+
+TOGETHER = 256  # records made before they are sent: so many stay in the processor's cache
+ENCODER = msgspec.json.Encoder(enc_hook=str)
+
+
+class Predictions:
+    """Publishes what one learner, or the best one of late, predicts."""
+
+    def __init__(self, sink: Sink, epoch: int = 0) -> None:
+        self.sink = sink
+        self.epoch = epoch
+        self.largest: int | None = getattr(sink, "largest", None)
+
+    def publish(
+        self,
+        polled: Polled,
+        events: Events,
+        stretches: Sequence[tuple[int, int, Learner, Outcome]],
+        predicted: Array,
+        reading: Reading,
+    ) -> None:
+        """Publish the events of each stretch [start, stop) as its learner saw them.
+
+        Those that were `predicted`; `events.index` counts the records in order.
+        """
+        closed = reading.closed
+        records, encode = polled.records, ENCODER.encode_lines
+        said = [self._said(one) for one in records]
+        offsets = [one.offsets for one in records]
+        keys = [
+            [None] * len(one.offsets) if one.keys is None else list(one.keys) for one in records
+        ]
+        longest = max(map(len, filter(None, chain.from_iterable(keys))), default=0)
+        for start, stop, learner, outcome in stretches:
+            chosen = start + np.flatnonzero(predicted[start:stop])
+            if not len(chosen):
+                continue
+            known = None if outcome.known is None else outcome.known[chosen]
+            values, *told = predictions(
+                learner.model, outcome.scores[chosen], known, reading.labels, closed[chosen]
+            )
+            steps = outcome.steps[chosen].tolist()
+            ids = events.id_texts(chosen)
+            made = map(Prediction, ids, values, repeat(learner.name), steps, *told)
+            which, at = polled.find(events.index[chosen])
+            places = zip(which.tolist(), at.tolist(), strict=True)
+            while text := encode(islice(made, TOGETHER)):
+                lines = text[:-1].split(b"\n")  # no line of JSON has an end of line inside
+                sent: list[Record] = [
+                    (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
+                    for line, (k, i) in zip(lines, places, strict=False)
+                ]
+                if self.largest is not None and len(text) + longest > self.largest // 4:
+                    sent = [fitting(one, self.largest) for one in sent]
+                self.sink.send_all(sent)
+
+    def _said(self, records: Records) -> list[tuple[str, bytes]]:
+        """What is said of every prediction of these records."""
+        topic, partition = records.partition
+        return [
+            ("topic", topic.encode()),
+            ("partition", b"%d" % partition),
+            ("epoch", b"%d" % self.epoch),
+            ("schema", SCHEMA),
+        ]
+
+
+def fitting(record: Record, largest: int) -> Record:
+    """A record that its topic takes: without key and id, where those make it too large.
+
+    Else one event with a huge key would stop the daemon, again and again.
+    """
+    value, key, headers = record
+    if value is None or len(value) + weight(key, headers) <= largest:
+        return record
+    told = msgspec.json.decode(value)
+    dropped = ("dropped", b"key and id, for their size")
+    return ENCODER.encode({**told, "id": None}), None, [*headers, dropped]
+
+
+def predictions(
+    model: Model, scores: Array, known: Array | None, labels: LabelSet, closed: Array
+) -> tuple[list[Any], Unsure[float], Unsure[dict[str, float]], Unsure[float]]:
+    """The prediction of each score, with its probability, probabilities and value.
+
+    A probability is that of the positive one of two labels, once they are `closed`; of other
+    labels there is one for each, and while they may still close there is none.
+    """
+    nothing: Unsure[Any] = [UNSET] * len(scores)
+    values = model.predicted(scores, known)
+    finite = np.isfinite(scores if scores.ndim == 2 else scores[:, None]).all(axis=1)
+    for i in np.flatnonzero(~finite).tolist():
+        values[i] = None
+    if isinstance(model, LinearRegressor):
+        return values, nothing, nothing, [UNSET if one is None else one for one in values]
+    shares = model.probabilities(scores, known)
+    if shares is None or (labels.warmup is not None and not closed.any()):
+        return values, nothing, nothing, nothing
+    if labels.warmup is not None:
+        finite = finite & closed
+    shares[~finite] = np.nan
+    if labels.positive is None:
+        return values, nothing, by_label(model.labels, shares), nothing
+    if labels.positive not in model.labels:
+        return values, nothing, nothing, nothing
+    column = shares[:, model.labels.index(labels.positive)]
+    chances: Unsure[float] = column.tolist()
+    for i in np.flatnonzero(np.isnan(column)).tolist():
+        chances[i] = UNSET
+    return values, chances, nothing, nothing
+
+
+def by_label(labels: Sequence[Any], shares: Array) -> Unsure[dict[str, float]]:
+    """Probabilities by what a label is in JSON; those that are not known (NaN) are left out.
+
+    >>> by_label([1, "b", True], np.array([[0.5, 0.25, 0.25], [np.nan] * 3]))
+    [{'1': 0.5, 'b': 0.25, 'true': 0.25}, UNSET]
+    """
+    names = [
+        label if isinstance(label, str) else msgspec.json.encode(label, enc_hook=str).decode()
+        for label in labels
+    ]
+    found: Unsure[dict[str, float]] = []
+    for row in shares.tolist():
+        told: dict[str, float] = {}
+        for name, share in zip(names, row, strict=True):
+            if share == share:  # noqa: PLR0124 - a NaN is not itself
+                told[name] = told.get(name, 0.0) + share  # 1 and "1" are written alike
+        found.append(told or UNSET)
+    return found

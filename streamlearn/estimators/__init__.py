@@ -1,0 +1,1 @@
+"""Linear models as river estimators, their presets, and their files."""

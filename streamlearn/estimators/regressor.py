@@ -1,0 +1,388 @@
+"""LinearRegressor: numbers as labels, one or several targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from river import base
+
+from streamlearn.engine.joint import Joint
+from streamlearn.engine.single import Single
+from streamlearn.errors import BadEvent, Diverged
+from streamlearn.estimators import frames
+from streamlearn.estimators.frames import Frame, Matrix
+from streamlearn.estimators.linear import Event, Linear, Memory
+from streamlearn.losses import Loss, Squared, VectorLoss
+from streamlearn.rules import Refused, Rule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from streamlearn.engine.events import Events
+    from streamlearn.estimators.frames import Array, Table
+    from streamlearn.features import Reader
+    from streamlearn.penalties import Penalty
+
+
+class LinearRegressor(Linear, base.MiniBatchRegressor):
+    """A linear regressor that learns one event at a time.
+
+    With nothing said it needs no tuning and no scaling: a mixture of rules that set their own
+    steps (`sl.rules.Mixture`), squared loss, exact feature names. With the loss `MultiSquared`
+    a label is a mapping (or sequence) of several targets.
+
+    Parameters
+    ----------
+    rule
+        How weights move; one of `sl.rules`.
+    loss
+        One of `sl.losses`; None: squared.
+    penalty
+        One of `sl.penalties`; None: none.
+    features
+        `sl.Names()` (None) or `sl.Hashing(bits)`.
+    fit_intercept
+        True: outside the penalty where the rule allows; "penalised": inside; False: none.
+    average
+        Which weights are shown and predict: "last", "uniform", "tail" or "random".
+    batch
+        How many events make one step.
+    seed
+        For `average="random"`.
+
+    Examples
+    --------
+    >>> import streamlearn as sl
+    >>> model = sl.LinearRegressor()
+    >>> for hour in range(200):
+    ...     model.learn_one({"hour": hour % 24}, 3.0 * (hour % 24) + 10.0)
+    >>> abs(model.predict_one({"hour": 12}) - 46.0) < 2.0
+    True
+    """
+
+    _default_loss = Squared()
+
+    def __init__(
+        self,
+        rule: Rule | None = None,
+        loss: Loss | VectorLoss | None = None,
+        penalty: Penalty | None = None,
+        *,
+        features: Reader | None = None,
+        fit_intercept: bool | str = True,
+        average: str = "last",
+        batch: int = 1,
+        seed: int | None = None,
+    ) -> None:
+        self.rule = rule
+        self.loss = loss
+        self.penalty = penalty
+        self.features = features
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.batch = batch
+        self.seed = seed
+        self._assemble()
+
+    def _assemble(self) -> None:
+        super()._assemble()
+        if self._loss.kind not in ("regression", "multitarget"):
+            raise Refused(
+                f"{type(self).__name__}: {self._loss!r} is a loss of classes; "
+                "use LinearClassifier, or Squared, Absolute, Quantile .. for numbers"
+            )
+        # the names of the targets, with a loss of several
+        self._targets: list[Any] | None = None
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
+        """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
+        if not self._model.learn_one(x, y, w):
+            self._learn_another(x, y, w)
+
+    def _learn_another(self, x: Event, y: Any, w: float) -> None:
+        """Learn one event whatever its label and weight."""
+        if w != 1.0:
+            w = self._checked_weight(w)
+        if w == 0.0:
+            return
+        if self._single():
+            self._model.learn_coded(x, self._number(y), w)
+            return
+        names, vector = self._vector(y)
+        self._model.check(x)
+        self._name_targets(names)
+        self._model.learn_targets(x, vector, w)
+
+    def _number(self, y: Any) -> float:
+        """A label of one target."""
+        try:
+            if isinstance(y, str | bytes):
+                raise TypeError  # noqa: TRY301 - met right below
+            label = float(y)
+        except (TypeError, ValueError):
+            raise BadEvent(f"the label must be a number, got {y!r}") from None
+        except OverflowError:
+            raise BadEvent("the label is too large for a float: scale it down") from None
+        if not (isinstance(self._loss, Loss) and self._loss.is_label(label)):
+            raise BadEvent(f"{y!r} is no label for {self._loss!r}")
+        return label
+
+    def _vector(self, y: Any) -> tuple[list[Any], Array]:
+        """A label of several targets: their names, and values in the order of those."""
+        try:
+            named = dict(y) if isinstance(y, Mapping) else dict(enumerate(y))
+            vector = np.array([float(value) for value in named.values()])
+        except (TypeError, ValueError):
+            raise BadEvent(f"the label must map targets to numbers, got {y!r}") from None
+        except OverflowError:
+            raise BadEvent("a target is too large for a float: scale it down") from None
+        if len(vector) == 0 or not np.isfinite(vector).all():
+            raise BadEvent(f"the targets must be finite numbers, got {y!r}")
+        names = self._checked_targets(list(named))
+        return names, np.array([named[name] for name in names], dtype=float)
+
+    def _checked_targets(self, names: list[Any]) -> list[Any]:
+        """The targets in the order of the outputs; BadEvent if they are others than before."""
+        known = self._targets
+        if known is not None:
+            if set(names) != set(known):
+                raise BadEvent(f"the label has the targets {names}, those before had {known}")
+            return known
+        loss = self._loss
+        if isinstance(loss, VectorLoss) and loss.outputs not in (0, len(names)):
+            raise BadEvent(f"{loss!r} takes {loss.outputs} targets, got {len(names)}")
+        return names
+
+    def _name_targets(self, names: list[Any]) -> None:
+        """The first label names the targets."""
+        if self._targets is None:
+            self._targets = names
+            learner = self._model.learner
+            if isinstance(learner, Joint) and len(names) > learner.outputs:
+                learner.widen(len(names))
+
+    def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a CSR matrix or an array, without the GIL.
+
+        Column j is the feature named j, an int.
+        """
+        self._run(Matrix(X), y, w, scored=False)
+
+    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
+        """Learn the rows, and return the score of each before it was learnt."""
+        scores = np.asarray(self._run(Matrix(X), y, w, scored=True))
+        return scores[:, 0] if self._single() else scores
+
+    @property
+    def learns(self) -> Literal["numbers", "some numbers"]:
+        """What a label is here."""
+        return "numbers" if self._loss.score_is_label else "some numbers"
+
+    def check_labels(self, labels: Sequence[Any]) -> None:
+        """BadEvent if these labels cannot all be learnt."""
+        for label in labels:
+            self._number(label)
+
+    def progressive_events(
+        self,
+        events: Events,
+        measures: Mapping[str, Array] | None = None,
+        memory: Memory | None = None,
+    ) -> Array:
+        """Learn decoded events, and return the score of each before it was learnt.
+
+        Those without a label, or of weight 0, are scored only; one whose score is not finite, or
+        whose gradient is too large to be squared, is left out, and its score NaN. The features must
+        be those that the events were decoded with (`share_features`).
+
+        `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute" errors
+        of the prediction; NaN for events that were not learnt. With a `memory`, scores and measures
+        are those of when each event was predicted.
+        """
+        if not self._single():
+            raise ValueError(f"{self._loss!r} has several targets, a decoded event one label")
+        labels = events.labels.copy()
+        for k, label in enumerate(events.classes):
+            labels[events.of_class(k)] = self._number(label)
+        weights = events.learnt_weights()
+        labels[weights == 0.0] = 0.0
+        if not self._loss.score_is_label:
+            self.check_labels(np.unique(labels[weights > 0.0]).tolist())
+        scores = self._learn_events(events, labels, weights, 0, len(events), memory)
+        self._measure(measures or {}, scores, labels, weights, 0)
+        return scores[:, 0]
+
+    def _losses(self, scores: Array, labels: Array) -> Array:
+        return np.asarray(self._loss.value(np.ascontiguousarray(scores[:, 0]), labels))
+
+    def _misses(self, scores: Array, labels: Array) -> Array:
+        return self._responses(np.ascontiguousarray(scores[:, 0])) - labels
+
+    def _squared(self, scores: Array, labels: Array) -> Array:
+        return self._misses(scores, labels) ** 2
+
+    def _absolute(self, scores: Array, labels: Array) -> Array:
+        return np.abs(self._misses(scores, labels))
+
+    measured = MappingProxyType({"loss": _losses, "squared": _squared, "absolute": _absolute})
+
+    def _responses(self, scores: Array) -> Array:
+        """Scores on the label's scale."""
+        return self._loss.response(scores) if isinstance(self._loss, Loss) else scores
+
+    def predicted(self, scores: Array, known: Array | None = None) -> list[Any]:  # noqa: ARG002 - a classifier's
+        """The prediction that each score of `progressive_events` stands for."""
+        listed: list[Any] = self._responses(scores).tolist()
+        return listed
+
+    def prediction(self, score: float, known: int | None = None) -> Any:  # noqa: ARG002 - a classifier's
+        """The prediction that a score stands for."""
+        return self._loss.response(score) if isinstance(self._loss, Loss) else score
+
+    def probabilities(self, scores: Array) -> None:
+        """None: a number has no probability."""
+
+    def _run(self, X: Table, y: Any, w: Any, *, scored: bool) -> Array | None:
+        n = X.n
+        y = self._label_rows(y, n)
+        weights = self._checked_weights(w, n)
+        if weights is not None and not weights.any():
+            return self._scores_of(X) if scored else None
+        if not self._single() and n > 0:
+            # columns are the targets in their order, whatever their names
+            names = self._targets or list(range(y.shape[1]))
+            if len(names) != y.shape[1]:
+                raise BadEvent(f"y has {y.shape[1]} columns, the targets are {names}")
+            names = self._checked_targets(names)
+        rows = X.rows(self._model, grow=True)
+        if not self._single() and n > 0:
+            self._name_targets(names)
+        scores = np.zeros((n, self._model.learner.outputs)) if scored else None
+        if self._model.learner.run(rows, y, weights, scores) < n:
+            raise Diverged
+        return scores
+
+    def _label_rows(self, y: Any, n: int) -> Array:
+        """The labels of n rows, checked."""
+        y = np.asarray(y)
+        if y.dtype.kind in "USM":
+            raise BadEvent(f"labels must be numbers, got {y.dtype}")
+        if y.dtype == object and y.ndim == 1 and self._single():
+            y = np.array([self._number(label) for label in y.tolist()])
+        try:
+            labels: Array = np.ascontiguousarray(y, dtype=float)
+        except (TypeError, ValueError):
+            raise BadEvent("a label is not a number") from None
+        except OverflowError:
+            raise BadEvent("a label is too large for a float: scale it down") from None
+        if len(labels) != n or labels.ndim != (1 if self._single() else 2):
+            raise ValueError(
+                f"y must have one label for each of {n} rows, got shape {labels.shape}"
+            )
+        good = bool(np.isfinite(labels).all())
+        if good and isinstance(self._loss, Loss) and not self._loss.score_is_label:
+            good = all(self._learnable(label) for label in np.unique(labels))
+        if not good:
+            row, label = next(
+                (row, label)
+                for row, label in enumerate(labels.tolist())
+                if not self._learnable(label)
+            )
+            raise BadEvent(f"row {row}: {label!r} is no label for {self._loss!r}")
+        return labels
+
+    def _learnable(self, label: Any) -> bool:
+        """Whether this number, or these of one row, can be learnt."""
+        finite = bool(np.isfinite(label).all())
+        return finite and (not isinstance(self._loss, Loss) or self._loss.is_label(label))
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
+        """Learn the rows of a data frame: all of them, or none if one cannot be read.
+
+        Values that are missing by a column's type are left out; a NaN among floats is refused, for
+        it may be a mistake: if it is none, give `X.convert_dtypes()`.
+        """
+        weights = self._checked_weights(w, len(X))
+        if weights is not None:
+            learned = np.flatnonzero(weights)  # of the others no name becomes known
+            X, y, weights = X.iloc[learned], y.iloc[learned], weights[learned]
+        if self._single():
+            self._run(Frame(X), y, weights, scored=False)
+        else:
+            self._learn_targets(Frame(X).events(), y.tolist(), weights)
+        self._name_labels(y)
+
+    def _learn_targets(
+        self, events: list[dict[Any, Any]], labels: list[Any], weights: Array | None
+    ) -> None:
+        """Learn events with several targets: all of them, or none if one cannot be read."""
+        for x, label in zip(events, labels, strict=True):
+            self._vector(label)
+            self._model.check(x)
+        for i, (x, label) in enumerate(zip(events, labels, strict=True)):
+            self.learn_one(x, label, 1.0 if weights is None else weights[i])
+
+    # -- predicting -------------------------------------------------------------------------------
+
+    def _single(self) -> bool:
+        return isinstance(self._model.learner, Single)
+
+    def score_one(self, x: Event) -> Any:
+        """The score that predictions are made of: <w, x> with the intercept; several by target.
+
+        Rules that guard their scores (the default) keep them in the range of the labels seen.
+        """
+        if self._single():
+            return self._model.score_one(x)
+        return self._model.scores_one(x, self._targets or [])
+
+    def predict_one(self, x: Event) -> Any:
+        """The prediction on the label's scale."""
+        if isinstance(self._loss, Loss):
+            return self._loss.response(self._model.score_one(x))
+        return self.score_one(x)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """`predict_one` for the rows of a data frame."""
+        if not self._single():
+            events = Frame(X).events()
+            return frames.series([self.predict_one(x) for x in events], self._label_name, X)
+        scores = self._scores_of(Frame(X))[:, 0]
+        return frames.series(self.predicted(np.ascontiguousarray(scores)), self._label_name, X)
+
+    # -- what was learnt --------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> dict[Any, Any]:
+        """The weights by name, zeros left out; with several targets, by target first."""
+        values = self._model.learner.coefficients()
+        if self._single():
+            return self._as_dict(values[0])
+        return {name: self._as_dict(values[k]) for k, name in enumerate(self._targets or [])}
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What each score is of: the targets; of one target, nothing."""
+        return list(self._targets or [])
+
+    @property
+    def intercept(self) -> Any:
+        """The intercept; with several targets, by target."""
+        values = self._model.learner.intercepts()
+        if self._single():
+            return float(values[0])
+        return {name: float(values[k]) for k, name in enumerate(self._targets or [])}
+
+    def learnt(self) -> dict[str, Any]:
+        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
+        return super().learnt() | {"targets": self._targets}
+
+    def restore_learnt(self, state: dict[str, Any]) -> None:
+        """Take over what `learnt` gave; the features are those of now, to be restored before."""
+        self._targets = state["targets"]
+        super().restore_learnt(state)

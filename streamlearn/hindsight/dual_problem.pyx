@@ -1,0 +1,204 @@
+"""The dual problem of 002 (2) for any loss and an elastic net, and where it stands.
+
+With weights c that sum to 1, P(w) = sum_i c_i l(<w, x_i>, y_i) + l1 |w|_1 + l2/2 |w|^2. The dual
+has one variable a_i for each example, a slope of its loss (-y_i alpha_i in the paper):
+
+    D(a) = -sum_i c_i l*(a_i, y_i) - l2/2 |w|^2,   w = soft(v, l1/l2),   v = -sum_i c_i a_i x_i / l2
+
+and never exceeds the primal value P(w). Their difference is a sum of one term >= 0 per example:
+c_i (l(p_i) + l*(a_i) - a_i p_i).
+"""
+
+from libc.math cimport INFINITY, fabs
+
+from streamlearn.hindsight.passes cimport Matrix
+from streamlearn.losses.loss cimport Loss
+from streamlearn.core.row cimport soft
+
+from streamlearn.penalties.norms import soft as soft_threshold
+
+import numpy as np
+
+cdef double BACK = 1.0 - 1e-15  # a few roundings nearer to 0
+
+cdef class Dual:
+    """The variables a and v of one problem; `offset`, an intercept, is added to every score.
+
+    The passes over the rows take a range of them, so that a caller can be interrupted in between.
+    """
+
+    def __init__(
+        self, Matrix rows, Loss loss, labels, weights, double l1, double l2, averaged=False
+    ):
+        self.rows, self.loss, self.l1, self.l2 = rows, loss, l1, l2
+        self.n, self.columns = rows.rows, rows.columns
+        self.threshold = l1 / l2
+        table = np.zeros((self.n, 4))
+        with np.errstate(over="ignore"):
+            bends = weights * rows.squares() / l2
+        # an infinite bend would make a NaN of a dual of 0; so long a step is 0 anyhow
+        table[:, 1], table[:, 2], table[:, 3] = labels, weights, np.minimum(bends, 1e300)
+        self.table = table
+        self.example = <Example*><size_t>table.ctypes.data
+        self.point = np.zeros(self.columns)
+        self.w = np.zeros(self.columns) if l1 > 0.0 else self.point
+        self.v = <double*><size_t>self.point.ctypes.data
+        self.weight = <double*><size_t>self.w.ctypes.data
+        self.idles = np.zeros(self.n, dtype=np.uint8)
+        self.idle = <unsigned char*><size_t>self.idles.ctypes.data
+        if averaged:
+            self.sums, self.since = np.zeros(self.n), np.zeros(self.n, dtype=np.int64)
+            self.summed = <double*><size_t>self.sums.ctypes.data
+            self.changed = <long long*><size_t>self.since.ctypes.data
+
+    @property
+    def duals(self):
+        """A copy of a; to set it, assign an array, then call `rebuild` over all rows."""
+        return self.table[:, 0].copy()
+
+    @duals.setter
+    def duals(self, values):
+        self.table[:, 0] = values
+
+    def averages(self):
+        """The mean of a over the iterations since `open_average`: 002 (21)."""
+        if self.clock == self.opened:
+            return self.duals
+        sums = self.sums + self.table[:, 0] * (self.clock - self.since)
+        return sums / (self.clock - self.opened)
+
+    def open_average(self):
+        """Begin the mean anew."""
+        self.sums[:] = 0.0
+        self.since[:] = self.clock
+        self.opened = self.clock
+
+    def move_offset(self, double offset):
+        """Another offset; the duals stay, and all examples are looked at again."""
+        self.offset = offset
+        self.idles[:] = 0
+
+    def rebuild(self, Py_ssize_t start, Py_ssize_t stop):
+        """v from a, without the rounding of many steps; 0 to n in ascending ranges."""
+        cdef Py_ssize_t i, j
+        cdef Example* x
+        with nogil:
+            if start == 0:
+                for j in range(self.columns):
+                    self.v[j] = 0.0
+            for i in range(start, stop):
+                x = self.example + i
+                if x.dual != 0.0 and x.weight > 0.0:
+                    self.rows.add(i, -x.weight * x.dual / self.l2, self.v)
+            if stop == self.n and self.l1 > 0.0:
+                for j in range(self.columns):
+                    self.weight[j] = soft(self.v[j], self.threshold)
+
+    def measure(self, Py_ssize_t start, Py_ssize_t stop):
+        """Sum up the losses at w, the conjugates at a and the slopes; wake who would move."""
+        cdef Py_ssize_t i
+        cdef Example* x
+        cdef double p
+        with nogil:
+            if start == 0:
+                self.losses = self.conjugates = self.slope = 0.0
+            for i in range(start, stop):
+                x = self.example + i
+                if x.weight == 0.0:
+                    continue
+                p = self.rows.dot(i, self.weight) + self.offset
+                self.losses += x.weight * self.loss.value_at(p, x.label)
+                self.conjugates += x.weight * self.conjugate_at(x.dual, x.label)
+                self.slope += x.weight * x.dual
+                if self.idle[i] >= PATIENCE and self.answer(i, p, x.bend) != x.dual:
+                    self.idle[i] = 0
+
+    def follow(self, Py_ssize_t start, Py_ssize_t stop, w):
+        """Let a be the slopes of the losses at the weights `w`."""
+        cdef const double* weight = <const double*><size_t>w.ctypes.data
+        cdef Py_ssize_t i
+        cdef Example* x
+        with nogil:
+            for i in range(start, stop):
+                x = self.example + i
+                x.dual = self.loss.slope_at(self.rows.dot(i, weight) + self.offset, x.label)
+
+    def admit(self, instead):
+        """Duals whose conjugate is infinite, as that of no slope is, become those of `instead`."""
+        cdef const double* other = <const double*><size_t>instead.ctypes.data
+        cdef Py_ssize_t i
+        cdef Example* x
+        with nogil:
+            for i in range(self.n):
+                x = self.example + i
+                if not self.conjugate_at(x.dual, x.label) < INFINITY:
+                    x.dual = other[i]
+
+    def value_of_share(self, double share):
+        """D(share a), where v is that of a."""
+        cdef Py_ssize_t i
+        cdef Example* x
+        cdef double total = 0.0, slope = 0.0
+        with nogil:
+            for i in range(self.n):
+                x = self.example + i
+                if x.weight > 0.0:
+                    slope += x.weight * x.dual
+                    total += x.weight * self.conjugate_at(share * x.dual, x.label)
+        w = soft_threshold(share * self.point, self.threshold)
+        return self.offset * share * slope - total - 0.5 * self.l2 * float((w * w).sum())
+
+    def values(self):
+        """P(w) and D(a), after `measure` over all rows."""
+        cdef Py_ssize_t j
+        cdef double square = 0.0, size = 0.0
+        with nogil:  # not by BLAS, whose threads wait for each other on a busy machine
+            for j in range(self.columns):
+                square += self.weight[j] * self.weight[j]
+                size += fabs(self.weight[j])
+        primal = self.losses + self.l1 * size + 0.5 * self.l2 * square
+        return primal, self.offset * self.slope - self.conjugates - 0.5 * self.l2 * square
+
+    cdef double answer(self, Py_ssize_t i, double p, double bend) noexcept nogil:
+        """The a_i that is best if the score falls by `bend` for each step of it: (14), (15).
+
+        It maximises a p - l*(a) - bend/2 (a - a_i)^2, so it is the slope at p - bend (a - a_i):
+        an implicit step of the loss. A bend of more than c_i |x_i|^2 / l2 makes a shorter step.
+        """
+        cdef Example* x = self.example + i
+        p += bend * x.dual
+        return self.loss.implicit_at(p, x.label, bend, self.loss.slope_at(p, x.label))
+
+    cdef double conjugate_at(self, double dual, double label) noexcept nogil:
+        """l*(dual, label). Past the last slope by rounding alone, the one before is taken."""
+        cdef double value = self.loss.conjugate_at(dual, label)
+        return value if value < INFINITY else self.loss.conjugate_at(BACK * dual, label)
+
+    cdef double gap_at(self, Py_ssize_t i, double p) noexcept nogil:
+        """The example's term of the duality gap."""
+        cdef Example* x = self.example + i
+        return x.weight * (
+            self.loss.value_at(p, x.label) + self.conjugate_at(x.dual, x.label) - x.dual * p
+        )
+
+    cdef void assign(self, Py_ssize_t i, double dual) noexcept nogil:
+        """Let a_i be `dual`; v is the caller's."""
+        cdef Example* x = self.example + i
+        if self.summed != NULL:
+            self.summed[i] += x.dual * (self.clock - self.changed[i])
+            self.changed[i] = self.clock
+        x.dual = dual
+
+    cdef void add(self, Py_ssize_t i, double step) noexcept nogil:
+        """v += step x_i."""
+        self.rows.add(i, step, self.v)
+        if self.l1 > 0.0:
+            self.shrink(i)
+
+    cdef void shrink(self, Py_ssize_t i) noexcept nogil:
+        """w = soft(v, l1/l2) at the columns of row i."""
+        cdef Py_ssize_t n, e, j, offset = self.rows.begin(i, &n)
+        cdef double x
+        for e in range(n):
+            j = self.rows.entry(e, offset, &x)
+            self.weight[j] = soft(self.v[j], self.threshold)

@@ -1,0 +1,54 @@
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlearn.hindsight.dual_problem import Dual
+from streamlearn.hindsight.passes import Matrix
+from streamlearn.losses import Loss
+
+_Array: TypeAlias = NDArray[np.float64]
+
+class Ascent(Dual):
+    def __init__(
+        self,
+        rows: Matrix,
+        loss: Loss,
+        labels: _Array,
+        weights: _Array,
+        l1: float,
+        l2: float,
+        *,
+        seed: int = 0,
+        averaged: bool = False,
+    ) -> None: ...
+    @property
+    def estimate(self) -> float: ...
+    def begin(self, again: bool = False) -> None: ...
+
+@final
+class Steps(Ascent):
+    def run(self, examples: int) -> bool: ...
+
+@final
+class Batches(Ascent):
+    def __init__(
+        self,
+        rows: Matrix,
+        loss: Loss,
+        labels: _Array,
+        weights: _Array,
+        l1: float,
+        l2: float,
+        *,
+        size: int,
+        update: str,
+        ceiling: float,
+        seed: int = 0,
+        averaged: bool = False,
+    ) -> None: ...
+    @property
+    def ceiling(self) -> float: ...
+    @property
+    def beta(self) -> float: ...
+    def run(self, examples: int) -> bool: ...

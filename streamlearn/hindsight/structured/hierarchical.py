@@ -1,0 +1,199 @@
+"""Labels that are the leaves of a tree (004, section 3.2).
+
+Every node has its weights, and the score of a label is the sum of the scores on the path from the
+root: labels share what their ancestors learn. One sweep down the tree gives the scores of all
+leaves, one sweep up the slopes of all nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from streamlearn.hindsight.inner import inner
+from streamlearn.hindsight.problem import shares
+from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.structured.multivariate.loss import Indices
+
+
+class LabelTree:
+    """A tree given by the parent of each node; nodes at the top have the parent None."""
+
+    def __init__(self, parents: Mapping[Any, Any]) -> None:
+        self.nodes: list[Hashable] = []
+        waiting = dict(parents)
+        for parent in waiting.values():
+            if parent is not None and parent not in waiting:
+                raise ValueError(f"{parent!r} is a parent but no node: give its parent, or None")
+        while waiting:
+            ready = [n for n, p in waiting.items() if p is None or p not in waiting]
+            if not ready:
+                raise ValueError(f"the node {next(iter(waiting))!r} is its own ancestor")
+            self.nodes += ready
+            for node in ready:
+                del waiting[node]
+        place = {node: k for k, node in enumerate(self.nodes)}
+        self.parent = [-1 if (p := parents[n]) is None else place[p] for n in self.nodes]
+        inner = set(self.parent)
+        # a leaf's number is the place of its node
+        self.leaves = np.array([k for k in range(len(self.nodes)) if k not in inner], dtype=np.intp)
+        if len(self.leaves) < 2:
+            raise ValueError(f"the tree has {len(self.leaves)} leaves; labels need two at least")
+        self.labels = {self.nodes[k]: i for i, k in enumerate(self.leaves.tolist())}
+
+    def down(self, scores: Vector) -> Vector:
+        """The scores of the leaves: each node's own (the last axis) and its ancestors'."""
+        total = scores.copy()
+        for node, parent in enumerate(self.parent):
+            if parent >= 0:
+                total[..., node] += total[..., parent]
+        leaves: Vector = total[..., self.leaves]
+        return leaves
+
+    def up(self, slopes: Vector) -> Vector:
+        """The slopes of the nodes: each the sum over the leaves below it."""
+        total = np.zeros((*slopes.shape[:-1], len(self.nodes)))
+        total[..., self.leaves] = slopes
+        for node in reversed(range(len(self.parent))):
+            if self.parent[node] >= 0:
+                total[..., self.parent[node]] += total[..., node]
+        return total
+
+    def distances(self) -> Vector:
+        """How many edges there are from each leaf to the ancestor it shares with each other."""
+        paths = self.up(np.eye(len(self.leaves))).T > 0.0  # node x leaf: on the path
+        depth = paths.sum(axis=0)
+        shared = paths.T.astype(float) @ paths.astype(float)
+        return np.asarray(np.maximum(depth[:, None], depth[None, :]) - shared, dtype=float)
+
+
+class HierarchicalLoss(MultivariateLoss):
+    """A loss of the scores of all nodes of a label tree, and the mean of it over rows."""
+
+    kind: ClassVar[str] = "multiclass"
+    takes_groups: ClassVar[bool] = False
+    tree: LabelTree
+    parents: dict[Hashable, Hashable | None]
+
+    @property
+    def outputs(self) -> int:
+        """The number of nodes."""
+        return len(self.tree.nodes)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The nodes, in the order of the outputs."""
+        return list(self.tree.nodes)
+
+    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> Rows:
+        """The loss of scores for these labels."""
+        if groups is not None:
+            raise ValueError(f"{type(self).__name__} takes no groups; leave them out")
+        labels = list(y)
+        if not labels:
+            raise ValueError("y is empty: there is nothing to solve; give at least one row")
+        for row, label in enumerate(labels):
+            if label not in self.tree.labels:
+                known = ", ".join(map(repr, list(self.tree.labels)[:4]))
+                raise ValueError(f"row {row}: {label!r} is no leaf of the tree ({known}, ...)")
+        codes = np.array([self.tree.labels[label] for label in labels], dtype=np.intp)
+        return Rows(self, codes, shares(weights, len(codes)))
+
+    def value(self, f: Any, y: Any, groups: Any = None) -> float:
+        """The mean loss of the nodes' scores `f`, a row for each label."""
+        return self.bind(y, groups).value_and_slope(np.asarray(f, dtype=float))[0]
+
+    def slope(self, f: Any, y: Any, groups: Any = None) -> Vector:
+        """A subgradient in `f`."""
+        return self.bind(y, groups).value_and_slope(np.asarray(f, dtype=float))[1]
+
+    def of_leaves(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
+        """The loss of each row's leaf scores, and its slope in them."""
+        raise NotImplementedError
+
+
+class HierarchicalMargin(HierarchicalLoss):
+    """max over leaves y' of f_y' - f_y + Delta(y, y'): the best path against the true one.
+
+    parents: the parent of each node of the tree, None at the top; its leaves are the labels.
+    cost: "tree", where Delta is how many edges up the two leaves meet, or "error", where it is 1.
+
+    >>> loss = HierarchicalMargin({"cat": "pet", "dog": "pet", "pet": None, "oak": None})
+    >>> loss.labels
+    ['pet', 'oak', 'cat', 'dog']
+    >>> loss.value([[0.0, 0.0, 0.0, 0.0]], ["cat"])
+    2.0
+    """
+
+    _names = ("parents", "cost")
+    _examples = (
+        ({"a": None, "b": None, "a1": "a", "a2": "a", "b1": "b"}, "tree"),
+        ({0: None, 1: None, 2: None}, "error"),
+    )
+
+    def __init__(self, parents: Mapping[Any, Any], cost: str = "tree") -> None:
+        self.parents = dict(parents)
+        self.tree = LabelTree(self.parents)
+        self.cost = cost
+        if cost not in ("tree", "error"):
+            raise ValueError(f'cost must be "tree" or "error", got {cost!r}')
+        distances = self.tree.distances()
+        self._delta = distances if cost == "tree" else np.minimum(distances, 1.0)
+
+    def of_leaves(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
+        """The margin that is missing, and the two paths apart."""
+        rows = np.arange(len(y))
+        margins = f + self._delta[y]
+        worst = margins.argmax(axis=1)
+        slope = np.zeros_like(f)
+        slope[rows, worst] += 1.0
+        slope[rows, y] -= 1.0
+        return margins[rows, worst] - f[rows, y], slope
+
+
+class HierarchicalLogistic(HierarchicalLoss):
+    """log sum over leaves y' of exp(f_y') - f_y: the softmax over paths.
+
+    parents: the parent of each node of the tree, None at the top; its leaves are the labels.
+    """
+
+    _names = ("parents",)
+    _examples = (
+        ({"a": None, "b": None, "a1": "a", "a2": "a", "b1": "b"},),
+        ({0: None, 1: None, 2: None},),
+    )
+
+    def __init__(self, parents: Mapping[Any, Any]) -> None:
+        self.parents = dict(parents)
+        self.tree = LabelTree(self.parents)
+
+    def of_leaves(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
+        """Minus the log of the true path's probability."""
+        rows = np.arange(len(y))
+        top = f.max(axis=1)
+        exponentials = np.exp(f - top[:, None])
+        total = exponentials.sum(axis=1)
+        slope = exponentials / total[:, None]
+        slope[rows, y] -= 1.0
+        return np.log(total) + top - f[rows, y], slope
+
+
+class Rows:
+    """The weighted mean of a hierarchical loss over rows."""
+
+    def __init__(self, loss: HierarchicalLoss, y: Indices, weights: Vector) -> None:
+        self.loss = loss
+        self.y = y
+        self.weights = weights
+
+    def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
+        """The loss of the scores of all nodes, a row of them for each label."""
+        values, slopes = self.loss.of_leaves(self.loss.tree.down(f), self.y)
+        slopes *= self.weights[:, None]
+        return inner(self.weights, values), self.loss.tree.up(slopes)

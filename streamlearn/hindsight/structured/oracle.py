@@ -1,0 +1,117 @@
+"""Risks that a user brings: structured estimation through a small oracle (004, section 3.3)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from streamlearn.core.parameters import number
+from streamlearn.hindsight.methods import METHODS
+from streamlearn.hindsight.problem import Objective
+
+if TYPE_CHECKING:
+    from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.solution import Callback, Solution
+    from streamlearn.penalties import Penalty
+
+# the methods that ask for nothing but values and slopes
+ABLE = ("bundle", "proximal-bundle")
+
+
+class Oracle(Protocol):
+    """A convex function of w, as a user writes it."""
+
+    @property
+    def size(self) -> int:
+        """The length of w."""
+
+    def value_and_slope(self, w: Vector) -> tuple[float, Any]:
+        """The value at w and a subgradient there: `size` numbers."""
+
+
+class StructuredRisk:
+    """An oracle as a Risk; what it answers is checked."""
+
+    def __init__(self, oracle: Oracle, lowest: float) -> None:
+        if not callable(getattr(oracle, "value_and_slope", None)):
+            raise ValueError(f"{oracle!r} must have a method value_and_slope(w)")
+        size = getattr(oracle, "size", None)
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise ValueError(f"{oracle!r} must have a whole number `size` >= 1, got {size!r}")
+        self.oracle = oracle
+        self.size = int(size)
+        self.lowest = lowest
+
+    def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+        """What the oracle answers at a copy of w."""
+        answer, slope = self.oracle.value_and_slope(w.copy())
+        value, gradient = float(answer), np.array(slope, dtype=float)
+        if gradient.shape != (self.size,):
+            raise ValueError(
+                f"the slope has shape {gradient.shape}; it must have {self.size} numbers, as w"
+            )
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            raise ValueError(f"the oracle's value {value} and slope must be finite for every w")
+        if value < self.lowest - 1e-9 * (1.0 + abs(self.lowest)):
+            raise ValueError(
+                f"the risk has the value {value}, below lowest={self.lowest}: lower it"
+            )
+        return value, gradient
+
+
+def solve_risk(
+    oracle: Oracle,
+    penalty: Penalty,
+    *,
+    lowest: float = 0.0,
+    intercepts: int = 0,
+    method: str = "bundle",
+    gap: float = 1e-4,
+    max_iter: int | None = None,
+    start: Any = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """The w that minimises a convex function of one's own plus Psi(w), with a certified gap.
+
+    Parameters
+    ----------
+    oracle
+        Has the `size` of w, and a method `value_and_slope(w)` that returns the function's value
+        and a subgradient. For a structured loss the slope is phi(x, y') - phi(x, y) at the y' that
+        attains the maximum, or its expectation.
+    penalty
+        L2, L1, ElasticNet or Ball.
+    lowest
+        A number that the function never falls below.
+    intercepts
+        How many numbers at the end of w are not penalised.
+    method, gap, max_iter, start, callback
+        As for `solve`; the method is "bundle" or "proximal-bundle".
+
+    Examples
+    --------
+    >>> import streamlearn as sl
+    >>> class Distance:
+    ...     size = 2
+    ...
+    ...     def value_and_slope(self, w):
+    ...         away = w - [3.0, 0.5]
+    ...         return abs(away).sum(), [1.0 if x > 0 else -1.0 for x in away]
+    >>> solution = sl.hindsight.solve_risk(Distance(), sl.penalties.L2(1.0))
+    >>> solution.w.round(3).tolist(), round(solution.objective, 3)
+    ([1.0, 0.5], 2.625)
+    """
+    lowest = number("solve_risk", "lowest", lowest)
+    gap = number("solve_risk", "gap", gap, low=0.0)
+    if method not in ABLE:
+        raise ValueError(f"method is one of {', '.join(ABLE)}; not {method!r}")
+    risk = StructuredRisk(oracle, lowest)
+    if isinstance(intercepts, bool) or not 0 <= intercepts < risk.size:
+        raise ValueError(f"intercepts is {intercepts!r}; it must be less than the size of w")
+    problem = Objective(risk, penalty, lowest=lowest, intercepts=intercepts)
+    chosen = METHODS[method]
+    if not chosen.takes_penalty(penalty):
+        raise ValueError(f"{method} takes {chosen.penalties}, not {penalty!r}")
+    return chosen(problem, gap=gap, max_iter=max_iter, start=start, callback=callback)

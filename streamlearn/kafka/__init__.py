@@ -1,0 +1,13 @@
+"""Kafka as a source of records and a sink for predictions and dead letters.
+
+Two client libraries do the talking, each behind the same seam (`reader`, `sink`): kafka-python
+(`pure`) and confluent-kafka (`rdkafka`). Everything that decides what is read is above it.
+"""
+
+from streamlearn.kafka.connection import Connection
+from streamlearn.kafka.security import Security
+from streamlearn.kafka.sink import KafkaSink
+from streamlearn.kafka.source import KafkaSource
+from streamlearn.kafka.transactions import Fencing
+
+__all__ = ["Connection", "Fencing", "KafkaSink", "KafkaSource", "Security"]

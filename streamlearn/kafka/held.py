@@ -1,0 +1,162 @@
+"""Records that wait until it is certain that they are of the topic that they should be of.
+
+Client libraries fetch by name, or adopt the id of a topic that was deleted and made again, and read
+on in it. Neither tells with a record which topic it is of. But an id never comes back: while a
+broker that is asked **after** a fetch still names the known id, what was fetched before is of that
+topic. So records wait here for such an answer. A thread asks, for all that came in the meantime
+together, while what it has confirmed is learned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from streamlearn.errors import SourceChanged, SourceDenied, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from streamlearn.kafka.reader import Reader
+    from streamlearn.stream.sources.source import Partition, Records
+
+PACE_SECONDS = 0.02  # between two questions, so that a full stream asks once for some batches
+AGAIN_SECONDS = 0.1  # until a topic that was not there, or a broker, is asked again
+
+
+class Held:
+    """What was fetched and is not yet confirmed; all but `_run` is for one thread."""
+
+    def __init__(self, reader: Reader, known: Mapping[str, str]) -> None:
+        self.size = 0  # bytes
+        self._reader = reader
+        self._known = known  # topic ids; "" of brokers that have none
+        self._held: deque[tuple[int, Records, int]] = deque()
+        self._partitions: dict[Partition, int] = {}  # how often each is held
+        self._turn = 0  # of the last fetch
+        self._wanted: set[str] = set()  # topics to ask for
+        self._confirmed: dict[str, int] = {}  # up to which turn
+        self._error: Exception | None = None
+        self._closed = False
+        self._change = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="kafka-identity", daemon=True)
+        self._thread.start()
+
+    def know(self, known: Mapping[str, str]) -> None:
+        """These are the topics' ids from now on."""
+        with self._change:
+            self._known = known
+
+    def add(self, records: Records, size: int) -> None:
+        """Let records wait that were just fetched."""
+        topic = records.partition.topic
+        with self._change:
+            self._turn += 1
+            if self._known.get(topic):
+                self._wanted.add(topic)
+            else:
+                self._confirmed[topic] = self._turn
+            self._change.notify_all()
+        self._held.append((self._turn, records, size))
+        self._partitions[records.partition] = self._partitions.get(records.partition, 0) + 1
+        self.size += size
+
+    def take(self, seconds: float) -> list[tuple[Records, int]]:
+        """Return what is confirmed, with its bytes; waits this long for the first of it.
+
+        `SourceChanged` if a topic was deleted and made again.
+        """
+        if not self._held:
+            return []
+        with self._change:
+            self._change.wait_for(
+                lambda: self._error or any(map(self._may_go, self._held)), seconds
+            )
+            if self._error is not None:
+                raise self._error
+            gone = [one for one in self._held if self._may_go(one)]
+            if len(gone) == len(self._held):
+                self._held.clear()
+            elif gone:
+                self._held = deque(one for one in self._held if not self._may_go(one))
+        for _, records, size in gone:
+            self._leave(records, size)
+        return [(records, size) for _, records, size in gone]
+
+    def _may_go(self, one: tuple[int, Records, int]) -> bool:
+        turn, records, _ = one
+        return turn <= self._confirmed.get(records.partition.topic, 0)
+
+    def _leave(self, records: Records, size: int) -> None:
+        self.size -= size
+        self._partitions[records.partition] -= 1
+        if not self._partitions[records.partition]:
+            del self._partitions[records.partition]
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def partitions(self) -> Collection[Partition]:
+        """Return those whose records wait here."""
+        return self._partitions.keys()
+
+    def drop(self, partitions: Collection[Partition]) -> None:
+        """Forget what waits of these."""
+        for _, records, size in [one for one in self._held if one[1].partition in partitions]:
+            self._leave(records, size)
+        self._held = deque(one for one in self._held if one[1].partition not in partitions)
+
+    def close(self) -> None:
+        """Ask no more."""
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+
+    # -- in the background ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._wanted or self._closed)
+                if self._closed:
+                    return
+                wanted, self._wanted = self._wanted, set()
+                turn = self._turn  # what is fetched from now on may be later than the answer
+            try:
+                left = self._confirm(turn, wanted)
+            except Exception as error:  # noqa: BLE001 -- a thread's error is the loop's
+                with self._change:
+                    self._error = error
+                    self._change.notify_all()
+                return
+            with self._change:
+                self._wanted |= left  # deleted, or no broker answers: the watch says so
+                pause = AGAIN_SECONDS if left else PACE_SECONDS
+                self._change.wait_for(lambda: self._closed, pause)
+
+    def _confirm(self, turn: int, wanted: set[str]) -> set[str]:
+        """Ask for these topics; return those without an answer."""
+        try:
+            found = self._reader.topics(sorted(wanted))
+        except SourceDenied:
+            raise
+        except SourceError:
+            return wanted
+        with self._change:
+            for name, topic in found.items():
+                known = self._known.get(name, "")
+                if topic.id not in {known, ""}:
+                    raise made_again(name, known, topic.id)
+                self._confirmed[name] = turn
+            self._change.notify_all()
+        return wanted - found.keys()
+
+
+def made_again(topic: str, known: str, now: str) -> SourceChanged:
+    """Return the error for a topic that is another one under the same name."""
+    return SourceChanged(
+        f"kafka: topic {topic} was deleted and made again while it was read (its id was {known}, "
+        f"and is {now}): nothing of the new one was learned; --reset-offsets resumes with these "
+        "models from the configured start"
+    )

@@ -1,0 +1,224 @@
+"""Which topics are read, and what becomes of them while they are."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+import threading
+import time
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamlearn.errors import SourceChanged, SourceError, SourceNotFound
+from streamlearn.stream.sources.source import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from streamlearn.kafka.reader import Cluster, Reader
+
+log = logging.getLogger(__name__)
+
+DELETED_SECONDS = 10.0  # for which a topic is missing before we believe that it was deleted
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Topics by name, or all whose whole name matches a pattern.
+
+    >>> Selection(("clicks",), None), Selection((), "clicks-.*")
+    (Selection(names=('clicks',), pattern=None), Selection(names=(), pattern='clicks-.*'))
+    >>> Selection((), "clicks-(")
+    Traceback (most recent call last):
+    ...
+    ValueError: pattern 'clicks-(': missing ), unterminated subpattern at position 7
+    """
+
+    names: tuple[str, ...]
+    pattern: str | None
+
+    def __post_init__(self) -> None:
+        if bool(self.names) == (self.pattern is not None):
+            raise ValueError("give topics by name, or one pattern: one of the two")
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                raise ValueError(f"pattern {self.pattern!r}: {error}") from error
+
+    def look(self, reader: Reader) -> Cluster:
+        """Ask the cluster for the topics that are selected now."""
+        if self.pattern is None:
+            return reader.cluster(self.names)
+        matches = re.compile(self.pattern).fullmatch
+        found = (name for name in reader.names() if not name.startswith("__"))
+        return reader.cluster([name for name in found if matches(name)])
+
+    def missing(self, cluster: Cluster) -> list[str]:
+        """Return the topics asked for by name that are not there."""
+        return [name for name in self.names if name not in cluster.topics]
+
+    def check(self, reader: Reader, cluster: Cluster, bootstrap: str) -> None:
+        """Refuse topics that are not there, with names that are."""
+        missing = self.missing(cluster)
+        if missing:
+            there = [name for name in reader.names() if not name.startswith("__")]
+            near = difflib.get_close_matches(missing[0], there, 3, 0.5) or sorted(there)[:5]
+            like = f"there is {', '.join(near)}" if near else "there is none at all"
+            raise SourceNotFound(
+                f"kafka at {bootstrap}: no topic {', '.join(map(repr, missing))}; {like}"
+            )
+        if not cluster.topics:
+            log.warning(
+                "no topic matches %r yet: waiting for one", self.pattern, extra={"at": bootstrap}
+            )
+
+
+def identity_of(cluster: Cluster) -> dict[str, str]:
+    """Return what tells these topics from others of the same names."""
+    topics = {f"topic {name}": topic for name, topic in sorted(ids_of(cluster).items())}
+    return {"cluster": cluster.id, **topics}
+
+
+def ids_of(cluster: Cluster) -> dict[str, str]:
+    """Return the id of each topic."""
+    return {name: topic.id for name, topic in cluster.topics.items()}
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Say which of the known ids is another one now."""
+    for name, known in before.items():
+        current = now.get(name, known)
+        if "" not in {current, known} and current != known:
+            if name == "cluster":
+                return f"this is cluster {current}, and the checkpoint is of cluster {known}"
+            return f"{name} was deleted and made again (its id was {known}, and is {current})"
+    return None
+
+
+def partitions_of(cluster: Cluster) -> list[Partition]:
+    """Return all partitions of the topics."""
+    return [
+        Partition(name, number)
+        for name, topic in sorted(cluster.topics.items())
+        for number in range(topic.partitions)
+    ]
+
+
+class News(NamedTuple):
+    """What a look at the cluster has shown."""
+
+    cluster: Cluster
+    beginnings: dict[Partition, int]  # of partitions that were not there before
+    gone: list[str]  # topics of a pattern that are no longer there
+
+
+class Watch:
+    """A thread that looks at the cluster now and then, and commits for lag tools.
+
+    Both wait for the broker, which the loop must not. What it finds waits in `take`; an error that
+    ends the source is raised there.
+    """
+
+    def __init__(self, reader: Reader, selection: Selection, every: float, start: Cluster) -> None:
+        self._reader = reader
+        self._selection = selection
+        self._every = every
+        self._known = start
+        self._partitions = set(partitions_of(start))
+        self._missing: dict[str, float] = {}
+        self._news: SimpleQueue[News] = SimpleQueue()
+        self._error: Exception | None = None
+        self._positions: dict[Partition, int] | None = None
+        self._silent_since: float | None = None
+        self._wake = threading.Event()
+        self._stop = False
+        self._thread = threading.Thread(target=self._run, name="kafka-watch", daemon=True)
+        self._thread.start()
+
+    def take(self) -> list[News]:
+        """Return what is new since the last time; raise what went wrong for good."""
+        if self._error is not None:
+            raise self._error
+        news = []
+        while not self._news.empty():
+            news.append(self._news.get())
+        return news
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        """Have these positions committed soon; only the newest count."""
+        self._positions = dict(positions)
+        self._wake.set()
+
+    def close(self, seconds: float) -> None:
+        """Commit what is left, and end."""
+        self._stop = True
+        self._wake.set()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        due = time.monotonic() + self._every
+        while not self._stop:
+            self._wake.wait(max(due - time.monotonic(), 0))
+            self._wake.clear()
+            self._try_commit()
+            if time.monotonic() >= due:
+                self._try(self._look)
+                due = time.monotonic() + self._every
+        self._try_commit()
+
+    def _try(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except (SourceChanged, SourceNotFound) as error:
+            self._error = error
+        except SourceError as error:
+            if self._silent_since is None:
+                self._silent_since = time.monotonic()
+                log.warning("no answer from the broker: trying on: %s", error)
+        except Exception as error:  # noqa: BLE001 -- a thread's error is the loop's
+            self._error = error
+        else:
+            if self._silent_since is not None:
+                seconds = time.monotonic() - self._silent_since
+                self._silent_since = None
+                log.warning("the broker answers again, after %.1f s", seconds)
+
+    def _try_commit(self) -> None:
+        positions, self._positions = self._positions, None
+        if positions:
+            try:
+                self._reader.commit(positions)
+            except Exception as error:  # noqa: BLE001 -- nothing depends on it
+                log.warning("positions not committed for lag tools: %s", error)
+
+    def _look(self) -> None:
+        cluster = self._selection.look(self._reader)
+        problem = changed(identity_of(self._known), identity_of(cluster))
+        if problem is not None:
+            raise SourceChanged(f"kafka: {problem}")
+        gone = self._deleted(cluster.topics)
+        fresh = [where for where in partitions_of(cluster) if where not in self._partitions]
+        if not fresh and not gone:
+            return
+        beginnings = self._reader.first(fresh)
+        self._partitions.update(fresh)
+        self._partitions = {where for where in self._partitions if where.topic not in gone}
+        known = {**self._known.topics, **cluster.topics}
+        topics = {name: topic for name, topic in known.items() if name not in gone}
+        self._known = cluster._replace(topics=topics)
+        self._news.put(News(self._known, beginnings, gone))
+
+    def _deleted(self, topics: Iterable[str]) -> list[str]:
+        """Return the topics that were there and have not been for some time."""
+        now = time.monotonic()
+        there = set(topics)
+        self._missing = {
+            name: self._missing.get(name, now) for name in self._known.topics if name not in there
+        }
+        gone = [name for name, since in self._missing.items() if now - since > DELETED_SECONDS]
+        if gone and self._selection.pattern is None:
+            raise SourceNotFound(f"kafka: topic {', '.join(gone)} was deleted while it was read")
+        return gone

@@ -1,0 +1,1 @@
+"""How bytes become events, one file a format."""

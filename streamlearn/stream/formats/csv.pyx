@@ -1,0 +1,558 @@
+"""CSV: a row a record, a column a field; the first row names the columns, unless they are given.
+
+A column holds numbers or text. Which one is guessed from the first rows: text, if a value is not a
+number. Empty values and what stands for missing ones (`NA`, `null`, ...) are left out.
+
+The header of a file that follows may name the columns in another order.
+"""
+
+from collections import Counter
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from libc.math cimport isfinite
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memset
+
+from streamlearn.errors import BadEvent, TableMismatch
+
+from streamlearn.engine.events cimport BOOL, Events
+from streamlearn.features.pieces cimport Text
+from streamlearn.features.reader cimport Reader
+from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Role
+from streamlearn.stream.sources.lines cimport BESIDE
+from streamlearn.stream.formats.numbers cimport Decimal, number_at, value_at
+from streamlearn.stream.sources.rows cimport (
+    BEHIND,
+    BREAK,
+    NO_UTF8,
+    OPEN,
+    Delimiter,
+    Value,
+    begins,
+    read_value,
+)
+from streamlearn.stream.formats.text cimport put_number, put_text
+from streamlearn.stream.formats.text_decoder cimport TextDecoder
+
+from streamlearn.features.pieces import shown
+from streamlearn.stream.sources.rows import checked
+
+SAMPLE = 1000  # rows, the header among them, from which types are guessed
+DELIMITERS = ";\t|,"
+MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
+BLANKS = " \t\r\n\v\f"
+FAULTS = {
+    OPEN: "a quoted value does not end: close it, and double the quotes inside",
+    BEHIND: "text follows the quote that ends a value: double the quotes inside of values",
+    BREAK: "a line break outside quotes: a record is one row",
+    NO_UTF8: "not valid UTF-8: convert the data to UTF-8",
+}
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+
+cdef struct Column:
+    const char* name  # with "=" behind
+    Py_ssize_t length  # without
+    Role role
+    bint numbers
+
+
+cdef class CSVDecoder(TextDecoder):
+    """Rows of values with a delimiter between them, quoted as spreadsheets do.
+
+    `columns` names the columns of data without a header; `text` all those that are text, so that
+    nothing is guessed. The header of the next file is no event. Values keep their type: a bool or
+    number as the label is one (`true`, `1`), other labels are text.
+
+    >>> from streamlearn import Names
+    >>> from streamlearn.stream import Events, Fields
+    >>> decoder, events = CSVDecoder(Names(), Fields(label="clicked")), Events()
+    >>> decoder.decode([b"ad,price,clicked", b"shoes,2.5,1", b'"a, b",,0'], events)
+    >>> decoder.types
+    {'ad': 'text', 'price': 'numbers', 'clicked': 'numbers'}
+    >>> decoder.reader.names(), events.labels
+    (['ad=shoes', 'price', 'ad=a, b'], array([1., 0.]))
+    """
+
+    cdef readonly tuple columns
+    cdef readonly dict types
+    cdef str delimiter
+    cdef bytes sign
+    cdef Delimiter by
+    cdef bytes header
+    cdef object text
+    # The columns as they are read:
+    cdef bint stale  # they are others now
+    cdef list names  # what the columns' names point into
+    cdef Column* column
+    cdef Py_ssize_t n
+    cdef uint64_t[256] lengths  # of the names that begin with a byte, as bits; modulo 64
+    cdef bint alike  # a feature may have the name of another one
+    cdef bint marks  # interactions are asked for
+    # Of the record that is read:
+    cdef Py_ssize_t length
+    cdef char* scratch  # where doubled quotes are replaced
+    cdef Py_ssize_t room
+    cdef Py_ssize_t used
+    cdef const Column* label_column  # NULL: no label
+    cdef Value label
+
+    def __init__(self, reader, fields=None, learners=(), grow_always=False, *, delimiter=",",
+                 columns=(), text=None):
+        TextDecoder.__init__(self, reader, fields, learners, grow_always)
+        self.delimiter = checked(delimiter)
+        self.sign = self.delimiter.encode()
+        self.by = Delimiter(PyBytes_AS_STRING(self.sign), PyBytes_GET_SIZE(self.sign))
+        self.marks = len(self.reader.groups) > 0
+        self.text = None if text is None else frozenset(text)
+        self.columns = ()
+        self.types = {}
+        if columns:
+            self.begin_table(columns, None)
+
+    def __dealloc__(self):
+        PyMem_Free(self.column)
+        PyMem_Free(self.scratch)
+
+    # The table
+
+    def begin_table(self, names, header):
+        """These are the columns."""
+        names = tuple(names)
+        if len(set(names)) < len(names):
+            twice, _ = Counter(names).most_common(1)[0]
+            raise TableMismatch(
+                f"two columns are called {twice!r}: rename one of them in the file's first line, or"
+                " take that line out and give names of your own (format.columns,"
+                " --columns)")
+        missing = [name for name in self.asked_for() if name not in names]
+        if missing:
+            said = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
+            other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
+            if other:
+                said += f": are its columns split by {other[0]!r}? then give it"
+                said += " (format.delimiter, --delimiter)"
+            raise TableMismatch(said)
+        self.columns = names
+        self.header = header
+        self.stale = True
+        if self.text is not None:
+            self.types = {
+                name: "text" if name in self.text else "numbers" for name in names}
+
+    def know(self, types):
+        """These columns are of numbers or of text, as those were that a model learnt."""
+        if self.text is None:
+            self.types.update(types)
+            self.stale = True
+
+    def asked_for(self):
+        """The columns that must be there."""
+        fields, text = self.fields, self.text or ()
+        included = getattr(fields, "include")
+        asked = (*fields.roles, *(included or ()))
+        if fields.label is not None:
+            return (*asked, *fields.exclude, *text)
+        # a table of what is to be predicted needs its features alone
+        features = [name for name in text if included is None or name in included]
+        return (*asked, *[name for name in features if name not in fields.exclude])
+
+    def decode(self, values, Events events, order=None):
+        """Append the events of these records, in this order; null is a tombstone."""
+        if not self.columns or not self.types.keys() >= set(self.columns):
+            self.guess(values if order is None else [values[k] for k in order])
+        if self.stale:
+            self.prepare()
+        TextDecoder.decode(self, values, events, order)
+
+    def guess(self, records):
+        """Find the header, and the types of columns not known yet, from the first records."""
+        order = self.columns
+        rows = 0
+        are_text = {}  # the columns that have values
+        for record in records[:SAMPLE]:
+            try:
+                row = cells(record, self.delimiter) if record else None
+            except BadEvent:
+                continue
+            if row is None or not any(row):
+                continue
+            if not self.columns:
+                self.begin_table([name.strip(BLANKS) for name in row], line_of(record))
+                order = self.columns
+            elif self.are_names(row):
+                order = [name.strip(BLANKS) for name in row]
+                self.header = self.header or line_of(record)
+            elif len(row) == len(order):
+                rows += 1
+                for name, value in zip(order, row, strict=True):
+                    if name in self.types or are_text.get(name):
+                        continue
+                    if number(value) is not None:
+                        are_text[name] = False
+                    elif value.strip(BLANKS).lower() not in MISSING:
+                        are_text[name] = True
+        for name in self.columns if rows else ():
+            if name not in self.types:
+                self.types[name] = "text" if are_text.get(name, True) else "numbers"
+                self.stale = True
+
+    cdef bint are_names(self, list row) except -1:
+        """Whether these are the names of the columns, in whatever order.
+
+        Of columns that were named by hand: the same names, in their order.
+        """
+        first = row[0].strip(BLANKS)
+        if first != self.columns[0] and (self.header is None or first not in self.columns):
+            return False
+        names = [name.strip(BLANKS) for name in row]
+        if self.header is None:
+            return names == list(self.columns)
+        return sorted(names) == sorted(self.columns)
+
+    def prepare(self):
+        """Make the columns ready to be read."""
+        cdef Py_ssize_t i, n = len(self.columns)
+        cdef bytes name
+        cdef Column* column = <Column*>PyMem_Realloc(self.column, (n + 1) * sizeof(Column))
+        if column == NULL:
+            raise MemoryError(f"{n} columns")
+        self.column = column
+        self.n = n
+        self.names = [text.encode() + b"=" for text in self.columns]
+        self.alike = False
+        memset(self.lengths, 0, sizeof(self.lengths))
+        fields = self.fields
+        included = getattr(fields, "include")  # a keyword of Cython
+        kinds = {"label": LABEL, "weight": WEIGHT, "id": ID, "time": TIME}
+        roles = {field: kinds[role] for field, role in fields.roles.items()}
+        for i, text in enumerate(self.columns):
+            name = self.names[i]
+            column = self.column + i
+            column.name = PyBytes_AS_STRING(name)
+            column.length = PyBytes_GET_SIZE(name) - 1
+            wanted = (included is None or text in included) and text not in fields.exclude
+            column.role = roles.get(text, FEATURE if wanted else SKIPPED)
+            column.numbers = self.types.get(text) == "numbers" and column.role != ID
+            self.alike |= column.role == FEATURE and "=" in text
+            self.lengths[<unsigned char>name[0] if column.length else 0] |= (
+                <uint64_t>1 << (column.length & 63))
+        self.stale = False
+
+    cdef bint is_header(self, const char* p, const char* end) except -1 nogil:
+        """Whether the row names the columns; then they are in its order from now on."""
+        cdef Value first
+        cdef Py_ssize_t i, key
+        cdef bint found
+        if self.n == 0 or read_value(p, end, &self.by, &first) == NULL:
+            return False
+        trim(&first)
+        key = <unsigned char>first.text[0] if first.length else 0
+        found = first.doubled
+        if not found and self.lengths[key] >> (first.length & 63) & 1:
+            for i in range(self.n):
+                found |= first.length == self.column[i].length and memcmp(
+                    first.text, self.column[i].name, first.length) == 0
+        if not found:
+            return False
+        with gil:
+            return self.reorder(p[:end - p])
+
+    cdef bint reorder(self, bytes line) except -1:
+        """Take over the order of a header; False: it is none."""
+        try:
+            row = cells(line, self.delimiter)
+        except BadEvent:
+            return False
+        if not self.are_names(row):
+            return False
+        self.columns = tuple([name.strip(BLANKS) for name in row])
+        self.header = line
+        self.prepare()
+        return True
+
+    def field_names(self):
+        """The columns."""
+        return list(self.columns)
+
+    def table(self):
+        """Header and types, ready for JSON."""
+        header = None if self.header is None else self.header.decode("latin-1")
+        return {"columns": list(self.columns), "types": self.types, "header": header}
+
+    def state(self):
+        """The labels met and the table's columns, ready for JSON."""
+        return {**TextDecoder.state(self), "table": self.table()}
+
+    def restore(self, state):
+        """Take over a state that `state` gave."""
+        TextDecoder.restore(self, state)
+        table = state["table"]
+        self.columns = tuple(table["columns"])
+        self.types = dict(table["types"])
+        self.header = None if table["header"] is None else table["header"].encode("latin-1")
+        self.stale = True
+
+    # A record
+
+    cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
+        cdef const char* first = p
+        cdef Py_ssize_t i
+        while end > p and (end[-1] == b"\n" or end[-1] == b"\r"):
+            end -= 1
+        if is_empty(p, end) or self.is_header(p, end):
+            events.blank += 1
+            return 0
+        if self.n == 0:
+            with gil:
+                raise BadEvent("no header: the first line names the columns")
+        self.reader.begin()
+        self.reader.repeats = self.alike
+        self.label_column = NULL
+        self.length = end - p
+        self.used = 0
+        for i in range(self.n):
+            p = self.read(self.column + i, p, end, self.reader)
+            if (p == end) != (i == self.n - 1):
+                with gil:
+                    count = len(cells(first[:end - first], self.delimiter))
+                    raise BadEvent(f"{count} values for {self.n} columns")
+            p += self.by.size
+        if self.label_column != NULL:
+            self.read_label(self.label_column, &self.label)
+        if self.reader.spans:
+            self.reader.cross()
+        self.reader.look_up(self.grows())
+        return self.push(events)
+
+    cdef const char* read(
+            self, const Column* column, const char* p, const char* end, Reader reader
+    ) except NULL nogil:
+        """Read the value at p, which is this column's; where it ends."""
+        cdef Py_ssize_t n = reader.n
+        cdef bint quoted = p[0] == b'"'
+        cdef const char* q
+        cdef double x
+        cdef Value value
+        if column.numbers and column.role == FEATURE and begins_number(p[quoted]):
+            q = value_at(p + quoted, end, &x)  # nearly always all of the value
+            if q != NULL and quoted:
+                q = q + 1 if q[0] == b'"' else NULL
+            if q != NULL and (q == end or begins(q, end, &self.by)) and isfinite(x):
+                put_number(reader, column.name, column.length, x)
+                if self.marks:
+                    reader.mark(Text(column.name, 0, column.length), n)
+                return q
+        q = read_value(p, end, &self.by, &value)
+        if q == NULL:
+            with gil:
+                raise BadEvent(FAULTS[value.fault])
+        if column.role == SKIPPED or is_missing(value):
+            return q
+        if value.doubled:
+            self.unquote(&value)
+        if column.role != FEATURE:
+            self.read_role(column, &value)
+            return q
+        if not column.numbers:
+            put_text(reader, column.name, column.length, value.text, value.length)
+        elif find_number(value, &x):
+            put_number(reader, column.name, column.length, x)
+        else:
+            self.refuse_number(column, &value)
+        if self.marks:
+            reader.mark(Text(column.name, 0, column.length), n)
+        return q
+
+    cdef int read_role(self, const Column* column, const Value* value) except -1 nogil:
+        """Read the label, weight, id or time."""
+        cdef double x
+        if column.role == LABEL:  # when the weight is known
+            self.label_column = column
+            self.label = value[0]
+        elif column.role == ID:
+            self.tags.id = value.text
+            self.tags.id_length = value.length
+        elif not find_number(value[0], &x):
+            if column.numbers:
+                self.refuse_number(column, value)
+            with gil:
+                text = value.text[:value.length].decode()
+                if column.role == TIME:
+                    self.take_time(text)
+                else:
+                    self.take_weight(text)
+        elif column.role == TIME:
+            self.tags.time = x * self.time_scale
+            if not isfinite(self.tags.time):
+                with gil:
+                    self.take_time(x)
+        else:
+            self.tags.weight = x
+            if x < 0.0:
+                with gil:
+                    self.take_weight(x)
+        return 0
+
+    cdef int read_label(self, const Column* column, Value* value) except -1 nogil:
+        cdef bint true = is_word(value, b"true", 4)
+        cdef Decimal d
+        cdef double x
+        if column.numbers:
+            trim(value)
+            if not find_number(value[0], &x):
+                self.refuse_number(column, value)
+            number_at(value.text, value.text + value.length, &d, &x)
+            if -EXACT <= x <= EXACT:
+                return self.take_decimal(&d, x)
+            with gil:
+                return self.take_label(number(value.text[:value.length].decode()))
+        if true or is_word(value, b"false", 5):
+            if not self.mapped:
+                return self.take_number(true, BOOL)
+            with gil:
+                return self.take_label(true != 0)
+        if self.known_text(value.text, value.length):
+            return 0
+        with gil:
+            return self.take_text(value.text, value.length)
+
+    cdef int refuse_number(self, const Column* column, const Value* value) except -1 with gil:
+        name = column.name[:column.length].decode()
+        text = value.text[:value.length].decode()
+        raise BadEvent(
+            f"field {name!r} is {shown(text)} in a column of numbers: name the column among those"
+            " of text", name)
+
+    cdef int unquote(self, Value* value) except -1 nogil:
+        """Replace doubled quotes. What was read of the row before stays where it is."""
+        cdef const char* p = value.text
+        cdef const char* end = p + value.length
+        cdef char* to
+        if self.room < self.length:  # of which nothing is there yet, then
+            self.make_room()
+        to = self.scratch + self.used
+        value.text = to
+        while p < end:
+            to[0] = p[0]
+            p += 2 if p[0] == b'"' else 1
+            to += 1
+        value.length = to - value.text
+        self.used += value.length
+        return 0
+
+    cdef int make_room(self) except -1 with gil:
+        cdef void* to = PyMem_Realloc(self.scratch, 2 * self.length)
+        if to == NULL:
+            raise MemoryError(f"a row of {self.length} bytes")
+        self.scratch = <char*>to
+        self.room = 2 * self.length
+        return 0
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    return c == b" " or 9 <= c <= 13
+
+
+cdef inline void trim(Value* value) noexcept nogil:
+    """Leave out blanks around a value."""
+    while value.length and is_blank(value.text[0]):
+        value.text += 1
+        value.length -= 1
+    while value.length and is_blank(value.text[value.length - 1]):
+        value.length -= 1
+
+
+cdef inline bint is_empty(const char* p, const char* end) noexcept nogil:
+    while p < end and is_blank(p[0]):
+        p += 1
+    return p == end
+
+
+cdef inline bint begins_number(char c) noexcept nogil:
+    return 48 <= c <= 57 or c == b"-" or c == b"+" or c == b"."
+
+
+cdef inline bint find_number(Value value, double* x) except -1 nogil:
+    """Whether a value is a finite number, maybe with blanks around it.
+
+    One with doubled quotes is none, and what is in front of it in the scratch cannot be read.
+    """
+    cdef const char* end
+    if value.doubled:
+        return False
+    trim(&value)
+    end = value.text + value.length
+    return begins_number(value.text[0]) and value_at(value.text, end, x) == end and isfinite(x[0])
+
+
+cdef bint is_word(const Value* value, const char* word, Py_ssize_t length) noexcept nogil:
+    """Whether a value is a word in lower case, whatever its own case is."""
+    cdef Py_ssize_t i
+    cdef char c
+    if value.length != length:
+        return False
+    for i in range(length):
+        c = value.text[i]
+        if c != word[i] and not (65 <= c <= 90 and c + 32 == word[i]):
+            return False
+    return True
+
+
+cdef bint is_missing(Value value) noexcept nogil:
+    """Whether a value stands for a missing one."""
+    trim(&value)
+    if value.length == 0:
+        return True
+    if value.length > 4:
+        return False
+    return (
+        is_word(&value, b"na", 2) or is_word(&value, b"nan", 3) or is_word(&value, b"null", 4)
+        or is_word(&value, b"none", 4) or is_word(&value, b"n/a", 3) or is_word(&value, b"?", 1))
+
+
+cdef bytes line_of(bytes record):
+    """A record without its end."""
+    return record.rstrip(b"\r\n")
+
+
+def cells(record, delimiter):
+    """The values of a row.
+
+    >>> cells(b'1,"a, b",', ",")
+    ['1', 'a, b', '']
+    """
+    cdef bytes line = line_of(record), sign = delimiter.encode()
+    cdef bytes padded = line + bytes(BESIDE)
+    cdef Delimiter by = Delimiter(PyBytes_AS_STRING(sign), PyBytes_GET_SIZE(sign))
+    cdef const char* p = PyBytes_AS_STRING(padded)
+    cdef const char* end = p + PyBytes_GET_SIZE(line)
+    cdef Value value
+    cdef list found = []
+    while True:
+        p = read_value(p, end, &by, &value)
+        if p == NULL:
+            raise BadEvent(FAULTS[value.fault])
+        text = value.text[:value.length].decode()
+        found.append(text.replace('""', '"') if value.doubled else text)
+        if p == end:
+            return found
+        p += by.size
+
+
+def number(text):
+    """The number that a text is, whole ones as int; None: it is none.
+
+    >>> number(" 12"), number("1.5e3"), number("inf")
+    (12, 1500.0, None)
+    """
+    cdef bytes padded = bytes(BESIDE) + text.encode() + bytes(BESIDE)
+    cdef Value value = Value(
+        PyBytes_AS_STRING(padded) + BESIDE, PyBytes_GET_SIZE(padded) - 2 * BESIDE, False, OPEN)
+    cdef double x
+    if not find_number(value, &x):
+        return None
+    whole = text.strip(BLANKS).lstrip("+-").lstrip("0") or "0"
+    if not whole.isdigit():
+        return x
+    return -int(whole) if x < 0.0 else int(whole)

@@ -1,0 +1,63 @@
+"""A format of the user's own: a function from the bytes of a record to an event."""
+
+import importlib
+
+from streamlearn.errors import BadEvent
+
+from streamlearn.engine.events cimport Events
+from streamlearn.stream.formats.decoder cimport Decoder
+
+
+cdef class CustomDecoder(Decoder):
+    """Events that a function makes of records.
+
+    It gives the fields of an event as a mapping, whose label, weight, id and time are those that
+    `fields` names; None for a record that holds no event. A record for which it raises an error is
+    bad, with the error as the reason.
+
+    >>> from streamlearn import Names
+    >>> from streamlearn.stream import Events
+    >>> def pair(record):
+    ...     name, label = record.decode().split()
+    ...     return {"name": name, "label": int(label)}
+    >>> decoder, events = CustomDecoder(pair, Names()), Events()
+    >>> decoder.decode([b"ann 1", b"bob"], events)
+    >>> decoder.reader.names(), events.bad
+    (['name=ann'], [(1, None, 'ValueError: not enough values to unpack (expected 2, got 1)')])
+    """
+
+    cdef object function
+
+    def __init__(self, function, reader, fields=None, learners=(), grow_always=False):
+        if not callable(function):
+            raise ValueError(f"{function!r} is no function from bytes to an event")
+        Decoder.__init__(self, reader, fields, learners, grow_always)
+        self.function = function
+
+    cdef int record(self, bytes value, Events events) except -1:
+        try:
+            event = self.function(value)
+        except BadEvent:
+            raise
+        except Exception as error:
+            raise BadEvent(f"{type(error).__name__}: {error}") from error
+        if event is None:
+            events.blank += 1
+            return 0
+        return self.take_event(event, events)
+
+
+def imported(path):
+    """What `module:name` stands for; ValueError if it cannot be had.
+
+    >>> imported("json:loads")(b"[1]")
+    [1]
+    """
+    module, _, name = path.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} cannot be imported: {error}") from error
+    return found

@@ -1,0 +1,56 @@
+from libc.stdint cimport uint8_t
+
+from streamlearn.engine.events cimport Events, Tags
+from streamlearn.features.reader cimport Reader
+from streamlearn.stream.formats.label_set cimport LabelSet
+from streamlearn.stream.formats.numbers cimport Decimal
+
+cdef struct Spoken:  # a label as text, met before
+    const char* text
+    Py_ssize_t length
+    double label
+    int kind
+
+
+cdef class Decoder:
+    cdef readonly Reader reader
+    cdef readonly object fields
+    cdef readonly bint grow_always
+    cdef public bint needs_id
+    cdef readonly list classes
+    cdef dict class_codes
+    cdef list counting, naming  # what learns numbers, and what learns classes
+    cdef readonly LabelSet labels
+    cdef object latest  # the last event that Python has seen
+    cdef bint any_number
+    cdef object fresh  # a label not met before
+    cdef double[16] number  # labels met before
+    cdef uint8_t[16] number_kind
+    cdef int numbers
+    cdef Tags tags
+    cdef object kept_id
+    cdef bint mapped  # labels mean true or false
+    cdef Spoken[16] spoken
+    cdef Py_ssize_t spoken_count
+    cdef list spoken_texts  # which those point into
+    cdef double time_scale
+
+    cdef int own(self, Events events) except -1
+    cdef int begin(self) except -1 nogil
+    cdef bint learned(self) noexcept nogil
+    cdef int record(self, bytes value, Events events) except -1
+    cdef int take_event(self, object event, Events events) except -1
+    cdef int take_label(self, object value) except -1
+    cdef int take_number(self, double value, int kind) except -1 nogil
+    cdef int take_new_number(self, double value, int kind) except -1 with gil
+    cdef int take_weight(self, object value) except -1
+    cdef int take_id(self, object value) except -1
+    cdef int take_time(self, object value) except -1
+    cdef int take_decimal(self, Decimal* d, double x) except -1 nogil
+    cdef int read_features(self, object event) except -1
+    cdef bint known_text(self, const char* text, Py_ssize_t length) noexcept nogil
+    cdef int take_text(self, const char* text, Py_ssize_t length) except -1
+    cdef int check(self, object label) except -1
+    cdef int meet(self) except -1
+    cdef bint grows(self) noexcept nogil
+    cdef int push(self, Events events) except -1 nogil

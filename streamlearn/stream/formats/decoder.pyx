@@ -1,0 +1,396 @@
+"""What all formats share: records become events, or are refused one by one.
+
+A format is a `Decoder` with a `record` of its own. Every record is checked in full, its label too,
+before a name of it is looked up; so one that is refused leaves no trace but its reason.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.math cimport NAN, isfinite
+from libc.string cimport memcmp
+
+from streamlearn.errors import NO_ID, BadEvent
+
+from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
+from streamlearn.features.reader cimport Reader
+from streamlearn.stream.formats.label_set cimport LabelSet
+from streamlearn.stream.formats.numbers cimport Decimal, is_exact
+
+from streamlearn.features.pieces import shown
+from streamlearn.stream.formats.fields import UNITS, Fields
+
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+cdef object LEAST = -(1 << 63)  # integers as labels have 64 bits, as in Arrow, Avro and Java
+cdef object GREATEST = (1 << 63) - 1
+cdef Py_ssize_t LONGEST = 1024  # characters of a label, of which each is remembered
+
+
+cdef class Decoder:
+    """The base of all formats.
+
+    `reader` is the features that all learners share, `fields` says what else a field may be.
+    `learners` are asked whether they can learn a label, `labels` whether the stream may have it.
+    Events without a label are only predicted, so names that are new in them are not kept, as in
+    `predict_one`, unless `grow_always`: then labels and features may come in different events.
+    With `needs_id` a record without an id is invalid: labels find their events by it.
+
+    A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, and
+    have at most 64 bits. An id is a string, or an integer of any size.
+    """
+
+    def __init__(self, reader, fields=None, learners=(), grow_always=False):
+        if not isinstance(reader, Reader):
+            raise ValueError(f"reader={reader!r}: give Names() or Hashing()")
+        self.reader = reader
+        self.fields = Fields() if fields is None else fields
+        self.grow_always = grow_always
+        self.classes = []
+        self.class_codes = {}
+        self.naming = [one for one in learners if one.learns == "classes"]
+        self.counting = [one for one in learners if one.learns != "classes"]
+        self.labels = LabelSet(self.fields, classes=len(self.naming) > 0)
+        self.any_number = self.labels.anything and all(
+            [one.learns == "numbers" for one in learners])
+        self.spoken_texts = []
+        self.mapped = self.fields.positive is not None
+        self.time_scale = UNITS[self.fields.time_unit]
+
+    def decode(self, values, Events events, order=None):
+        """Append the events of these records; null is a tombstone.
+
+        `order`: the places in `values` of those that are to be decoded, one after the other.
+        """
+        cdef bytes value
+        self.own(events)
+        for value in values if order is None else map(values.__getitem__, order.tolist()):
+            if value is None:
+                events.tombstones += 1
+            else:
+                events.byte_count += PyBytes_GET_SIZE(value)
+                try:
+                    self.begin()
+                    self.record(value, events)
+                except BadEvent as error:
+                    events.refuse(error)
+            events.records += 1
+
+    cdef int own(self, Events events) except -1:
+        """Let the events have this decoder's labels."""
+        if events.classes is not self.classes:
+            if len(events):
+                raise ValueError("these events are another decoder's: clear them first")
+            events.classes = self.classes
+        return 0
+
+    cdef int record(self, bytes value, Events events) except -1:
+        raise NotImplementedError
+
+    cdef int begin(self) except -1 nogil:
+        """An event of which nothing is known yet."""
+        if self.fresh is not None:
+            with gil:
+                self.fresh = None
+        self.tags.kind = UNLABELLED
+        self.tags.label = NAN
+        self.tags.weight = 1.0
+        self.tags.time = NAN
+        self.tags.id = NULL
+        self.tags.id_length = 0
+        return 0
+
+    cdef int take_event(self, object event, Events events) except -1:
+        """An event as Python has it."""
+        if not (isinstance(event, dict) or isinstance(event, Mapping)):
+            raise BadEvent(
+                f"an event is an object of field names and values; this is {shown(event)}")
+        self.latest = event
+        features, roles = self.fields.split(event)
+        if "weight" in roles:
+            self.take_weight(roles["weight"])
+        if "label" in roles:
+            self.take_label(roles["label"])
+        if "id" in roles:
+            self.take_id(roles["id"])
+        if "time" in roles:
+            self.take_time(roles["time"])
+        self.reader.read(features, self.grows())
+        return self.push(events)
+
+    cdef bint grows(self) noexcept nogil:
+        """Whether the event is learnt, so that its names count as seen."""
+        if self.needs_id and self.tags.id == NULL:
+            return False
+        return self.grow_always or (self.tags.kind != UNLABELLED and self.tags.weight != 0.0)
+
+    cdef bint learned(self) noexcept nogil:
+        """Whether its label is; with `grow_always` the weight may be that of another event."""
+        return self.grow_always or self.tags.weight != 0.0
+
+    cdef int push(self, Events events) except -1 nogil:
+        if self.needs_id and self.tags.id == NULL:
+            with gil:
+                raise BadEvent(NO_ID)
+        events.append(&self.reader.row, &self.tags, self.reader.size)
+        if self.tags.kind != UNLABELLED and self.learned():
+            self.labels.events += 1
+            if self.fresh is not None or self.labels.events == self.labels.due:
+                with gil:
+                    self.meet()
+        return 0
+
+    # Labels
+
+    def meet_label(self, value):
+        """What an event with this label would have for one; it counts as met."""
+        self.begin()
+        self.take_label(value)
+        kind, label = self.tags.kind, self.tags.label
+        if self.fresh is not None:
+            self.meet()
+        if kind == CLASS:
+            return self.classes[<Py_ssize_t>label]
+        if kind == BOOL:
+            return label != 0.0
+        return int(label) if kind == INT else label
+
+    def admit(self, label):
+        """A label as `meet_label` gave it is learned too; BadEvent if it may not be."""
+        self.check(label)
+        if self.naming:
+            self.labels.meet(label)
+
+    cdef int take_label(self, object value) except -1:
+        if value is None:
+            self.tags.kind = UNLABELLED
+            return 0
+        if not isinstance(value, (bool, int, float, str)):
+            raise self.refusal(
+                "label", f"is {shown(value)}: a label is a bool, a number or a string")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.refusal("label", f"is {value}: a label is finite")
+        try:
+            value = self.labels.taken(value)
+        except BadEvent as error:
+            raise self.refusal("label", f"is {shown(value)}: {error}") from None
+        if isinstance(value, bool):
+            return self.take_number(value, BOOL)
+        if isinstance(value, float):
+            return self.take_number(value, FLOAT)
+        if isinstance(value, int) and -EXACT <= value <= EXACT:
+            return self.take_number(value, INT)
+        if isinstance(value, int) and not LEAST <= value <= GREATEST:
+            raise self.refusal(
+                "label", "is an integer of more than 64 bits: write it as a string, or as a float")
+        if isinstance(value, int) and self.counting and not self.naming:
+            return self.take_number(value, FLOAT)  # as a class it would be remembered
+        code = self.class_codes.get(value)
+        if code is None:
+            if not self.learned():  # so it may be one that could not be
+                self.tags.kind = UNLABELLED
+                return 0
+            if isinstance(value, str) and len(value) > LONGEST:
+                raise self.refusal(
+                    "label", f"is {shown(value)}: a label has at most {LONGEST} characters")
+            self.check(value)
+            code = len(self.classes)
+            self.fresh = value
+        self.tags.kind = CLASS
+        self.tags.label = code
+        return 0
+
+    cdef int take_number(self, double value, int kind) except -1 nogil:
+        cdef int i
+        self.tags.kind = <Kind>kind
+        self.tags.label = value
+        if self.any_number or not (self.learned() or self.labels.declared):
+            return 0
+        for i in range(self.numbers):
+            if self.number[i] == value and self.number_kind[i] == kind:
+                return 0
+        return self.take_new_number(value, kind)
+
+    cdef int take_new_number(self, double value, int kind) except -1 with gil:
+        label = value
+        if kind == BOOL:
+            label = bool(value)
+        elif kind == INT:
+            label = int(value)
+        self.check(label)
+        self.fresh = label
+        return 0
+
+    cdef int take_decimal(self, Decimal* d, double x) except -1 nogil:
+        """A label of a text file: a number; -1 and 1 are classes as they are."""
+        if isfinite(x) and not self.mapped and (is_exact(d) or not d.whole):
+            return self.take_number(x, INT if d.whole else FLOAT)
+        with gil:
+            if not isfinite(x):
+                raise self.refusal("label", "is too large for a float: scale it down")
+            if not d.whole:
+                return self.take_label(x)
+            return self.take_label(-int(d.digits) if d.negative else int(d.digits))
+
+    cdef int read_features(self, object event) except -1:
+        """The features of an event without other fields."""
+        fields = self.fields
+        included = getattr(fields, "include")
+        if included is not None or fields.exclude:
+            event = {
+                name: event[name] for name in event
+                if (included is None or str(name) in included) and str(name) not in fields.exclude
+            }
+        self.reader.read(event, self.grows())
+        return 0
+
+    def speaks_of_features(self):
+        """Whether not all fields are features."""
+        return getattr(self.fields, "include") is not None or len(self.fields.exclude) > 0
+
+    cdef bint known_text(self, const char* text, Py_ssize_t length) noexcept nogil:
+        """Whether a label as UTF-8 was met before; then the event has it."""
+        cdef Py_ssize_t i
+        for i in range(self.spoken_count):
+            if self.spoken[i].length == length and memcmp(
+                    self.spoken[i].text, text, length) == 0:
+                self.tags.label = self.spoken[i].label
+                self.tags.kind = <Kind>self.spoken[i].kind
+                return True
+        return False
+
+    cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
+        """A label as UTF-8; those met before are known by their bytes."""
+        cdef Py_ssize_t n = self.spoken_count
+        cdef bytes kept
+        if self.known_text(text, length):
+            return 0
+        kept = text[:length]
+        self.take_label(kept.decode())
+        if self.fresh is None and n < 16 and self.learned():
+            self.spoken_texts.append(kept)
+            self.spoken[n] = Spoken(
+                PyBytes_AS_STRING(kept), length, self.tags.label, self.tags.kind)
+            self.spoken_count += 1
+        return 0
+
+    cdef int check(self, object label) except -1:
+        """BadEvent if the stream may not have this label, or a learner can't learn it."""
+        try:
+            for learner in self.counting:
+                learner.check_labels([label])
+            if label not in self.labels:
+                self.labels.check(label)
+                for learner in self.naming:
+                    learner.check_labels([*self.labels.labels, label])
+        except BadEvent as error:
+            raise self.refusal("label", f"is {shown(label)}: {error}") from None
+        return 0
+
+    cdef int meet(self) except -1:
+        """A label that is new, of an event that was good, or one that may close the labels."""
+        label, self.fresh = self.fresh, None
+        if self.naming:
+            self.labels.meet(label)
+        if label is None:
+            return 0
+        if self.tags.kind == CLASS:
+            self.class_codes[label] = len(self.classes)
+            self.classes.append(label)
+        elif self.numbers < 16:
+            self.number[self.numbers] = self.tags.label
+            self.number_kind[self.numbers] = self.tags.kind
+            self.numbers += 1
+        return 0
+
+    # Weight, id and time
+
+    cdef int take_weight(self, object value) except -1:
+        if value is None:
+            return 0
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.refusal("weight", f"is {shown(value)}: a weight is a number")
+        try:
+            self.tags.weight = float(value)
+        except OverflowError:
+            self.tags.weight = NAN
+        if not (isfinite(self.tags.weight) and self.tags.weight >= 0.0):
+            raise self.refusal("weight", f"is {shown(value)}: a weight is finite and >= 0")
+        return 0
+
+    cdef int take_id(self, object value) except -1:
+        if value is None:
+            return 0
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise self.refusal("id", f"is {shown(value)}: an id is a string or a whole number")
+        try:
+            self.kept_id = str(value).encode()
+        except ValueError:  # a lone surrogate, or more digits than Python writes
+            raise self.refusal("id", f"is {shown(value)}: no text of valid Unicode") from None
+        self.tags.id = self.kept_id
+        self.tags.id_length = len(self.kept_id)
+        return 0
+
+    cdef int take_time(self, object value) except -1:
+        if value is None:
+            return 0
+        self.tags.time = NAN
+        if isinstance(value, str):
+            try:
+                moment = datetime.fromisoformat(value)
+            except ValueError:
+                raise self.refusal(
+                    "time", f"is {shown(value)}: a time is a number of"
+                    f" {self.fields.time_unit!r} since 1970, or as in ISO 8601") from None
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=timezone.utc)
+            self.tags.time = moment.timestamp()
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            try:
+                self.tags.time = float(value) * self.time_scale
+            except OverflowError:
+                pass
+        if not isfinite(self.tags.time):
+            raise self.refusal(
+                "time", f"is {shown(value)}: a time is a finite number of"
+                f" {self.fields.time_unit!r} since 1970, or a string as in ISO 8601")
+        return 0
+
+    def refusal(self, role, problem):
+        """A BadEvent that names the field of this role."""
+        name = getattr(self.fields, role) or role
+        shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
+        return BadEvent(f"{shown_name} {problem}", name)
+
+    def field_names(self):
+        """The fields that records have had, as far as they are known, nested ones with dots."""
+        return [] if self.latest is None else paths(self.latest, "")
+
+    # What a checkpoint keeps
+
+    def state(self):
+        """The labels met, ready for JSON; the reader's own state is kept beside it."""
+        return {"classes": list(self.classes), "labels": self.labels.state()}
+
+    def restore(self, state):
+        """Take over a state that `state` gave."""
+        self.classes = list(state["classes"])
+        self.class_codes = {label: code for code, label in enumerate(self.classes)}
+        self.labels.restore(state["labels"])
+        self.spoken_texts = []
+        self.spoken_count = self.numbers = 0
+
+
+def paths(event, before):
+    """The names of the fields of an event, with dots what is nested.
+
+    >>> paths({"user": {"id": 3, "age": 41}, "ad": "shoes"}, "")
+    ['user', 'user.id', 'user.age', 'ad']
+    """
+    found = []
+    for name, value in event.items():
+        found.append(f"{before}{name}")
+        if isinstance(value, Mapping):
+            found += paths(value, f"{before}{name}.")
+    return found

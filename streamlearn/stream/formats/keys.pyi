@@ -1,0 +1,6 @@
+from streamlearn.stream.formats.fields import Fields
+
+class Keys:
+    def __init__(self, fields: Fields) -> None: ...
+    @property
+    def first(self) -> int: ...

@@ -1,0 +1,65 @@
+"""The formats by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlearn.stream.formats.csv import CSVDecoder
+from streamlearn.stream.formats.custom import CustomDecoder, imported
+from streamlearn.stream.formats.decoder import Decoder
+from streamlearn.stream.formats.json import JSONDecoder
+from streamlearn.stream.formats.svmlight import SVMLightDecoder
+from streamlearn.stream.formats.vw import VWDecoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.features import Reader
+    from streamlearn.stream.formats.fields import Fields, Learns
+
+FORMATS: dict[str, type[Decoder]] = {
+    "json": JSONDecoder,
+    "svmlight": SVMLightDecoder,
+    "vw": VWDecoder,
+    "csv": CSVDecoder,
+}
+
+
+def decoder_of(
+    kind: str,
+    reader: Reader,
+    fields: Fields | None = None,
+    learners: Sequence[Learns] = (),
+    *,
+    grow_always: bool = False,
+    delimiter: str = ",",
+    columns: Sequence[str] = (),
+    text: Sequence[str] | None = None,
+) -> Decoder:
+    """Return the decoder of a format: one of `FORMATS`, or `module:name` of one's own.
+
+    What that names is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
+    `columns` and `text` are for CSV.
+
+    >>> from streamlearn import Names
+    >>> type(decoder_of("vw", Names())).__name__, type(decoder_of("json:loads", Names())).__name__
+    ('VWDecoder', 'CustomDecoder')
+    """
+    if kind == "csv":
+        return CSVDecoder(
+            reader,
+            fields,
+            learners,
+            grow_always,
+            delimiter=delimiter,
+            columns=columns,
+            text=text,
+        )
+    if kind in FORMATS:
+        return FORMATS[kind](reader, fields, learners, grow_always)
+    if ":" not in kind:
+        raise ValueError(f"format {kind!r}: one of {', '.join(FORMATS)}, or module:function")
+    named = imported(kind)
+    if isinstance(named, type) and issubclass(named, Decoder):
+        return named(reader, fields, learners, grow_always)
+    return CustomDecoder(named, reader, fields, learners, grow_always)

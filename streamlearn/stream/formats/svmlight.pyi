@@ -1,0 +1,3 @@
+from streamlearn.stream.formats.text_decoder import TextDecoder
+
+class SVMLightDecoder(TextDecoder): ...

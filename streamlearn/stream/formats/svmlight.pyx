@@ -1,0 +1,163 @@
+"""svmlight's text: `label [qid:n] column:value ... [# comment]`, as LIBSVM writes it too."""
+
+from libc.math cimport isfinite
+from libc.stdint cimport uint64_t
+from libc.string cimport memchr, memcmp
+
+from streamlearn.engine.events cimport Events
+from streamlearn.features.pieces cimport COLUMN, Piece, Text
+from streamlearn.features.reader cimport Reader
+from streamlearn.stream.formats.numbers cimport Decimal, number_at, short_whole, value_at
+from streamlearn.stream.formats.text cimport past_spaces, shown_text
+from streamlearn.stream.formats.text_decoder cimport TextDecoder
+
+from streamlearn.errors import BadEvent
+
+cdef enum:
+    OWN = 1 << 22  # columns below have the slots of their number, as in a matrix
+
+
+cdef class SVMLightDecoder(TextDecoder):
+    """Lines such as `+1 3:0.5 17:1 # comment`; column j is the feature named j, an int.
+
+    So a model that learnt the file is the one that learnt its matrix (`learn_rows`, columns as they
+    are numbered in the file). `qid:n` is the event's id. A label is a number; with `positive` or
+    `labels` declared it is what those say.
+
+    >>> from streamlearn import Names
+    >>> from streamlearn.stream import Events
+    >>> events = Events()
+    >>> SVMLightDecoder(Names()).decode([b"+1 1:0.5 3:2 # two", b"-1 2:x"], events)
+    >>> events.row_of(0), events.label_of(0)
+    ([(1, 0.5), (3, 2.0)], 1)
+    >>> events.bad
+    [(1, '2', "field 2 is 'x': a value is a number")]
+    """
+
+    def __init__(self, reader, fields=None, learners=(), grow_always=False):
+        TextDecoder.__init__(self, reader, fields, learners, grow_always)
+        self.simple = not self.reader.interactions and not self.speaks_of_features()
+
+    cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
+        cdef const char* comment
+        p = past_spaces(p)
+        comment = <const char*>memchr(p, b"#", end - p)
+        if comment != NULL:
+            end = comment
+        if p == end:
+            events.blank += 1
+            return 0
+        self.reader.begin()
+        self.read_line(self.reader, p, end)
+        if not self.simple:
+            self.read_as_event()
+        else:
+            if self.grows():
+                self.make_columns()
+            self.reader.look_up(self.grows())
+        return self.push(events)
+
+    cdef int read_line(self, Reader reader, const char* p, const char* end) except -1 nogil:
+        cdef const char* first = p
+        cdef const char* name
+        cdef uint64_t column
+        cdef Decimal d
+        cdef double x
+        p = number_at(p, end, &d, &x)
+        if p == NULL or (p < end and p[0] > b" "):
+            with gil:
+                raise self.refusal("label", f"is {shown_text(first, end)}: a label is a number")
+        self.take_decimal(&d, x)
+        while True:
+            p = past_spaces(p)
+            if p >= end:
+                return 0
+            name = p
+            p = short_whole(name, &column)
+            if p == NULL:
+                p = long_whole(name, &column)
+                if p == name and self.query(&p, end):
+                    continue
+            if p == name or p[0] != b":":
+                with gil:
+                    raise BadEvent(
+                        f"{shown_text(name, end)} is no feature: give column:value, the column a"
+                        " whole number >= 0")
+            first = p + 1
+            p = value_at(first, end, &x)
+            if p == NULL or (p < end and p[0] > b" ") or not isfinite(x):
+                with gil:
+                    raise BadEvent(
+                        f"field {column} is {shown_text(first, end)}: a value is a"
+                        f"{'' if p == NULL else ' finite'} number", str(column))
+            put(reader, column, x)
+
+    cdef bint query(self, const char** at, const char* end) noexcept nogil:
+        """Whether it is a query's id; then it is taken."""
+        cdef const char* p = at[0]
+        if end - p <= 4 or memcmp(p, b"qid:", 4) != 0:
+            return False
+        p += 4
+        self.tags.id = p
+        while p < end and p[0] > b" ":
+            p += 1
+        self.tags.id_length = p - self.tags.id
+        at[0] = p
+        return True
+
+    cdef int make_columns(self) except -1 nogil:
+        """The columns of this line, and those before them, are known from now on."""
+        cdef Py_ssize_t i = self.reader.n, most = 0
+        while i > 0 and (most == 0 or self.reader.repeats):  # they rise if none is there twice
+            i -= 1
+            if most <= <Py_ssize_t>self.reader.piece[i].hash < OWN:
+                most = self.reader.piece[i].hash + 1
+        if most > self.reader.size:
+            self.reserve(most)
+        return 0
+
+    cdef int reserve(self, Py_ssize_t columns) except -1 with gil:
+        limit = getattr(self.reader, "max_names", None)
+        self.reader.reserve_columns(columns if limit is None else min(columns, limit))
+        return 0
+
+    cdef int read_as_event(self) except -1 with gil:
+        """The line as an event of fields named by numbers, so that they can be spoken of."""
+        cdef Reader reader = self.reader
+        cdef Py_ssize_t i
+        event = {}
+        for i in range(reader.n):
+            name = <long>reader.piece[i].hash
+            event[name] = event.get(name, 0.0) + reader.piece[i].value
+        reader.leave()
+        try:
+            self.read_features(event)
+        finally:
+            reader.busy = True  # as it was; the row stays
+        return 0
+
+
+cdef inline int put(Reader reader, uint64_t column, double value) except -1 nogil:
+    cdef Py_ssize_t n = reader.n
+    cdef Piece* piece
+    if n == reader.room:
+        reader.widen()
+    piece = reader.piece + n
+    piece.text = Text(NULL, 0, 0)
+    piece.name = NULL
+    piece.kind = COLUMN
+    piece.value = value
+    piece.hash = column
+    if n and column <= piece[-1].hash:
+        reader.repeats = True  # perhaps
+    reader.n = n + 1
+    return 0
+
+
+cdef const char* long_whole(const char* p, uint64_t* x) noexcept nogil:
+    """The whole number at p, and where it ends: at p if there is none."""
+    x[0] = 0
+    while b"0" <= p[0] <= b"9" and x[0] >> 58 == 0:
+        x[0] = 10 * x[0] + (p[0] - 48)
+        p += 1
+    return p

@@ -1,0 +1,6 @@
+from streamlearn.errors import BadEvent
+from streamlearn.stream.formats.text_decoder import TextDecoder
+
+class VWDecoder(TextDecoder):
+    def bad_value(self, name: bytes, rest: bytes) -> BadEvent: ...
+    def too_large(self, name: bytes, value: float, scale: float) -> BadEvent: ...

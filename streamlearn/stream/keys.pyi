@@ -1,6 +1,0 @@
-from streamlearn.stream.fields import Fields
-
-class Keys:
-    def __init__(self, fields: Fields) -> None: ...
-    @property
-    def first(self) -> int: ...

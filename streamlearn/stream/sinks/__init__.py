@@ -1,0 +1,1 @@
+"""Where predictions and dead letters go."""

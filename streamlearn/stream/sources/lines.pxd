@@ -1,0 +1,35 @@
+from streamlearn.stream.sources.rows cimport RowEnds
+
+cdef enum:
+    BESIDE = 17  # bytes in front of lines and behind that can be read, so that all are read alike
+
+
+cdef struct Line:  # where in a block
+    Py_ssize_t start
+    Py_ssize_t length
+
+
+cdef class Block:
+    cdef bytearray text
+    cdef char* at
+    cdef Py_ssize_t filled  # bytes of it
+    cdef Py_ssize_t whole  # of those, the ones in whole lines
+    cdef Line* line  # that are not blank
+    cdef Py_ssize_t lines
+    cdef Py_ssize_t room
+    cdef int cut(self, Py_ssize_t at) except -1 nogil
+    cdef int cut_rows(self, RowEnds ends, bint ended) except -1 nogil
+    cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1
+    cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil
+
+
+cdef class Cut:
+    cdef Block block
+    cdef Py_ssize_t first
+    cdef Py_ssize_t n
+
+    cdef inline const char* line(self, Py_ssize_t i, const char** end) noexcept nogil:
+        """Where line i begins; a zero byte is at its end."""
+        cdef const Line* one = self.block.line + self.first + i
+        end[0] = self.block.at + one.start + one.length
+        return self.block.at + one.start

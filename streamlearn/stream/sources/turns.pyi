@@ -1,0 +1,3 @@
+from streamlearn.estimators.frames import Array
+
+def places(turns: Array) -> Array: ...

@@ -1,3 +1,0 @@
-from streamlearn.stream.text_decoder import TextDecoder
-
-class SVMLightDecoder(TextDecoder): ...

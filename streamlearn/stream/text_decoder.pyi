@@ -1,3 +1,0 @@
-from streamlearn.stream.decoder import Decoder
-
-class TextDecoder(Decoder): ...

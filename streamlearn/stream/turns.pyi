@@ -1,3 +1,0 @@
-from streamlearn.frames import Array
-
-def places(turns: Array) -> Array: ...
