@@ -24,7 +24,7 @@ from streamlearn.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
 from tests.broker.daemons import SECONDS
 from tests.broker.processes import Server
-from tests.missing import lacks
+from tests.support.missing import lacks
 
 if TYPE_CHECKING:
     from streamlearn.kafka.connection import Client

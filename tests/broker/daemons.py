@@ -17,7 +17,7 @@ from streamlearn import config
 from streamlearn.daemon.collectors.audit import VARIABLE as AUDIT
 from streamlearn.daemon.process.faults import VARIABLE as FAULT
 from streamlearn.estimators import checkpoints, model_file
-from tests.daemon.streams import event, replayed
+from tests.support.streams import event, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,8 @@ from tests.broker.apache_kafka import Cluster, Unavailable
 from tests.broker.conftest import ELSEWHERE, all_of, create, until, write
 from tests.broker.daemons import lines
 from tests.broker.test_daemon import over, over_any
-from tests.daemon.streams import event
-from tests.missing import lacks
+from tests.support.missing import lacks
+from tests.support.streams import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import PASSWORD, USER, free_port
 from tests.broker.conftest import CLIENTS, all_of, create, delete, grow, values, write
 from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
-from tests.daemon.streams import event
+from tests.support.streams import event
 
 if TYPE_CHECKING:
     from streamlearn.kafka.connection import Client
@@ -92,7 +92,7 @@ def test_killed_at_any_moment_each_record_is_learnt_once(
     seed = random.SystemRandom().randrange(1 << 30)
     print("seed", seed)  # noqa: T201 -- shown if it fails
     killed_often(daemons, random.Random(seed), kills)
-    # Each step has its test in tests/daemon too; a short run halves them between the libraries.
+    # Each step has its test in tests/daemon, too; a short run halves them between the libraries.
     for step in STEPS if kills == 12 else STEPS[connection.client == "confluent" :: 2]:
         code = daemons.run("--until", "end", fault=f"{step}:1")
         assert code in KILLED, (step, daemons.said()[-2000:])

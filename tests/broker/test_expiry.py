@@ -22,7 +22,7 @@ from tests.broker.apache_kafka import PASSWORD, USER
 from tests.broker.conftest import all_of, denied, write
 from tests.broker.daemons import lines
 from tests.broker.test_daemon import over, over_any
-from tests.daemon.streams import event
+from tests.support.streams import event
 
 if TYPE_CHECKING:
     from pathlib import Path

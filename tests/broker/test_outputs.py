@@ -10,7 +10,7 @@ from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import lines
 from tests.broker.test_daemon import over, over_any
-from tests.daemon.streams import event
+from tests.support.streams import event
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer

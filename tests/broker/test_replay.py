@@ -10,7 +10,7 @@ from streamlearn.daemon.process.faults import VARIABLE as FAULT
 from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.conftest import MakeTopic, all_of
 from tests.broker.daemons import Daemons
-from tests.daemon.streams import event
+from tests.support.streams import event
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,7 +27,7 @@ from streamlearn.daemon.process.exits import Exit
 from streamlearn.kafka import KafkaSource
 from tests.broker.daemons import Daemons, lines
 from tests.broker.test_daemon import over, over_any
-from tests.daemon.streams import event
+from tests.support.streams import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.driver import Browser
-from tests.missing import installed
-from tests.telemetry.running import HOSTILE, Endless, Silent, running, settings
+from tests.support.browser import Browser
+from tests.support.missing import installed
+from tests.support.running import HOSTILE, Endless, Silent, running, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import pytest
 
 from streamlearn.cli import main
 from streamlearn.cli.main import COMMANDS
-from tests.missing import installed
+from tests.support.missing import installed
 
 if TYPE_CHECKING:
     from pathlib import Path

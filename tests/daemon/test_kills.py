@@ -18,14 +18,14 @@ import pytest
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.faults import STEPS
 from streamlearn.estimators import checkpoints, model_file
-from tests.daemon.streams import event, replayed
+from tests.support.streams import event, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from streamlearn.estimators.checkpoints import Place
 
-HERE = Path(__file__).parent
+SUPPORT = Path(__file__).parents[1] / "support"
 LENGTH, GARBAGE = 300, 0.02
 KILLED = {-signal.SIGKILL, -signal.SIGTERM, 99}  # SIGTERM kills who has not yet begun
 
@@ -37,7 +37,7 @@ class Daemons:
         self.said = said
         with said.open("ab") as errors:
             self.server = subprocess.Popen(
-                [sys.executable, str(HERE / script)],
+                [sys.executable, str(SUPPORT / script)],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

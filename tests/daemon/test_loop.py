@@ -51,7 +51,7 @@ from streamlearn.stream import (
     Synthetic,
 )
 from streamlearn.stream.sinks.sink import Sink
-from tests.daemon.streams import TOPIC, MadeUp, event, made, replayed
+from tests.support.streams import TOPIC, MadeUp, event, made, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -1006,7 +1006,7 @@ def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
         begun.learn_one({"user": f"u{i}", "hour": i % 24}, i % 3 == 0)
     begun.save(tmp_path / "file")
     monkeypatch.setattr(
-        "tests.daemon.streams.models", lambda _: {"old": type(begun).load(tmp_path / "file")}
+        "tests.support.streams.models", lambda _: {"old": type(begun).load(tmp_path / "file")}
     )
     for part, directory in [(130, "parts"), (300, "parts"), (430, "whole")]:
         source = MadeUp(1, 10**6)
@@ -1033,7 +1033,7 @@ def test_changed_learner_is_refused_unless_reset(
         ),
     }
     monkeypatch.setattr(
-        "tests.daemon.streams.models", lambda _: {n: m.clone() for n, m in changed.items()}
+        "tests.support.streams.models", lambda _: {n: m.clone() for n, m in changed.items()}
     )
     log, before = Said(), checkpoints.valid(tmp_path)
     assert run(tmp_path, "default,sparse", log)[0] == Exit.USAGE
@@ -1056,7 +1056,7 @@ def test_changed_features_are_refused_unless_all_are_reset(tmp_path: Path) -> No
     hashing: dict[str, Any] = {"reading": {"features": "Hashing(10)"}, "reader": sl.Hashing(10)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "tests.daemon.streams.models",
+            "tests.support.streams.models",
             lambda _: {"default": sl.LinearClassifier(features=sl.Hashing(10))},
         )
         assert run(tmp_path, "default", log, **hashing)[0] == Exit.USAGE
@@ -1086,7 +1086,7 @@ def test_late_learner_must_know_what_to_do_with_the_labels(
             fit_intercept=False,
         ),
     }
-    monkeypatch.setattr("tests.daemon.streams.models", lambda _: both)
+    monkeypatch.setattr("tests.support.streams.models", lambda _: both)
     log = Said()
     assert made(tmp_path, Three(1, 200), names="default,simplex", log=log).run() == Exit.USAGE
     assert "cannot join" in log.lines("stopped")[0]["reason"]

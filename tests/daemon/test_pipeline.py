@@ -10,7 +10,7 @@ from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
 from streamlearn.stream import Partition, Records
-from tests.daemon.streams import TOPIC, event, made
+from tests.support.streams import TOPIC, event, made
 
 if TYPE_CHECKING:
     from streamlearn.daemon.pipeline import Pipeline

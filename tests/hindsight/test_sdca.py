@@ -16,7 +16,7 @@ from streamlearn.hindsight.outside import Lines
 from streamlearn.hindsight.sdca import DualSolution
 from streamlearn.losses import Exponential, Hinge, Logistic, Poisson, Squared
 from streamlearn.penalties import L1, L2, ElasticNet
-from tests.laws.members import LOSSES, stream_for
+from tests.support.members import LOSSES, stream_for
 
 PENALTIES = [L2(0.1), ElasticNet(0.03, 0.05)]
 WAYS: list[dict[str, Any]] = [

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import (
+from tests.reference import averages
+from tests.support.members import (
     N,
     Stream,
     brief,
@@ -18,7 +19,6 @@ from tests.laws.members import (
     stream,
     stream_for,
 )
-from tests.reference import averages
 
 LOGISTIC = sl.losses.Logistic()
 AVERAGES = {"uniform": averages.uniform, "tail": averages.tail}

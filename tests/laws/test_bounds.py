@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import N, Vector, allowed, brief, estimator, know_all, pairs, stream_for
+from tests.support.members import N, Vector, allowed, brief, estimator, know_all, pairs, stream_for
 
 LOSSES = [
     sl.losses.Logistic(),

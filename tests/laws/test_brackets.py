@@ -10,7 +10,7 @@ import scipy.sparse
 import streamlearn as sl
 from streamlearn.hindsight.methods import weighing
 from streamlearn.regret import Report, Tracker
-from tests.laws.members import (
+from tests.support.members import (
     LOSSES,
     N,
     Vector,

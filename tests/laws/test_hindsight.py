@@ -16,7 +16,7 @@ from sklearn.svm import SVR, LinearSVC
 
 import streamlearn as sl
 from streamlearn.hindsight import METHODS, Problem, solve
-from tests.laws.members import LOSSES, VECTOR_LOSSES, brief
+from tests.support.members import LOSSES, VECTOR_LOSSES, brief
 
 L, P = sl.losses, sl.penalties
 PENALTIES = [P.L2(0.1), P.L2(1e-3), P.L1(0.02), P.ElasticNet(0.01, 0.05)]

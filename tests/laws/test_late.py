@@ -12,7 +12,15 @@ import pytest
 import streamlearn as sl
 from streamlearn.estimators import model_file
 from streamlearn.stream import Events, Fields, JSONDecoder
-from tests.laws.members import LOSSES, VECTOR_LOSSES, allowed, brief, estimator, pairs, stream_for
+from tests.support.members import (
+    LOSSES,
+    VECTOR_LOSSES,
+    allowed,
+    brief,
+    estimator,
+    pairs,
+    stream_for,
+)
 
 PAIRS = pairs()
 # every rule, with a third of the penalties that it takes

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import PENALTIES, N, Vector, brief, close, dense_penalty
+from tests.support.members import PENALTIES, N, Vector, brief, close, dense_penalty
 
 every = pytest.mark.parametrize("penalty", PENALTIES, ids=brief)
 WEIGHTS = [(1.0, 1.0, 0.0), (7.0, 2.5, 0.0), (0.5, 3.0, 0.2), (40.0, 6.0, 0.1)]  # a, b, rho

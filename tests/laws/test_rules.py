@@ -13,7 +13,9 @@ import pandas as pd
 import pytest
 
 import streamlearn as sl
-from tests.laws.members import (
+from tests.reference import REFERENCE
+from tests.reference.losses import Loss
+from tests.support.members import (
     LOSSES,
     RULES,
     VECTOR_LOSSES,
@@ -31,8 +33,6 @@ from tests.laws.members import (
     pairs,
     stream_for,
 )
-from tests.reference import REFERENCE
-from tests.reference.losses import Loss
 
 PAIRS = pairs()
 each_pair = pytest.mark.parametrize(("rule", "penalty"), PAIRS, ids=brief)

@@ -18,10 +18,10 @@ import pytest
 
 from streamlearn.daemon.checkpointing import writer
 from streamlearn.telemetry.catalogue import METRICS, PREFIX
-from tests.missing import installed
-from tests.telemetry.ill import FAULTS, Ill, Output, silent, unproved
-from tests.telemetry.prometheus import data, firing, query, running_prometheus
-from tests.telemetry.running import running, until
+from tests.support.faulty_stream import FAULTS, Ill, Output, silent, unproved
+from tests.support.missing import installed
+from tests.support.prometheus import data, firing, query, running_prometheus
+from tests.support.running import running, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pytest
 
 from streamlearn.telemetry.routes import Access
 from streamlearn.telemetry.server import Answer, Request, Server
-from tests.telemetry.running import ask
+from tests.support.running import ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from streamlearn.regret.account import Account
 from streamlearn.regret.comparator import Sample, Task, bracket, lowest, measured, solved
 from streamlearn.regret.reservoir import Reservoir, gathered
 from streamlearn.stream import Events, Fields, JSONDecoder
-from tests.laws.members import RULES, allowed
+from tests.support.members import RULES, allowed
 
 L, P, R = sl.losses, sl.penalties, sl.rules
 DRAW = np.random.default_rng(0)

@@ -17,8 +17,8 @@ from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Partition
 from streamlearn.stream.sinks.sink import FileSink, Sink
-from tests.daemon.disks import Disk, Recorder, restore
-from tests.daemon.streams import TOPIC, MadeUp, made
+from tests.support.disks import Disk, Recorder, restore
+from tests.support.streams import TOPIC, MadeUp, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

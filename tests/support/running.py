@@ -14,7 +14,7 @@ from streamlearn import config
 from streamlearn.daemon.collectors.regret_trackers import Regret
 from streamlearn.daemon.collectors.telemetry import Watching
 from streamlearn.daemon.process.log import Log
-from tests.daemon.streams import MadeUp, made
+from tests.support.streams import MadeUp, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

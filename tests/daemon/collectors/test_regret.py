@@ -16,7 +16,7 @@ from streamlearn.estimators import checkpoints
 from streamlearn.regret import Tracker
 from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
 from streamlearn.telemetry import Board
-from tests.daemon.streams import FIELDS, MadeUp, event, made, models
+from tests.support.streams import FIELDS, MadeUp, event, made, models
 
 if TYPE_CHECKING:
     from pathlib import Path

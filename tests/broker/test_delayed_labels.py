@@ -8,8 +8,8 @@ from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import KILLED
 from tests.broker.test_daemon import over, over_any
-from tests.daemon.late_streams import CLICKS, HOLD, SHOWN, topics
-from tests.daemon.test_late import LENGTH, assert_learnt_once
+from tests.daemon.test_delayed_labels import LENGTH, assert_learnt_once
+from tests.support.delayed_streams import CLICKS, HOLD, SHOWN, topics
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer

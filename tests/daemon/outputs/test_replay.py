@@ -18,7 +18,7 @@ from streamlearn.daemon.outputs.replay import alone, reasons
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.stream import Files, Partition, Records
 from streamlearn.stream.sinks.sink import FileSink
-from tests.daemon.disks import Disk, Recorder
+from tests.support.disks import Disk, Recorder
 
 if TYPE_CHECKING:
     from streamlearn.daemon.outputs.dead_letter_reader import Letter

@@ -21,7 +21,7 @@ from streamlearn.hindsight.structured.multivariate import (
     ReciprocalRank,
     ROCArea,
 )
-from tests.laws.members import members
+from tests.support.members import members
 
 Vector = NDArray[np.float64]
 

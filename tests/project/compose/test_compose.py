@@ -15,10 +15,10 @@ import yaml
 from streamlearn import config
 from streamlearn.estimators import checkpoints
 from tests.broker.apache_kafka import Unavailable, wait_for_port
-from tests.compose.native import ROOT, Native, compose, health_check
-from tests.missing import installed, lacks
-from tests.telemetry.prometheus import data
-from tests.telemetry.running import until
+from tests.project.compose.native import ROOT, Native, compose, health_check
+from tests.support.missing import installed, lacks
+from tests.support.prometheus import data
+from tests.support.running import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,7 +133,7 @@ def test_the_image_is_built_from_what_it_needs() -> None:
         assert (ROOT / path).exists()
         assert sent(path), path
     compiled = ["streamlearn/a.so", "streamlearn/rules/b.c", "streamlearn/__pycache__/c.pyc"]
-    for path in [".git/config", "tests/compose/native.py", "state/models", *compiled]:
+    for path in [".git/config", "tests/project/compose/native.py", "state/models", *compiled]:
         assert not sent(path), path
 
 

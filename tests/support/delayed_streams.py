@@ -29,8 +29,8 @@ from streamlearn.daemon.until import parsed
 from streamlearn.late.join import Join
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
 from streamlearn.stream.sinks.sink import FileSink
-from tests.daemon.streams import models, serve
 from tests.reference import late
+from tests.support.streams import models, serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,9 +25,9 @@ from streamlearn.telemetry.board import About
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
 from streamlearn.telemetry.quality import Recent, roc_area
-from tests.daemon.streams import TOPIC, MadeUp
-from tests.missing import installed
-from tests.telemetry.running import HOSTILE, ask, running, settings, told, until, watched
+from tests.support.missing import installed
+from tests.support.running import HOSTILE, ask, running, settings, told, until, watched
+from tests.support.streams import TOPIC, MadeUp
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tests.broker.apache_kafka import HOST, free_port
-from tests.missing import installed
-from tests.telemetry.running import told
+from tests.support.missing import installed
+from tests.support.running import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

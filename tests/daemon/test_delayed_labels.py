@@ -31,7 +31,8 @@ from streamlearn.stream.sources.polled import Polled
 from streamlearn.telemetry import views
 from streamlearn.telemetry.catalogue import FATES
 from streamlearn.telemetry.metrics import Exposition
-from tests.daemon.late_streams import (
+from tests.daemon.test_kills import KILLED, Daemons, whole
+from tests.support.delayed_streams import (
     CLICKS,
     HOLD,
     OF_EVENTS,
@@ -42,7 +43,6 @@ from tests.daemon.late_streams import (
     made,
     topics,
 )
-from tests.daemon.test_kills import KILLED, Daemons, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ LENGTH = 1500
 
 @pytest.fixture(scope="module")
 def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
-    found = Daemons(tmp_path_factory.mktemp("said") / "stderr", "late_streams.py")
+    found = Daemons(tmp_path_factory.mktemp("said") / "stderr", "delayed_streams.py")
     yield found
     found.server.kill()
     found.server.communicate()

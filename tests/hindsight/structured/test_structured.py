@@ -19,7 +19,7 @@ from streamlearn.hindsight.structured import multivariate
 from streamlearn.hindsight.structured.multivariate import MultivariateLoss, ROCArea
 from streamlearn.losses import Hinge, MulticlassHinge, Softmax
 from streamlearn.penalties import L1, L2, Ball, ElasticNet
-from tests.laws.members import members
+from tests.support.members import members
 
 Vector = NDArray[np.float64]
 MULTIVARIATE = members(multivariate, MultivariateLoss)

@@ -20,7 +20,7 @@ import yaml
 
 from tests.broker.apache_kafka import HOST, free_port, jars
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PORTS = ("19092", "9092", "9093", "9464", "9090")  # of the containers
 TOPICS_TOOL = f"""\
 #!{sys.executable}

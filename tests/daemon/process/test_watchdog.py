@@ -23,7 +23,7 @@ HANGS = {
 PROGRAM = """
 import ctypes, sys, threading, time
 from streamlearn.daemon.process.log import Log
-from tests.daemon.streams import MadeUp, made
+from tests.support.streams import MadeUp, made
 
 class Hanging(MadeUp):
     def poll(self, seconds):
