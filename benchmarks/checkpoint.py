@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.report import table
 from streamlearn import config
 from streamlearn.daemon import build
-from streamlearn.daemon.checkpointing.checkpointer import Keeper
+from streamlearn.daemon.checkpointing.checkpointer import Checkpointer
 from streamlearn.daemon.process.log import Log
 
 CONFIG = """
@@ -57,16 +57,16 @@ def text(directory: str, features: str, learners: list[str], events: int) -> str
 @contextmanager
 def timed(pauses: list[tuple[float, float]]) -> Iterator[None]:
     """Note what each copy takes, on the clock and of this thread's time."""
-    begin = Keeper._begin  # noqa: SLF001 - what is measured
+    begin = Checkpointer._begin  # noqa: SLF001 - what is measured
 
-    def measured(self: Keeper, *arguments: Any) -> None:
+    def measured(self: Checkpointer, *arguments: Any) -> None:
         start, busy = time.perf_counter(), time.thread_time()
         begin(self, *arguments)
         pauses.append((time.perf_counter() - start, time.thread_time() - busy))
 
-    setattr(Keeper, "_begin", measured)  # noqa: B010 - for a while
+    setattr(Checkpointer, "_begin", measured)  # noqa: B010 - for a while
     yield
-    setattr(Keeper, "_begin", begin)  # noqa: B010
+    setattr(Checkpointer, "_begin", begin)  # noqa: B010
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The default beside Vowpal Wabbit's optimisers: one pass, each row scored before it is learnt.
+"""The default beside Vowpal Wabbit's optimizers: one pass, each row scored before it is learned.
 
 python -m benchmarks.default [--data DIR] [--only NAME ...] [--peers]
 """
@@ -39,7 +39,7 @@ def regress(rows: "Rows", labels: "Labels") -> float:
 
 
 def beside(examples: "Examples", *, loss: str) -> Losses:
-    """The same measure of each of Vowpal Wabbit's optimisers, through its text format."""
+    """The same measure of each of Vowpal Wabbit's optimizers, through its text format."""
     unit = 1.0 if loss == "logistic" else float(examples.labels.var())
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rows.txt"
@@ -75,7 +75,7 @@ def _head(first: str) -> list[str]:
 
 
 def _line(name: str, losses: Losses) -> list[str]:
-    vw = [losses[optimiser] for optimiser in peers.OPTIMISERS]
+    vw = [losses[optimizer] for optimizer in peers.OPTIMISERS]
     line = [name, *(f"{loss:.4f}" for loss in vw)]
     if OURS not in losses:
         return [*line, "", "", ""]
@@ -83,7 +83,7 @@ def _line(name: str, losses: Losses) -> list[str]:
     return [*line, f"{ours:.4f}", f"{ours / vw[0]:.3f}", f"{ours / min(vw):.3f}"]
 
 
-def summarise(losses: list[Losses]) -> None:
+def summarize(losses: list[Losses]) -> None:
     """Say in how many sets we are at or below Vowpal Wabbit, and by how much on average."""
     ours = np.array([line[OURS] for line in losses])
     vw = np.array([[line[name] for name in peers.OPTIMISERS] for line in losses])
@@ -124,7 +124,7 @@ def main() -> None:
     print("Progressive log-loss after one pass\n")
     losses = compare(data.CLASSIFICATION, args, loss="logistic")
     if losses and not args.peers:
-        summarise(losses)
+        summarize(losses)
     print("Progressive mean squared error / variance of the label\n")
     compare(data.REGRESSION, args, loss="squared")
     print("Progressive log-loss on generated streams\n")

@@ -34,7 +34,7 @@ from streamlearn.stream.sources.ahead import ahead
 BITS = 18  # Vowpal Wabbit's own
 
 
-def normalised() -> sl.LinearClassifier:
+def normalized() -> sl.LinearClassifier:
     """The rule of Vowpal Wabbit's default, its intercept a feature as there, for equal losses."""
     rule = sl.rules.NormalizedAdaptive(0.5, "invariant")
     return sl.LinearClassifier(rule, features=sl.Hashing(BITS), fit_intercept="penalised")
@@ -46,7 +46,7 @@ def dual_averaging() -> sl.LinearClassifier:
 
 
 def learn_file(path: Path, kind: str, make: Callable[[], sl.LinearClassifier]) -> float:
-    """Read and learn a file in one pass; the average loss, each line's before it was learnt."""
+    """Read and learn a file in one pass; the average loss, each line's before it was learned."""
     model, total, count = make(), 0.0, 0
     reader = sl.Hashing(BITS)
     model.share_features(reader)
@@ -80,12 +80,12 @@ def main() -> None:
         theirs: Callable[[], float] = partial(peers.vowpal_wabbit, vw, bits=BITS)
         runs: dict[str, Callable[[], float]] = {
             "Vowpal Wabbit": theirs,
-            "streamlearn, its text, its rule": partial(learn_file, vw, "vw", normalised),
+            "streamlearn, its text, its rule": partial(learn_file, vw, "vw", normalized),
             "streamlearn, its text, l1 dual averaging": partial(
                 learn_file, vw, "vw", dual_averaging
             ),
             "streamlearn, svmlight, its rule": partial(
-                learn_file, svmlight, "svmlight", normalised
+                learn_file, svmlight, "svmlight", normalized
             ),
         }
         losses = {name: run() for name, run in runs.items()}

@@ -214,7 +214,7 @@ def daemon(
 
 
 def timed_daemon(path: str) -> None:
-    """Be the daemon, and print the seconds that it polled and learnt."""
+    """Be the daemon, and print the seconds that it polled and learned."""
     from streamlearn.cli import main  # noqa: PLC0415 -- only in the process that is the daemon
     from streamlearn.kafka import KafkaSource  # noqa: PLC0415
 

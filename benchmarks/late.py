@@ -3,7 +3,7 @@
 The daemon as it comes, without outputs, over made-up impressions from memory: once each brings its
 label, once every label comes on another topic after a delay with a long tail, the two topics
 taking turns by time. Both in turn, in one process; what counts is the median of the ratios of
-neighbours. Before, a million events of twelve numbers are held, and a checkpoint of them is taken.
+neighbors. Before, a million events of twelve numbers are held, and a checkpoint of them is taken.
 
 python -m benchmarks.late [--events N] [--held N] [--rounds N]
 """
@@ -137,7 +137,7 @@ def logs(events: int) -> tuple[list[list[Records]], list[list[Records]]]:
 
 
 def rate(given: list[list[Records]], events: int, *, late: bool) -> float:
-    """Events learnt a second."""
+    """Events learned a second."""
     with tempfile.TemporaryDirectory() as directory:
         text = CONFIG.format(directory=directory) + (LABELS if late else "")
         loop = build.loop(config.parse(text), Log(stream=io.StringIO()))
@@ -145,8 +145,8 @@ def rate(given: list[list[Records]], events: int, *, late: bool) -> float:
         begun = time.perf_counter()
         loop.run()
         taken = time.perf_counter() - begun
-    if loop.pipeline.counts.learnt != events:
-        raise SystemExit("not all was learnt: what was measured means nothing")
+    if loop.pipeline.counts.learned != events:
+        raise SystemExit("not all was learned: what was measured means nothing")
     return events / taken
 
 
@@ -209,7 +209,7 @@ def main() -> None:
     rows = [["with its label", f"{median(rates[False]):,.0f}", ""]]
     share = f"{median(shares):.0%} ({low:.0%} to {high:.0%})"
     rows += [["joined", f"{median(rates[True]):,.0f}", share]]
-    print("\n" + table(["an event comes", "events learnt a second", "share (95% interval)"], rows))
+    print("\n" + table(["an event comes", "events learned a second", "share (95% interval)"], rows))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ class Workspace(Protocol):
     """The part of `vowpalwabbit.Workspace` that is used; the package ships no types."""
 
     def get_sum_loss(self) -> float:
-        """Return the sum of the losses, each before its row was learnt."""
+        """Return the sum of the losses, each before its row was learned."""
 
     def get_weighted_examples(self) -> float:
         """Return the number of rows."""
@@ -93,7 +93,7 @@ def _vw_lines(rows: "Rows", labels: "Labels") -> Iterator[str]:
 def vowpal_wabbit(
     path: Path, options: str = "", *, loss: str = "logistic", bits: int = 22
 ) -> float:
-    """Read and learn a file in one pass; the average loss, each row's before it was learnt."""
+    """Read and learn a file in one pass; the average loss, each row's before it was learned."""
     module = importlib.import_module("vowpalwabbit")
     command = f"-d {path} --quiet -b {bits} --loss_function {loss} {options}"
     workspace = cast("Workspace", module.Workspace(command))

@@ -1,6 +1,6 @@
 """What a tracker costs: learning with and without it, and the regrets that it finds.
 
-The stream is a data set several times over, learnt in pieces by one learner alone and by one with
+The stream is a data set several times over, learned in pieces by one learner alone and by one with
 a tracker, in turn; of each piece the fastest round counts, in processor time of the thread that
 learns. What the tracker costs falls with the length of the stream: at first every event is copied
 into its sample, later few are. The solver works in a thread behind, of which the share of a core
@@ -8,7 +8,7 @@ is told; the thread that learns waits for it, if at all, while it has the interp
 
 The least a tracker can do is to add up the loss of every event. A logistic loss, an exp and a log1p
 (`loss` in the table: its values in a bare loop), would be 15% of a row of 14 features of Pegasos or
-dual averaging; the tracker notes events with the slopes that were learnt with, and adds up 64 at a
+dual averaging; the tracker notes events with the slopes that were learned with, and adds up 64 at a
 time with one logarithm, so that all of it but the sample costs 3 to 4 ns a row. An event that comes
 into the sample costs 50 to 80 ns: of rows late in the stream 1%, which are 4 to 5% slower in all.
 Its memory, which the system clears page by page, costs as much again as long as it is new, for

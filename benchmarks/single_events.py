@@ -67,7 +67,7 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
         )
     plain = by.both(dual_averaging, "predict_one")
     yield Comparison(
-        "`LateLabels`, each label right after its event", by.late(), {PLAIN: (plain, 1 / 8)}, {}
+        "`DelayedLabels`, each label right after its event", by.late(), {PLAIN: (plain, 1 / 8)}, {}
     )
     yield Comparison(
         "`regret.Tracker`, predict and learn",
@@ -152,9 +152,9 @@ class Calls:
 
     def late(self) -> Prepare:
         """Delayed labels whose delay is none."""
-        return lambda: partial(self._late, sl.LateLabels(dual_averaging()))
+        return lambda: partial(self._late, sl.DelayedLabels(dual_averaging()))
 
-    def _late(self, model: sl.LateLabels) -> None:
+    def _late(self, model: sl.DelayedLabels) -> None:
         for i, (event, label) in enumerate(zip(self.events, self.labels, strict=True)):
             model.predict_one(i, event, float(i))
             model.learn_one(i, label, float(i))

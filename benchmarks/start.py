@@ -1,4 +1,4 @@
-"""From the start of the process to the first batch learnt, on a real broker: `config/bench.toml`.
+"""From the start of the process to the first batch learned, on a real broker: `config/bench.toml`.
 
 python -m benchmarks.start [--rounds N]
 
@@ -23,7 +23,7 @@ from benchmarks.kafka import CLIENTS, ROOT, fill
 from benchmarks.report import table
 from tests.broker.apache_kafka import ApacheKafka
 
-# a daemon that tells when it has learnt its first records, and ends
+# a daemon that tells when it has learned its first records, and ends
 DAEMON = """
 import os, sys, time
 from streamlearn.daemon.pipeline import Pipeline

@@ -24,7 +24,7 @@ from benchmarks.kafka import LEARNERS, event
 from benchmarks.report import interval, table
 from streamlearn import config
 from streamlearn.daemon import build
-from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
 from streamlearn.stream import Partition, Records
 
@@ -106,7 +106,9 @@ class Memory:
         if self.daemon is None or time.monotonic() - self._scraped < SCRAPE_SECONDS:
             return
         self._scraped = time.monotonic()
-        watching = [one for one in self.daemon.pipeline.observers if isinstance(one, Watching)]
+        watching = [
+            one for one in self.daemon.pipeline.observers if isinstance(one, TelemetryCollector)
+        ]
         address = f"http://127.0.0.1:{watching[0].server.port}/metrics"
         with urllib.request.urlopen(address, timeout=10) as answer:
             answer.read()

@@ -9,30 +9,34 @@ class StreamlearnError(Exception):
     """The base of all errors that are streamlearn's own."""
 
 
-class BadEvent(StreamlearnError, ValueError):
+class InvalidEventError(StreamlearnError, ValueError):
     """An event that can't be read; nothing was changed by it.
 
     `field` is the name of the field at fault (dotted when nested), None for the event as a whole.
 
-    >>> raise BadEvent("field 'age' is nan: values must be finite", "age")
+    >>> raise InvalidEventError("field 'age' is nan: values must be finite", "age")
     Traceback (most recent call last):
     ...
-    streamlearn.errors.BadEvent: field 'age' is nan: values must be finite
+    streamlearn.errors.InvalidEventError: field 'age' is nan: values must be finite
     """
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)
         self.field = field
 
-    def __reduce__(self) -> tuple[type[BadEvent], tuple[str, str | None]]:
+    def __reduce__(self) -> tuple[type[InvalidEventError], tuple[str, str | None]]:
         return type(self), (self.args[0], self.field)
+
+
+class IncompatibleError(StreamlearnError, ValueError):
+    """A combination of rule, penalty, loss or option that mathematics forbids."""
 
 
 class ModelFileError(StreamlearnError, ValueError):
     """A saved model that is damaged, of a newer version, or of another kind than expected."""
 
 
-class Diverged(StreamlearnError, ArithmeticError):
+class DivergenceError(StreamlearnError, ArithmeticError):
     """The score of an event is not finite, or its gradient too large: it was not learned.
 
     Of an event given alone nothing stays, no name either. The names of a batch are known once it

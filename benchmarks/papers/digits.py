@@ -1,6 +1,6 @@
 """What the experiments of 001 section 6 share: pairs of digits, the methods, and their settings.
 
-l1-regularised logistic regression with a free intercept on raw pixels of 0 to 255, one pass in a
+l1-regularized logistic regression with a free intercept on raw pixels of 0 to 255, one pass in a
 random order; gamma = 5000, and (1/gamma) sqrt(2/T) for the steps of SGD and TG (section 6.2).
 """
 
@@ -122,7 +122,7 @@ ALL = (SGD, TG_1, TG_10, RDA_0, RDA_25)
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learnt, and what it is worth."""
+    """What was learned, and what it is worth."""
 
     w: "Labels"
     error: float
@@ -141,7 +141,7 @@ def learner(rule: sl.rules.Rule, strength: float, average: str = "last") -> sl.L
     return sl.LinearClassifier(rule, sl.losses.Logistic(), penalty, average=average)
 
 
-def learnt(pair: Pair, method: Method, strength: float, average: str = "last") -> Weights:
+def learned(pair: Pair, method: Method, strength: float, average: str = "last") -> Weights:
     """One pass in the order of the rows: the last weights, or the mean of all ("uniform")."""
     model = learner(method.make(len(pair.labels)), strength, average)
     model.learn_rows(pair.rows, pair.labels)

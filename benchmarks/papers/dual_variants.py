@@ -47,7 +47,7 @@ def stream(m: int, n: int, true: int, seed: int = 0) -> Stream:
 
 
 def progressive(data: Stream, rule: sl.rules.Rule) -> "Floats":
-    """The log-loss of each event before it was learnt, of the averaged weights."""
+    """The log-loss of each event before it was learned, of the averaged weights."""
     model = sl.LinearClassifier(
         rule, sl.losses.Logistic(), sl.penalties.L1(L1), fit_intercept=False, average="uniform"
     )

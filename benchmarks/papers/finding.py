@@ -15,7 +15,7 @@ from benchmarks.report import table
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-COLOURS = 96  # enough for lines and grey pictures, at a third of the size
+COLORS = 96  # enough for lines and gray pictures, at a third of the size
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Finding:
         return f"## {self.title}\n\n{table(self.head, self.rows)}\n\n{claims}\n"
 
     def save(self, path: Path) -> None:
-        """The picture, as a PNG of few colours."""
+        """The picture, as a PNG of few colors."""
         figure = Figure(figsize=self.size, layout="constrained")
         self.draw(figure)
         drawn = BytesIO()
         figure.savefig(drawn, format="png", dpi=100)
         with Image.open(drawn) as image:
-            image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+            image.convert("RGB").quantize(COLORS).save(path, optimize=True)
 
 
 def plain(axis: "Axis") -> None:

@@ -217,52 +217,50 @@ STYLES = {
 
 
 def drawn(
-    axis: "Axes", points: Points, style: str, colour: str, of: Callable[[Point], float]
+    axis: "Axes", points: Points, style: str, color: str, of: Callable[[Point], float]
 ) -> None:
     """One line, of the m that reached the goal."""
     marker, line = STYLES[style]
     sizes = there(points)
     values = [of(points[m]) for m in sizes]
-    axis.plot(sizes, values, color=colour, marker=marker, ls=line, ms=4, lw=1.2)
+    axis.plot(sizes, values, color=color, marker=marker, ls=line, ms=4, lw=1.2)
 
 
-def named(axis: "Axes", curve: Curve, colour: str, of: Callable[[Point], float]) -> None:
+def named(axis: "Axes", curve: Curve, color: str, of: Callable[[Point], float]) -> None:
     """The curve's name at its right end."""
     name = curve.name if "dimensions" in curve.name else curve.goal.removeprefix("accuracy ")
     name = f"n = {name.removesuffix(' dimensions')}" if "dimensions" in name else name
     m = max(curve.first)
     where = (m, of(curve.first[m]))
-    axis.annotate(
-        name, where, (5, 0), textcoords="offset points", c=colour, fontsize=8, va="center"
-    )
+    axis.annotate(name, where, (5, 0), textcoords="offset points", c=color, fontsize=8, va="center")
 
 
-def steps(axis: "Axes", curve: Curve, colour: str) -> None:
+def steps(axis: "Axes", curve: Curve, color: str) -> None:
     """Medians by both choices of sigma, and the quarters of the first."""
     first, best, _ = STYLES
 
     def median(one: Point) -> float:
         return one.median
 
-    drawn(axis, curve.first, first, colour, median)
-    drawn(axis, curve.best, best, colour, median)
+    drawn(axis, curve.first, first, color, median)
+    drawn(axis, curve.best, best, color, median)
     sizes = there(curve.first)
     low = [curve.first[m].steps[0] for m in sizes]
     # where one run of four did not get there, up to the edge
     high = [min(curve.first[m].steps[2], 3.0 * curve.first[m].median) for m in sizes]
-    axis.fill_between(sizes, low, high, color=colour, alpha=0.15, lw=0)
-    named(axis, curve, colour, median)
+    axis.fill_between(sizes, low, high, color=color, alpha=0.15, lw=0)
+    named(axis, curve, color, median)
 
 
-def seconds(axis: "Axes", curve: Curve, colour: str) -> None:
+def seconds(axis: "Axes", curve: Curve, color: str) -> None:
     """Time of the solver, and of L-BFGS where it was run."""
 
     def taken(one: Point) -> float:
         return one.seconds
 
     for points, style in zip((curve.first, curve.best, curve.newton), STYLES, strict=True):
-        drawn(axis, points, style, colour, taken)
-    named(axis, curve, colour, taken)
+        drawn(axis, points, style, color, taken)
+    named(axis, curve, color, taken)
 
 
 TEXT_SIZES = (1_250, 2_000, 3_000, 5_000, 8_000, 12_000, 20_000)

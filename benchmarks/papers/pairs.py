@@ -33,7 +33,7 @@ def compared(pair: "Pair", permutations: int) -> Found:
     found = {s: [best[s]] for s in STRENGTHS}
     for ordered in digits.shuffled(pair, permutations):
         for s in STRENGTHS:
-            found[s].append(digits.learnt(ordered, RDA_25, s))
+            found[s].append(digits.learned(ordered, RDA_25, s))
     return found
 
 
@@ -111,12 +111,12 @@ def curves(axis: "Axes", found: Found) -> None:
     """Errors and non-zeros of one pair."""
     errors = {s: [100.0 * one.error for one in found[s]] for s in STRENGTHS}
     sizes = {s: [float(one.nonzero) for one in found[s]] for s in STRENGTHS}
-    for one, colour, values in ((axis, "C0", errors), (axis.twinx(), "C3", sizes)):
-        one.semilogx(STRENGTHS, [values[s][0] for s in STRENGTHS], color=colour, lw=0.8)
+    for one, color, values in ((axis, "C0", errors), (axis.twinx(), "C3", sizes)):
+        one.semilogx(STRENGTHS, [values[s][0] for s in STRENGTHS], color=color, lw=0.8)
         mean, deviation = zip(*(digits.spread(values[s][1:]) for s in STRENGTHS), strict=True)
-        one.errorbar(STRENGTHS, mean, deviation, fmt="o", c=colour, ms=3, mfc="none", capsize=2)
+        one.errorbar(STRENGTHS, mean, deviation, fmt="o", c=color, ms=3, mfc="none", capsize=2)
         one.set_ylim(bottom=0.0)
-        one.tick_params(labelsize=6, length=1, pad=1, colors=colour, labelbottom=False)
+        one.tick_params(labelsize=6, length=1, pad=1, colors=color, labelbottom=False)
         one.tick_params(axis="x", bottom=False)
         one.locator_params(axis="y", nbins=3)
         one.minorticks_off()

@@ -1,7 +1,7 @@
 """001 Figures 2, 5 and 6: the weights as pictures over lambda, and what gamma does to RDA.
 
 Two digits of MNIST, l1-logistic regression, one pass. Each picture of weights is scaled by its
-largest: grey is 0, bright positive, dark negative.
+largest: gray is 0, bright positive, dark negative.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ def effect(pair: "Pair", gammas: Sequence[float], permutations: int) -> Effect:
     each: dict[tuple[float, float, str], list[tuple[float, int]]] = {}
     for ordered in digits.shuffled(pair, permutations):
         for gamma, strength, average in product(gammas, FEW, AVERAGES):
-            one = digits.learnt(ordered, paced(gamma), strength, average)
+            one = digits.learned(ordered, paced(gamma), strength, average)
             each.setdefault((gamma, strength, average), []).append((100.0 * one.error, one.nonzero))
     return {
         key: (digits.spread([v[0] for v in values]), digits.spread([v[1] for v in values]))
@@ -57,7 +57,7 @@ def pictured(pair: "Pair", best: Mapping[float, "Weights"]) -> Rows:
     for average in AVERAGES:
         for method in ENHANCED:
             name = f"{method.name.split(',')[0]} {'w' if average == 'last' else 'mean w'}"
-            rows[name] = [digits.learnt(ordered, method, s, average).w for s in strengths]
+            rows[name] = [digits.learned(ordered, method, s, average).w for s in strengths]
         if average == "last":
             rows["batch"] = [best[s].w for s in strengths]
     return rows
@@ -69,7 +69,7 @@ def over_gamma(pair: "Pair", gammas: Sequence[float], best: Mapping[float, "Weig
     return {
         f"lambda={s:g}": [
             best[s].w,
-            *(digits.learnt(ordered, paced(g), s).w for g in gammas),
+            *(digits.learned(ordered, paced(g), s).w for g in gammas),
         ]
         for s in FEW
     }

@@ -1,7 +1,7 @@
 """The race: every rule on the same streams, as it comes and with the best of a small grid.
 
 Logistic loss for all, with the penalty that suits the rule; one pass, each event scored before it
-is learnt. The regret is against the best fixed weights of the whole stream.
+is learned. The regret is against the best fixed weights of the whole stream.
 ExponentiatedDualAveraging stays out, for its weights are shares of 1.
 """
 
@@ -29,7 +29,7 @@ L1, L2, LpSquared, Zero = (
     sl.penalties.LpSquared,
     sl.penalties.Zero,
 )
-R, Sqrt = sl.rules, sl.schedules.InverseSqrt
+R, Sqrt = sl.rules, sl.rules.schedules.InverseSqrt
 STREAMS = ("a9a", "rcv1v2_ccat", "elec2")
 WIDE = "rcv1v2_ccat"
 

@@ -65,7 +65,7 @@ def trials(
     each: dict[Key, list[Weights]] = {}
     for ordered in digits.shuffled(pair, permutations):
         for method, strength, average in product(methods, strengths, AVERAGES):
-            one = digits.learnt(ordered, method, strength, average)
+            one = digits.learned(ordered, method, strength, average)
             each.setdefault((method.name, strength, average), []).append(one)
     return {key: summed(some) for key, some in each.items()}
 

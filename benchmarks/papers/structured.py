@@ -59,7 +59,7 @@ class Chains:
     """Sequences of one length, their labels, and the maximum-margin loss of a chain model.
 
     max over y' of  Delta(y', y) + <w, phi(x, y') - phi(x, y)>,  the mean over sequences; w holds
-    the emission weights of each label, then a weight for each pair of neighbours.
+    the emission weights of each label, then a weight for each pair of neighbors.
     """
 
     def __init__(self, tokens: "Floats", labels: "Ints") -> None:

@@ -1,6 +1,6 @@
 """001 Figure 8: a tenth of the examples of digits 3 and 8, and who overfits.
 
-Ten disjoint parts of the training set, each learnt in random orders and tested on all; l1-logistic
+Ten disjoint parts of the training set, each learned in random orders and tested on all; l1-logistic
 regression over lambda.
 """
 
@@ -27,7 +27,7 @@ Key: TypeAlias = tuple[str, float, str]  # method, lambda, average; the batch so
 Found: TypeAlias = Mapping[Key, tuple["Spread", "Spread"]]
 
 
-def learnt(
+def learned(
     pair: "Pair", strengths: Sequence[float], parts: int, permutations: int, seed: int = 0
 ) -> Found:
     """Percent wrong and non-zeros: the mean of each part's orders, their spread over the parts."""
@@ -40,7 +40,7 @@ def learnt(
             each.setdefault((BATCH, s, "last"), []).append(valued([solution]))
         orders = list(digits.shuffled(few, permutations))
         for method, s, average in product(ALL, strengths, AVERAGES):
-            tried = [digits.learnt(ordered, method, s, average) for ordered in orders]
+            tried = [digits.learned(ordered, method, s, average) for ordered in orders]
             each.setdefault((method.name, s, average), []).append(valued(tried))
     return {
         key: (digits.spread([v[0] for v in values]), digits.spread([v[1] for v in values]))
@@ -61,7 +61,7 @@ def excess(found: Found, name: str, average: str = "last") -> float:
 
 
 def claims(found: Found, least: float) -> dict[str, bool]:
-    """Batch optimisation overfits, online methods are mostly immune."""
+    """Batch optimization overfits, online methods are mostly immune."""
     batch = found[BATCH, least, "last"][0][0]
     averages = [method.name for method in (RDA_0, RDA_25)]
     return {
@@ -107,7 +107,7 @@ def run(data: Path, *, quick: bool = False, permutations: int = 2) -> Finding:
     """Digits 3 and 8, or generated images."""
     pair = digits.generated(600, flipped=0.1) if quick else digits.Digits(data).pair(3, 8)
     strengths = (0.01, 1.0, 10.0) if quick else digits.LAMBDAS
-    found = learnt(pair, strengths, 5 if quick else 10, 1 if quick else permutations)
+    found = learned(pair, strengths, 5 if quick else 10, 1 if quick else permutations)
     rows = []
     for name in (*(method.name for method in ALL), BATCH):
         for s in strengths:

@@ -38,11 +38,11 @@ def connection(options: Options) -> Connection:
     """The way to the brokers that the options name."""
     if options.config is None:
         bootstrap = options.bootstrap or os.environ.get(VARIABLE) or LOCAL
-        return build.connection(config.KafkaSource(bootstrap=bootstrap))
+        return build.connection(config.KafkaSourceConfig(bootstrap=bootstrap))
     if options.bootstrap is not None:
         raise ValueError("give --config or --bootstrap, not both")
     source = config.load(options.config).source
-    if not isinstance(source, config.KafkaSource):
+    if not isinstance(source, config.KafkaSourceConfig):
         raise ValueError(f'{options.config}: source.kind: needs "kafka", for brokers to write to')
     return build.connection(source)
 

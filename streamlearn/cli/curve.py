@@ -1,4 +1,4 @@
-"""Progressive validation: the loss of events before they were learnt, at growing intervals."""
+"""Progressive validation: the loss of events before they were learned, at growing intervals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class Point:
     """Where the curve is after some events."""
 
-    events: int  # that were learnt
+    events: int  # that were learned
     weight: float  # theirs, in sum
     loss: float  # the mean over all of them
     since: float  # the mean over those since the point before
     row: int  # of the last of them, in the batch that was given
 
 
-class Curve:
+class ProgressiveCurve:
     """The mean loss over a stream, with points at 1, 2, 4, 8 .. events.
 
     Parameters
@@ -36,7 +36,7 @@ class Curve:
 
     Examples
     --------
-    >>> curve = Curve()
+    >>> curve = ProgressiveCurve()
     >>> ones = np.ones(5)
     >>> [(p.events, p.loss) for p in curve.add(np.array([1.0, 0.0, np.nan, 0.5, 0.5]), ones)]
     [(1, 1.0), (2, 0.5), (4, 0.5)]
@@ -52,7 +52,7 @@ class Curve:
         self._told = (0, 0.0, 0.0)  # events, weight and total at the last point
 
     def add(self, losses: Array, weights: Array) -> Iterator[Point]:
-        """The next events in their order, NaN for those not learnt; the points they bring."""
+        """The next events in their order, NaN for those not learned; the points they bring."""
         rows = np.flatnonzero(~np.isnan(losses))
         if not len(rows):
             return

@@ -156,7 +156,7 @@ def feature_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def learner_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is learnt."""
+    """What is learned."""
     group = parser.add_argument_group("model")
     group.add_argument("--model", metavar="CALL", help='a preset, "PegasosClassifier(l2=1e-4)"')
     group.add_argument(
@@ -349,15 +349,17 @@ def no_labels(decoder: Decoder, events: int, options: Options) -> str:
 
 
 def refuse_nothing(
-    settings: config.Config, events: int, learnt: int, decoder: Decoder, options: Options
+    settings: config.Config, events: int, learned: int, decoder: Decoder, options: Options
 ) -> None:
     """ValueError if there was no event, or not one with a label."""
-    if learnt:
+    if learned:
         return
     if not events:
         source = settings.source
-        where = ", ".join(source.paths) if isinstance(source, config.FileSource) else "the input"
-        raise ValueError(f"{where}: not one event was found, so nothing was learnt")
+        where = (
+            ", ".join(source.paths) if isinstance(source, config.FileSourceConfig) else "the input"
+        )
+        raise ValueError(f"{where}: not one event was found, so nothing was learned")
     raise ValueError(no_labels(decoder, events, options))
 
 

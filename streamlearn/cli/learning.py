@@ -21,13 +21,13 @@ MANY = 50  # different numbers that are hardly classes
 
 
 def doubt(events: Events) -> str | None:
-    """What to ask about labels that are learnt as classes, if they look like measurements."""
+    """What to ask about labels that are learned as classes, if they look like measurements."""
     labels = {events.label_of(i) for i in range(len(events))}
     numbers = sum(isinstance(label, int | float) and label not in (0, 1) for label in labels)
     if numbers <= MANY:
         return None
     return (
-        f"among the first labels are {numbers:,} different numbers, and each is learnt as a class "
+        f"among the first labels are {numbers:,} different numbers, and each is learned as a class "
         "of its own, which takes its time: did you mean --regression?"
     )
 

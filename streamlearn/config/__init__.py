@@ -23,29 +23,29 @@ from streamlearn.config import checks, learners, reading
 from streamlearn.config.checks import declared
 from streamlearn.config.environment import expand
 from streamlearn.config.learners import KINDS, estimator, fields, label_fields, reader
-from streamlearn.config.problems import ConfigError, Problem
+from streamlearn.config.problems import ConfigError, ConfigProblem
 from streamlearn.config.secret import Secret
 from streamlearn.config.structs import (
     OPEN,
-    Best,
-    Checkpoint,
+    BestConfig,
+    CheckpointConfig,
     Config,
-    DeadLetters,
-    Features,
-    FileSource,
-    Format,
-    KafkaSource,
-    Labels,
-    Learner,
-    Log,
-    Predictions,
-    Regret,
-    Run,
-    Security,
+    DeadLettersConfig,
+    FeaturesConfig,
+    FileSourceConfig,
+    FormatConfig,
+    KafkaSourceConfig,
+    LabelsConfig,
+    LearnerConfig,
+    LogConfig,
+    PredictionsConfig,
+    RegretConfig,
+    RunConfig,
+    SecurityConfig,
     Source,
-    StdinSource,
-    SyntheticSource,
-    Telemetry,
+    StdinSourceConfig,
+    SyntheticSourceConfig,
+    TelemetryConfig,
 )
 
 if TYPE_CHECKING:
@@ -54,28 +54,28 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "OPEN",
-    "Best",
-    "Checkpoint",
+    "BestConfig",
+    "CheckpointConfig",
     "Config",
     "ConfigError",
-    "DeadLetters",
-    "Features",
-    "FileSource",
-    "Format",
-    "KafkaSource",
-    "Labels",
-    "Learner",
-    "Log",
-    "Predictions",
-    "Problem",
-    "Regret",
-    "Run",
+    "ConfigProblem",
+    "DeadLettersConfig",
+    "FeaturesConfig",
+    "FileSourceConfig",
+    "FormatConfig",
+    "KafkaSourceConfig",
+    "LabelsConfig",
+    "LearnerConfig",
+    "LogConfig",
+    "PredictionsConfig",
+    "RegretConfig",
+    "RunConfig",
     "Secret",
-    "Security",
+    "SecurityConfig",
     "Source",
-    "StdinSource",
-    "SyntheticSource",
-    "Telemetry",
+    "StdinSourceConfig",
+    "SyntheticSourceConfig",
+    "TelemetryConfig",
     "estimator",
     "estimators",
     "fields",
@@ -100,9 +100,11 @@ def load(
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from None
+        raise ConfigError(
+            str(path), [ConfigProblem("", f"cannot be read: {error.strerror}")]
+        ) from None
     except UnicodeDecodeError:
-        raise ConfigError(str(path), [Problem("", "is not UTF-8 text")]) from None
+        raise ConfigError(str(path), [ConfigProblem("", "is not UTF-8 text")]) from None
     return parse(text, str(path), overrides, environ)
 
 
@@ -126,8 +128,8 @@ def parse(
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(name, [Problem("", f"is not TOML: {error}")]) from None
-    problems: list[Problem] = []
+        raise ConfigError(name, [ConfigProblem("", f"is not TOML: {error}")]) from None
+    problems: list[ConfigProblem] = []
     for path, value in (overrides or {}).items():
         put(data, path, value, problems)
     data = expand(data, os.environ if environ is None else environ, "", problems)
@@ -165,12 +167,12 @@ def value(text: str) -> Any:
     return found["value"] if len(found) == 1 else text
 
 
-def put(data: dict[str, Any], path: str, value: Any, problems: list[Problem]) -> None:
+def put(data: dict[str, Any], path: str, value: Any, problems: list[ConfigProblem]) -> None:
     """Set the value at a path of tables."""
     *tables, key = path.split(".")
     for name in tables:
         data = data.setdefault(name, {})
         if not isinstance(data, dict):
-            problems.append(Problem(path, f"{name} is no table that a value could be put in"))
+            problems.append(ConfigProblem(path, f"{name} is no table that a value could be put in"))
             return
     data[key] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.config.problems import Problem
+from streamlearn.config.problems import ConfigProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Expanded(str):
     __slots__ = ()
 
 
-def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[Problem]) -> Any:
+def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[ConfigProblem]) -> Any:
     """`value` with all references in it replaced; what is not set is a problem.
 
     >>> expand(["${USER:-nobody}", 5], {"USER": "ann"}, "", [])
@@ -42,7 +42,7 @@ def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[Pro
         name = found[1]
         if not name or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             problems.append(
-                Problem(path, "expected ${NAME} or ${NAME:-default} (and $${ for ${ itself)")
+                ConfigProblem(path, "expected ${NAME} or ${NAME:-default} (and $${ for ${ itself)")
             )
             return ""
         # as in a shell, :- also stands in for a variable that is empty
@@ -51,7 +51,7 @@ def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[Pro
             return given
         if found[2] is None:
             problems.append(
-                Problem(
+                ConfigProblem(
                     path,
                     f"the environment variable {name} is not set; "
                     f"set it, or write ${{{name}:-default}}",

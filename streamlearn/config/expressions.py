@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from streamlearn import losses, penalties, rules
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 from streamlearn.errors import StreamlearnError
 from streamlearn.estimators import presets
 from streamlearn.estimators.linear import Linear, descendants
@@ -37,7 +37,7 @@ FAMILIES: dict[str, type[Any]] = {
 }
 
 
-class CallError(StreamlearnError, ValueError):
+class ExpressionError(StreamlearnError, ValueError):
     """A text that is no call of this library; the message names the nearest that is."""
 
 
@@ -54,31 +54,33 @@ def parse(text: str, kind: type[Any] | None = None) -> Any:
     ElasticNet(l1=0.001, l2=0.1)
     >>> parse("Mixture([CoinBetting(), GradientDescent(Inverse(0.5))])").rules[0]
     CoinBetting(alpha=1.0, beta=1.0)
-    >>> parse("DualAveragin(gamma=5)")
+    >>> parse("DualAveragin(gamma=5)")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    streamlearn.config.expressions.CallError: DualAveragin is not known; did you mean DualAveraging?
-    >>> parse("Hinge", rules.Rule)
+    streamlearn...ExpressionError: DualAveragin is not known; did you mean DualAveraging?
+    >>> parse("Hinge", rules.Rule)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    streamlearn.config.expressions.CallError: Hinge(threshold=1.0) is a loss, and a rule is expected
+    streamlearn...ExpressionError: Hinge(threshold=1.0) is a loss, and a rule is expected
     """
     if len(text) > LONGEST:
-        raise CallError(f"a call has at most {LONGEST} characters, this one has {len(text)}")
+        raise ExpressionError(f"a call has at most {LONGEST} characters, this one has {len(text)}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         made = _value(ast.Call(tree, [], []) if isinstance(tree, ast.Name) else tree, kind)
     except SyntaxError as error:
-        raise CallError(
+        raise ExpressionError(
             f"{text[:80]!r} is not a call such as DualAveraging(gamma=5.0): {error.msg}"
         ) from None
     except (RecursionError, MemoryError):
-        raise CallError("the call is nested too deeply") from None
+        raise ExpressionError("the call is nested too deeply") from None
     if kind is not None and not isinstance(made, kind):
         if _family(type(made)) == _family(kind):  # a classifier, say, and a regressor is expected
             hint = nearest(type(made).__name__, known(kind))
-            raise CallError(f"{shown(made)} is no {kind.__name__}; {hint}")
-        raise CallError(f"{shown(made)} is {_family(type(made))}, and {_family(kind)} is expected")
+            raise ExpressionError(f"{shown(made)} is no {kind.__name__}; {hint}")
+        raise ExpressionError(
+            f"{shown(made)} is {_family(type(made))}, and {_family(kind)} is expected"
+        )
     return made
 
 
@@ -149,13 +151,13 @@ def _members(family: ModuleType) -> dict[str, type[Any]]:
     return {
         name: cls
         for name, cls in found.items()
-        if inspect.isclass(cls) and issubclass(cls, Spec) and not _abstract(cls)
+        if inspect.isclass(cls) and issubclass(cls, Parameterized) and not _abstract(cls)
     }
 
 
 def _abstract(cls: type[Any]) -> bool:
     bases = (rules.Rule, losses.Loss, losses.VectorLoss, penalties.Penalty, schedules.Schedule)
-    return cls in {*bases, Spec, presets.PresetClassifier, presets.PresetRegressor}
+    return cls in {*bases, Parameterized, presets.PresetClassifier, presets.PresetRegressor}
 
 
 def _value(node: ast.expr, kind: type[Any] | None = None) -> Any:
@@ -183,7 +185,7 @@ def _literal(node: ast.expr) -> Any:
         return node.value
     if isinstance(node, ast.Tuple):
         return tuple(_literal(item) for item in node.elts)
-    raise CallError(
+    raise ExpressionError(
         f"{ast.unparse(node)} is not understood: only literals and calls such as L1(1e-3)"
     )
 
@@ -191,31 +193,33 @@ def _literal(node: ast.expr) -> Any:
 def _call(node: ast.Call, kind: type[Any] | None) -> Any:
     """The object that the call makes; its own refusals are ValueErrors."""
     if not isinstance(node.func, ast.Name):
-        raise CallError(f"{ast.unparse(node.func)} is not known; a name alone is called")
+        raise ExpressionError(f"{ast.unparse(node.func)} is not known; a name alone is called")
     name, classes = node.func.id, known()
     if name not in classes:
-        raise CallError(f"{name} is not known; {nearest(name, known(kind))}")
+        raise ExpressionError(f"{name} is not known; {nearest(name, known(kind))}")
     names = parameters(classes[name])
     if len(node.args) > len(names):
-        raise CallError(
+        raise ExpressionError(
             f"{name} takes {len(names)} parameters ({', '.join(names) or 'none'}), "
             f"got {len(node.args)}"
         )
     for word in node.keywords:
         if word.arg not in names:
             hint = nearest(word.arg or "**", names) if names else "it takes none"
-            raise CallError(f"{name} has no parameter {word.arg or '**'}; {hint}")
+            raise ExpressionError(f"{name} has no parameter {word.arg or '**'}; {hint}")
     args = [_value(item) for item in node.args]
     words = {word.arg: _value(word.value) for word in node.keywords if word.arg}
     try:
         return classes[name](*args, **words)
     except TypeError as error:
-        raise CallError(f"{ast.unparse(node)}: {error}; it takes {', '.join(names)}") from None
+        raise ExpressionError(
+            f"{ast.unparse(node)}: {error}; it takes {', '.join(names)}"
+        ) from None
 
 
 def parameters(cls: type[Any]) -> tuple[str, ...]:
     """The names of the constructor's parameters, in their order."""
-    if issubclass(cls, Spec):
+    if issubclass(cls, Parameterized):
         return cls._names
     if issubclass(cls, Reader):
         return tuple(cls().params)

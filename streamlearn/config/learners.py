@@ -12,37 +12,38 @@ from msgspec.structs import replace
 
 from streamlearn.config.checks import declared, positives, written
 from streamlearn.config.expressions import parse
-from streamlearn.config.problems import Problem
+from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     OPEN,
     Config,
-    Features,
-    Format,
+    FeaturesConfig,
+    FormatConfig,
     Label,
-    Labels,
-    Learner,
-    Predictions,
+    LabelsConfig,
+    LearnerConfig,
+    PredictionsConfig,
     Source,
-    SyntheticSource,
+    SyntheticSourceConfig,
 )
+from streamlearn.errors import IncompatibleError
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.features import Hashing, Names, Reader
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
-from streamlearn.rules import Refused, Rule
+from streamlearn.rules import Rule
 from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
     from streamlearn.estimators.linear import Linear
 
-Found = Iterator[Problem]
+Found = Iterator[ConfigProblem]
 KINDS: dict[str, type[LinearClassifier | LinearRegressor]] = {
     "classification": LinearClassifier,
     "regression": LinearRegressor,
 }
 FAMILIES: dict[str, type[Any]] = {"rule": Rule, "loss": AnyLoss, "penalty": Penalty}
-DEFAULT = Learner(name="default")
+DEFAULT = LearnerConfig(name="default")
 
 
 # the label's field, which is known where events are made up
@@ -51,7 +52,7 @@ MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label", "late": "c
 
 def completed(config: Config) -> Config:
     """The configuration with the field of the label that a synthetic source has."""
-    if not isinstance(config.source, SyntheticSource) or config.format.label is not None:
+    if not isinstance(config.source, SyntheticSourceConfig) or config.format.label is not None:
         return config
     named = replace(config.format, label=MADE_UP[config.source.stream])
     if config.source.stream == "late":
@@ -59,7 +60,7 @@ def completed(config: Config) -> Config:
     return replace(config, format=named)
 
 
-def fields(format: Format) -> Fields:  # noqa: A002 - the table's name
+def fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's name
     """Which fields of an event are what."""
     return Fields(
         label=format.label,
@@ -76,7 +77,7 @@ def fields(format: Format) -> Fields:  # noqa: A002 - the table's name
     )
 
 
-def label_fields(format: Format, labels: Labels) -> tuple[Fields, Fields | None]:  # noqa: A002 - the table's name
+def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fields | None]:  # noqa: A002 - the table's name
     """The fields of events, and those of the records of their labels, if they are others."""
     both = fields(format)
     label = labels.label or both.label
@@ -105,7 +106,7 @@ def label_fields(format: Format, labels: Labels) -> tuple[Fields, Fields | None]
     )
 
 
-def reader(features: Features, format: Format) -> Reader:  # noqa: A002 - the table's name
+def reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A002 - the table's name
     """What turns names into slots, for all learners."""
     if features.kind == "hashing":
         return Hashing(features.bits, format.interactions)
@@ -115,7 +116,7 @@ def reader(features: Features, format: Format) -> Reader:  # noqa: A002 - the ta
     return Names(format.interactions, *bounds)
 
 
-def estimator(learner: Learner, features: Reader, labels: Sequence[Label] = ()) -> Linear:
+def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] = ()) -> Linear:
     """The fresh model that the table describes; ValueError if there is none."""
     kind = KINDS[learner.task]
     if learner.start is not None:
@@ -159,39 +160,45 @@ def literal(text: str) -> Label:
     return text
 
 
-def names(learners: Sequence[Learner], predictions: Predictions, source: Source) -> Found:
+def names(
+    learners: Sequence[LearnerConfig], predictions: PredictionsConfig, source: Source
+) -> Found:
     """Names are unique, and the learner that predicts is one of them."""
     counts = Counter(learner.name for learner in learners)
     for i, learner in enumerate(learners):
         if counts[learner.name] > 1:
-            yield Problem(f"learner[{i}].name", f"{learner.name!r} is taken; give each its own")
+            yield ConfigProblem(
+                f"learner[{i}].name", f"{learner.name!r} is taken; give each its own"
+            )
         if learner.name == "best":
-            yield Problem(f"learner[{i}].name", '"best" means the best of them; use another')
+            yield ConfigProblem(f"learner[{i}].name", '"best" means the best of them; use another')
     wish = predictions.learner
     if wish not in {None, "best"} and wish not in counts:
         known = ", ".join([*counts, "best"])
-        yield Problem("predictions.learner", f"there is no learner {wish!r}; valid: {known}")
+        yield ConfigProblem("predictions.learner", f"there is no learner {wish!r}; valid: {known}")
     if wish == "best" and predictions.best is None:
-        yield Problem("predictions.best.by", "missing; say what makes a learner the best")
+        yield ConfigProblem("predictions.best.by", "missing; say what makes a learner the best")
     if wish != "best" and predictions.best is not None:
-        yield Problem(
+        yield ConfigProblem(
             "predictions.learner", 'give learner = "best", or leave out [predictions.best]'
         )
     tasks = {learner.task for learner in learners}
-    if isinstance(source, SyntheticSource) and (source.stream == "spending") == (
+    if isinstance(source, SyntheticSourceConfig) and (source.stream == "spending") == (
         "classification" in tasks
     ):
         task = "regression" if source.stream == "spending" else "classification"
-        yield Problem("learner[0].task", f'the labels of {source.stream} need task = "{task}"')
+        yield ConfigProblem(
+            "learner[0].task", f'the labels of {source.stream} need task = "{task}"'
+        )
     if len(tasks) > 1:
-        yield Problem("learner", "all learn the same labels; give all the same `task`")
+        yield ConfigProblem("learner", "all learn the same labels; give all the same `task`")
 
 
 def models(
-    learners: Sequence[Learner],
-    predictions: Predictions,
-    features: Features,
-    format: Format,  # noqa: A002 - the table's name
+    learners: Sequence[LearnerConfig],
+    predictions: PredictionsConfig,
+    features: FeaturesConfig,
+    format: FormatConfig,  # noqa: A002 - the table's name
 ) -> Found:
     """Every model can be built, and what they are compared by is defined for all."""
     shared = reader(features, format)
@@ -211,43 +218,43 @@ def models(
             if isinstance(model, LinearClassifier) and format.positive is None:
                 model.check_labels(declared(format))
         except ValueError as error:
-            yield Problem(f"{path}.{at_fault(learner)}", str(error))
+            yield ConfigProblem(f"{path}.{at_fault(learner)}", str(error))
     best = predictions.best
     for i, model in built.items():
         reason = None if best is None else incomparable(best.by, model)
         if reason is not None:
-            yield Problem("predictions.best.by", f"{learners[i].name!r} {reason}")
+            yield ConfigProblem("predictions.best.by", f"{learners[i].name!r} {reason}")
 
 
 def corrections(
-    learners: Sequence[Learner],
-    labels: Labels | None,
-    features: Features,
-    format: Format,  # noqa: A002 - the table's name
+    learners: Sequence[LearnerConfig],
+    labels: LabelsConfig | None,
+    features: FeaturesConfig,
+    format: FormatConfig,  # noqa: A002 - the table's name
 ) -> Found:
     """Rules out of which a slope can be taken."""
     if labels is None or not labels.corrections:
         return
     if labels.on_timeout == "drop":
-        yield Problem("labels.corrections", "needs `on_timeout`, the label that is corrected")
+        yield ConfigProblem("labels.corrections", "needs `on_timeout`, the label that is corrected")
     for learner in learners:
         try:
             estimator(learner, reader(features, format), declared(format)).check_corrections()
-        except Refused as error:
-            yield Problem("labels.corrections", f"{learner.name!r}: {error}")
+        except IncompatibleError as error:
+            yield ConfigProblem("labels.corrections", f"{learner.name!r}: {error}")
         except ValueError:
             continue  # it cannot be built, which is said elsewhere
 
 
-def at_fault(learner: Learner) -> str:
+def at_fault(learner: LearnerConfig) -> str:
     """The key that a refusal is about, as far as one can see."""
     keys = ("start", "model", "rule", "loss", "penalty")
     return next((key for key in keys if getattr(learner, key) is not None), "name")
 
 
-def exclusive(learner: Learner, path: str) -> Found:
+def exclusive(learner: LearnerConfig, path: str) -> Found:
     """A model is described in one of three ways."""
-    fresh = Learner(name=learner.name, task=learner.task)
+    fresh = LearnerConfig(name=learner.name, task=learner.task)
     described = [
         "rule",
         "loss",
@@ -263,18 +270,18 @@ def exclusive(learner: Learner, path: str) -> Found:
         if getattr(learner, whole) is None:
             continue
         if whole == "start" and learner.model is not None:
-            yield Problem(f"{path}.model", "the saved model of `start` says it; leave it out")
+            yield ConfigProblem(f"{path}.model", "the saved model of `start` says it; leave it out")
         for name in given:
             where = "the saved model" if whole == "start" else "the call"
-            yield Problem(
+            yield ConfigProblem(
                 f"{path}.{name}", f"is a part of `{whole}`; say it in {where}, not beside it"
             )
         break
     if learner.start is not None and not Path(learner.start).is_file():
-        yield Problem(f"{path}.start", f"there is no file {learner.start}")
+        yield ConfigProblem(f"{path}.start", f"there is no file {learner.start}")
 
 
-def parts(learner: Learner, path: str) -> Found:
+def parts(learner: LearnerConfig, path: str) -> Found:
     """Each text is a call of the right family."""
     wanted = {**FAMILIES, "model": KINDS[learner.task]}
     for name, family in wanted.items():
@@ -284,24 +291,26 @@ def parts(learner: Learner, path: str) -> Found:
         try:
             made = parse(text, family)
         except ValueError as error:
-            yield Problem(f"{path}.{name}", str(error))
+            yield ConfigProblem(f"{path}.{name}", str(error))
             continue
         if name == "model" and getattr(made, "features", None) is not None:
-            yield Problem(f"{path}.model", "features are shared by all learners; see [features]")
+            yield ConfigProblem(
+                f"{path}.model", "features are shared by all learners; see [features]"
+            )
 
 
-def classes(learner: Learner, format: Format, path: str) -> Found:  # noqa: A002 - the table's name
+def classes(learner: LearnerConfig, format: FormatConfig, path: str) -> Found:  # noqa: A002 - the table's name
     """Labels that are classes, and labels that are numbers."""
     if learner.task == "regression":
         if learner.class_weight:
-            yield Problem(f"{path}.class_weight", 'needs task = "classification"')
+            yield ConfigProblem(f"{path}.class_weight", 'needs task = "classification"')
         if format.positive is not None or format.labels:
             key = "labels" if format.labels else "positive"
-            yield Problem(f"format.{key}", f"{learner.name!r} learns numbers; leave it out")
+            yield ConfigProblem(f"format.{key}", f"{learner.name!r} learns numbers; leave it out")
     known = set(map(written, declared(format)))
     for name in learner.class_weight:
         if known and name not in known:
-            yield Problem(f"{path}.class_weight.{name}", "is not among format.labels")
+            yield ConfigProblem(f"{path}.class_weight.{name}", "is not among format.labels")
 
 
 def incomparable(by: str, model: Linear) -> str | None:

@@ -12,10 +12,10 @@ from streamlearn.config.secret import Secret
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from streamlearn.config.structs import Config, Table
+    from streamlearn.config.structs import Config, Section
 
 
-def plain(table: Table) -> Any:
+def plain(table: Section) -> Any:
     """A table as plain data, secrets as stars."""
     return msgspec.to_builtins(table, enc_hook=masked)
 

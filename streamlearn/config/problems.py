@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Problem(NamedTuple):
+class ConfigProblem(NamedTuple):
     """One thing that is wrong."""
 
     path: str  # of the key: source.topics[0]; empty for the file as a whole
@@ -23,7 +23,7 @@ class Problem(NamedTuple):
 class ConfigError(StreamlearnError, ValueError):
     """A configuration that cannot be run; `problems` lists all that is wrong with it."""
 
-    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, name: str, problems: Sequence[ConfigProblem]) -> None:
         self.name = name
         self.problems = list(problems)
         lines = [str(problem) for problem in problems]

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from streamlearn.config.environment import Expanded
 from streamlearn.config.expressions import nearest
-from streamlearn.config.problems import Problem
+from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.secret import Secret
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MISSING: Any = object()  # what could not be read; its problem has been noted
 WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def table(kind: type[Struct], given: Any, path: str, problems: list[Problem]) -> Any:
+def table(kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """The struct that the table describes.
 
     Where a problem was noted the default stands in, so that what else is wrong is found too.
@@ -32,10 +32,12 @@ def table(kind: type[Struct], given: Any, path: str, problems: list[Problem]) ->
     return MISSING if MISSING in values.values() else kind(**values)
 
 
-def fields(kind: type[Struct], given: Any, path: str, problems: list[Problem]) -> dict[str, Any]:
+def fields(
+    kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]
+) -> dict[str, Any]:
     """The fields of the struct that could be read, and something for those that must be there."""
     if not isinstance(given, dict):
-        problems.append(Problem(path, f"expected a table, got {shown(given)}"))
+        problems.append(ConfigProblem(path, f"expected a table, got {shown(given)}"))
         given, told = {}, True
     else:
         told = False
@@ -44,7 +46,7 @@ def fields(kind: type[Struct], given: Any, path: str, problems: list[Problem]) -
     for key in given:
         if key not in known and key != tag:
             names = [*known, *([tag] if tag else [])]
-            problems.append(Problem(joined(path, key), f"unknown key; {nearest(key, names)}"))
+            problems.append(ConfigProblem(joined(path, key), f"unknown key; {nearest(key, names)}"))
     values: dict[str, Any] = {}
     for name, item in known.items():
         if name in given:
@@ -52,7 +54,9 @@ def fields(kind: type[Struct], given: Any, path: str, problems: list[Problem]) -
             if found is not MISSING:
                 values[item.name] = found
         elif item.required and not told:
-            problems.append(Problem(joined(path, name), f"missing; expected {expected(item.type)}"))
+            problems.append(
+                ConfigProblem(joined(path, name), f"missing; expected {expected(item.type)}")
+            )
         if item.required and item.name not in values:
             values[item.name] = anything(item.type)
     return values
@@ -68,7 +72,7 @@ def anything(kind: Any) -> Any:
     return "" if inner is str else MISSING
 
 
-def value(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
+def value(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """One value of a table: a table again, an array of them, or a leaf."""
     inner = plain(kind)
     choices = [one for one in alternatives(inner) if is_struct(one)]
@@ -78,7 +82,7 @@ def value(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
         return table(choices[0], given, path, problems)
     if get_origin(inner) is tuple and is_struct(get_args(inner)[0]):
         if not isinstance(given, list):
-            problems.append(Problem(path, f"expected tables [[{path}]], got {shown(given)}"))
+            problems.append(ConfigProblem(path, f"expected tables [[{path}]], got {shown(given)}"))
             return MISSING
         item = get_args(inner)[0]
         items = [table(item, one, f"{path}[{i}]", problems) for i, one in enumerate(given)]
@@ -86,12 +90,12 @@ def value(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
     return leaf(kind, given, path, problems)
 
 
-def tagged(kinds: list[type[Struct]], given: Any, path: str, problems: list[Problem]) -> Any:
+def tagged(kinds: list[type[Struct]], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """The table of the kind that it names."""
     by_tag = {str(kind.__struct_config__.tag): kind for kind in kinds}
     one_of = " or ".join(f'"{tag}"' for tag in by_tag)
     if not isinstance(given, dict):
-        problems.append(Problem(path, f"expected a table, got {shown(given)}"))
+        problems.append(ConfigProblem(path, f"expected a table, got {shown(given)}"))
         return MISSING
     tag = given.get("kind")
     if not isinstance(tag, str) or tag not in by_tag:
@@ -99,18 +103,18 @@ def tagged(kinds: list[type[Struct]], given: Any, path: str, problems: list[Prob
         if tag is not None:
             hint = nearest(str(tag), by_tag)
             wrong = f"expected {one_of}, got {shown(tag)}; {hint}"
-        problems.append(Problem(joined(path, "kind"), wrong))
+        problems.append(ConfigProblem(joined(path, "kind"), wrong))
         return MISSING
     return table(by_tag[tag], given, path, problems)
 
 
-def leaf(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
+def leaf(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """A number, a text, a list of them."""
     kinds = alternatives(plain(kind))
     if isinstance(given, datetime) and str in kinds:
         given = given.isoformat()
     if isinstance(given, float) and not math.isfinite(given):
-        problems.append(Problem(path, f"expected {expected(kind)}, got {given}"))
+        problems.append(ConfigProblem(path, f"expected {expected(kind)}, got {given}"))
         return MISSING
     try:
         if isinstance(given, Expanded):
@@ -123,7 +127,7 @@ def leaf(kind: Any, given: Any, path: str, problems: list[Problem]) -> Any:
         if names and isinstance(given, str):
             hint = f"; {nearest(given, names)}"
         got = "another" if Secret in kinds else shown(given)
-        problems.append(Problem(path, f"expected {expected(kind)}, got {got}{hint}"))
+        problems.append(ConfigProblem(path, f"expected {expected(kind)}, got {got}{hint}"))
         return MISSING
 
 

@@ -26,11 +26,11 @@ OPEN = "open"  # labels that may appear at any time
 Seed: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
-class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file."""
 
 
-class Security(Table, frozen=True):
+class SecurityConfig(Section, frozen=True):
     """How to prove to the brokers who we are, and they to us."""
 
     protocol: Annotated[
@@ -51,7 +51,7 @@ class Security(Table, frozen=True):
     ] = None
 
 
-class KafkaSource(Table, frozen=True, tag_field="kind", tag="kafka"):
+class KafkaSourceConfig(Section, frozen=True, tag_field="kind", tag="kafka"):
     """Records of Kafka's topics."""
 
     bootstrap: Annotated[str, about("host:port of brokers, separated by commas", min_length=1)]
@@ -80,14 +80,14 @@ class KafkaSource(Table, frozen=True, tag_field="kind", tag="kafka"):
         about("records lost to retention: stop, or go on and count them"),
     ] = "stop"
     batch: Batch = 2000
-    security: Annotated[Security, about("encryption and login")] = Security()
+    security: Annotated[SecurityConfig, about("encryption and login")] = SecurityConfig()
 
     def start_ms(self) -> int | None:
         """`start` in milliseconds since 1970, if it is a time (of UTC, unless it says)."""
         return None if self.start in {"earliest", "latest"} else milliseconds(self.start)
 
 
-class FileSource(Table, frozen=True, tag_field="kind", tag="file"):
+class FileSourceConfig(Section, frozen=True, tag_field="kind", tag="file"):
     """Lines of files; .gz and .zst are unpacked."""
 
     paths: Annotated[tuple[str, ...], about("files, or globs of them, read in order", min_length=1)]
@@ -97,13 +97,13 @@ class FileSource(Table, frozen=True, tag_field="kind", tag="file"):
     batch: Batch = 2000
 
 
-class StdinSource(Table, frozen=True, tag_field="kind", tag="stdin"):
+class StdinSourceConfig(Section, frozen=True, tag_field="kind", tag="stdin"):
     """Lines of standard input; its end is that of the run."""
 
     batch: Batch = 2000
 
 
-class SyntheticSource(Table, frozen=True, tag_field="kind", tag="synthetic"):
+class SyntheticSourceConfig(Section, frozen=True, tag_field="kind", tag="synthetic"):
     """Events made up here, as JSON, with a sparse truth planted in them."""
 
     stream: Annotated[
@@ -117,15 +117,15 @@ class SyntheticSource(Table, frozen=True, tag_field="kind", tag="synthetic"):
     seed: Annotated[Seed, about("another seed, another truth")] = 0
     drift: Annotated[bool, about("whether the truth changes half way (needs `events`)")] = False
     rate: Annotated[
-        Positive | None, about("events a second; as fast as they can be learnt if not said")
+        Positive | None, about("events a second; as fast as they can be learned if not said")
     ] = None
     batch: Batch = 2000
 
 
-Source: TypeAlias = KafkaSource | FileSource | StdinSource | SyntheticSource
+Source: TypeAlias = KafkaSourceConfig | FileSourceConfig | StdinSourceConfig | SyntheticSourceConfig
 
 
-class Format(Table, frozen=True):
+class FormatConfig(Section, frozen=True):
     """How bytes become events.
 
     CSV is UTF-8, read as Python's `csv.reader` reads it with `strict=True`:
@@ -199,7 +199,7 @@ class Format(Table, frozen=True):
     ] = None
 
 
-class Labels(Table, frozen=True):
+class LabelsConfig(Section, frozen=True):
     """Labels that come later than their events, and are joined to them by an id."""
 
     topic: Annotated[
@@ -233,7 +233,7 @@ class Labels(Table, frozen=True):
     ] = False
 
 
-class Features(Table, frozen=True):
+class FeaturesConfig(Section, frozen=True):
     """How names become slots; all learners share them."""
 
     kind: Annotated[
@@ -255,7 +255,7 @@ class Features(Table, frozen=True):
     ] = 256 << 20
 
 
-class Learner(Table, frozen=True):
+class LearnerConfig(Section, frozen=True):
     """A model that learns from every event; rule, loss and penalty, or a preset as `model`."""
 
     name: Annotated[
@@ -286,17 +286,17 @@ class Learner(Table, frozen=True):
     start: Annotated[str | None, about("a saved model to begin from, instead of the above")] = None
 
 
-class Best(Table, frozen=True):
+class BestConfig(Section, frozen=True):
     """Predictions from the learner that did best of late."""
 
     by: Annotated[Literal["log_loss", "error", "squared", "absolute"], about("what is compared")]
-    window: Annotated[int, about("over how many labelled events", ge=1)] = 10_000
+    window: Annotated[int, about("over how many labeled events", ge=1)] = 10_000
     hysteresis: Annotated[
         float, about("how much better another must be to be chosen, as a share", ge=0, lt=1)
     ] = 0.05
 
 
-class Predictions(Table, frozen=True):
+class PredictionsConfig(Section, frozen=True):
     """Where predictions go; nowhere if neither topic nor path is given."""
 
     topic: Annotated[str | None, about("a topic of the source's brokers")] = None
@@ -304,10 +304,10 @@ class Predictions(Table, frozen=True):
     learner: Annotated[
         str | None, about('a learner\'s name, or "best"; the first if nothing is said')
     ] = None
-    best: Annotated[Best | None, about("how the best is found")] = None
+    best: Annotated[BestConfig | None, about("how the best is found")] = None
 
 
-class DeadLetters(Table, frozen=True):
+class DeadLettersConfig(Section, frozen=True):
     """Where events go that cannot be read; they are only counted without topic and path."""
 
     topic: Annotated[str | None, about("a topic of the source's brokers")] = None
@@ -319,7 +319,7 @@ class DeadLetters(Table, frozen=True):
     min_count: Annotated[int, about("and at least so many bad ones", ge=1)] = 100
 
 
-class Checkpoint(Table, frozen=True):
+class CheckpointConfig(Section, frozen=True):
     """Models, scores and positions on disk, as one; and who owns them."""
 
     path: Annotated[str, about("the directory", min_length=1)]
@@ -337,7 +337,7 @@ class Checkpoint(Table, frozen=True):
     ] = True
 
 
-class Regret(Table, frozen=True):
+class RegretConfig(Section, frozen=True):
     """Regret against the best fixed model in hindsight."""
 
     enabled: Annotated[bool, about("whether it is followed")] = True
@@ -346,7 +346,7 @@ class Regret(Table, frozen=True):
     seed: Annotated[Seed, about("which events are remembered")] = 0
 
 
-class Telemetry(Table, frozen=True):
+class TelemetryConfig(Section, frozen=True):
     """Metrics for Prometheus, and the live page."""
 
     enabled: Annotated[bool, about("whether to serve them")] = True
@@ -360,7 +360,7 @@ class Telemetry(Table, frozen=True):
     ] = False
 
 
-class Log(Table, frozen=True):
+class LogConfig(Section, frozen=True):
     """What the daemon says on standard error."""
 
     format: Annotated[Literal["console", "json"], about("for people, or for machines")] = "console"
@@ -369,7 +369,7 @@ class Log(Table, frozen=True):
     ] = "info"
 
 
-class Run(Table, frozen=True):
+class RunConfig(Section, frozen=True):
     """When the daemon ends by itself."""
 
     until: Annotated[
@@ -383,23 +383,27 @@ class Run(Table, frozen=True):
     shutdown_seconds: Annotated[float, about("most that a shutdown takes", gt=0)] = 10.0
 
 
-class Config(Table, frozen=True):
+class Config(Section, frozen=True):
     """A configuration file."""
 
     source: Annotated[Source, about("where events come from")]
-    format: Annotated[Format, about("how bytes become events")] = Format()
-    labels: Annotated[Labels | None, about("labels that come later than their events")] = None
-    features: Annotated[Features, about("how names become slots")] = Features()
-    learners: Annotated[tuple[Learner, ...], about("the models, one [[learner]] each")] = field(
-        default=(), name="learner"
+    format: Annotated[FormatConfig, about("how bytes become events")] = FormatConfig()
+    labels: Annotated[LabelsConfig | None, about("labels that come later than their events")] = None
+    features: Annotated[FeaturesConfig, about("how names become slots")] = FeaturesConfig()
+    learners: Annotated[tuple[LearnerConfig, ...], about("the models, one [[learner]] each")] = (
+        field(default=(), name="learner")
     )
-    predictions: Annotated[Predictions, about("where predictions go")] = Predictions()
-    dead_letters: Annotated[DeadLetters, about("where unreadable events go")] = DeadLetters()
-    checkpoint: Annotated[Checkpoint | None, about("where models and positions are kept")] = None
-    regret: Annotated[Regret, about("regret against the hindsight")] = Regret()
-    telemetry: Annotated[Telemetry, about("metrics and the live page")] = Telemetry()
-    log: Annotated[Log, about("what is said")] = Log()
-    run: Annotated[Run, about("when to end")] = Run()
+    predictions: Annotated[PredictionsConfig, about("where predictions go")] = PredictionsConfig()
+    dead_letters: Annotated[DeadLettersConfig, about("where unreadable events go")] = (
+        DeadLettersConfig()
+    )
+    checkpoint: Annotated[CheckpointConfig | None, about("where models and positions are kept")] = (
+        None
+    )
+    regret: Annotated[RegretConfig, about("regret against the hindsight")] = RegretConfig()
+    telemetry: Annotated[TelemetryConfig, about("metrics and the live page")] = TelemetryConfig()
+    log: Annotated[LogConfig, about("what is said")] = LogConfig()
+    run: Annotated[RunConfig, about("when to end")] = RunConfig()
 
 
 def milliseconds(text: str) -> int:

@@ -1,2 +1,2 @@
-cdef class Spec:
+cdef class Parameterized:
     pass

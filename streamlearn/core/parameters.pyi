@@ -1,6 +1,6 @@
 from typing import Any, ClassVar, Self
 
-class Spec:
+class Parameterized:
     _names: ClassVar[tuple[str, ...]]
     _examples: ClassVar[tuple[tuple[Any, ...], ...]]
     @classmethod

@@ -1,7 +1,7 @@
 """What losses, penalties, rules and schedules have in common: they are their parameters."""
 
 
-cdef class Spec:
+cdef class Parameterized:
     """A value given by the parameters of its constructor, listed in `_names`.
 
     From that one list follow repr, equality, hash, copy and pickle. `_examples` are arguments that
@@ -48,7 +48,7 @@ def describe(spec):
     >>> describe(ElasticNet(0.1, 0.2))
     {'name': 'ElasticNet', 'params': {'l1': 0.1, 'l2': 0.2}}
     """
-    if isinstance(spec, Spec):
+    if isinstance(spec, Parameterized):
         params = {name: describe(value) for name, value in spec.params.items()}
         return {"name": type(spec).__name__, "params": params}
     if isinstance(spec, (list, tuple)):

@@ -46,7 +46,7 @@ cdef extern from *:
         return total;
     #endif
 
-    /* s moved towards 0 by a threshold: s less its part in [-t, t]. Written so that compilers take
+    /* s moved toward 0 by a threshold: s less its part in [-t, t]. Written so that compilers take
        min and max for it: which slots are 0 can't be foreseen, and a branch would cost more. */
     static inline double streamlearn_soft(double s, double t) {
         double part = s < t ? s : t;
@@ -102,7 +102,7 @@ cdef extern from *:
     void prefetch "streamlearn_prefetch"(const void* at) noexcept nogil
     # |x|^2
     double squared "streamlearn_squared"(const double* value, Py_ssize_t n) noexcept nogil
-    # s moved towards 0 by a threshold
+    # s moved toward 0 by a threshold
     double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
     # <cells, x>
     double dot "streamlearn_dot"(

@@ -11,10 +11,10 @@ from streamlearn import config
 from streamlearn.config import plan
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
-from streamlearn.daemon.delayed_labels import Joining
+from streamlearn.daemon.delayed_labels import DelayedReading
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
-from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.outputs.predictions import Predictions
 from streamlearn.daemon.pipeline import Pipeline
@@ -102,7 +102,7 @@ def fencing(settings: config.Config, role: str) -> Fencing | None:
     return Fencing(role, kept.max_age_seconds + OVER_SECONDS)
 
 
-def ownership(kept: config.Checkpoint, log: Log) -> Ownership:
+def ownership(kept: config.CheckpointConfig, log: Log) -> Ownership:
     """Who owns the models."""
     return Ownership(
         Path(kept.path),
@@ -124,7 +124,7 @@ def policy(
     if kept is not None:
         names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
         given = {name: getattr(kept, name) for name in names}
-    piped = isinstance(settings.source, config.StdinSource)  # the end of a pipe is the end
+    piped = isinstance(settings.source, config.StdinSourceConfig)  # the end of a pipe is the end
     until = "end" if piped and run.until is None else run.until
     return Policy(
         **given,
@@ -140,7 +140,7 @@ def policy(
 def with_labels(settings: config.Config) -> config.Source:
     """The source with the topic of labels, where they have their own."""
     found, labels = settings.source, settings.labels
-    if labels is None or labels.topic is None or not isinstance(found, config.KafkaSource):
+    if labels is None or labels.topic is None or not isinstance(found, config.KafkaSourceConfig):
         return found
     if found.pattern is not None or labels.topic in found.topics:
         return found
@@ -168,8 +168,8 @@ def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any])
         labels.orphans,
         labels.hold_bytes,
     )
-    kafka = isinstance(settings.source, config.KafkaSource)
-    return Joining(join, events, told, labels.topic, own_times=kafka)
+    kafka = isinstance(settings.source, config.KafkaSourceConfig)
+    return DelayedReading(join, events, told, labels.topic, own_times=kafka)
 
 
 def reading(settings: config.Config) -> dict[str, str]:
@@ -198,7 +198,7 @@ def reading(settings: config.Config) -> dict[str, str]:
     } | late_reading(settings.labels)
 
 
-def late_reading(labels: config.Labels | None) -> dict[str, str]:
+def late_reading(labels: config.LabelsConfig | None) -> dict[str, str]:
     """What late labels are; where they are and how long anything is held may change."""
     if labels is None or labels.label is None:
         return {}
@@ -221,13 +221,13 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
 
 def source(
     settings: config.Source,
-    table: config.Format | None = None,
+    table: config.FormatConfig | None = None,
     *,
     reset_offsets: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> Source:
     """Where records come from, of this format; what happens to followed files is reported."""
-    if isinstance(settings, config.KafkaSource):
+    if isinstance(settings, config.KafkaSourceConfig):
         return KafkaSource(
             connection(settings),
             topics=settings.topics,
@@ -241,7 +241,7 @@ def source(
             reset_offsets=reset_offsets,
             batch=settings.batch,
         )
-    if isinstance(settings, config.SyntheticSource):
+    if isinstance(settings, config.SyntheticSourceConfig):
         half = None if settings.events is None or not settings.drift else settings.events // 2
         if settings.stream == "late":
             late = LateClicks(settings.events or 0, settings.seed, half)
@@ -252,12 +252,12 @@ def source(
     if table is not None and table.kind == "csv":
         lines["delimiter"] = table.delimiter
         lines["first"] = CSV_SAMPLE if table.text is None else 0
-    if isinstance(settings, config.FileSource):
+    if isinstance(settings, config.FileSourceConfig):
         return Files(settings.paths, follow=settings.follow, report=report, **lines)
     return StandardInput(**lines)
 
 
-def connection(settings: config.KafkaSource) -> Connection:
+def connection(settings: config.KafkaSourceConfig) -> Connection:
     """How to reach the brokers."""
     given = settings.security
     return Connection(
@@ -278,13 +278,13 @@ def connection(settings: config.KafkaSource) -> Connection:
 
 
 def sink(
-    output: config.Predictions | config.DeadLetters,
+    output: config.PredictionsConfig | config.DeadLettersConfig,
     settings: config.Source,
     fencing: Fencing | None = None,
     *,
     binary: bool = False,
 ) -> Sink | None:
     """Where an output goes; None: nowhere."""
-    if output.topic is not None and isinstance(settings, config.KafkaSource):
-        return Patient(connection(settings).sink(output.topic, fencing=fencing))
+    if output.topic is not None and isinstance(settings, config.KafkaSourceConfig):
+        return BlockingSink(connection(settings).sink(output.topic, fencing=fencing))
     return None if output.path is None else FileSink(output.path, binary=binary)

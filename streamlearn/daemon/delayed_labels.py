@@ -45,7 +45,7 @@ class Origin(msgspec.Struct, array_like=True):
     headers: tuple[tuple[bytes, bytes | None], ...]
 
 
-class Joining:
+class DelayedReading:
     """Events whose labels come later.
 
     Parameters
@@ -101,10 +101,10 @@ class Joining:
         return np.asarray(self.join.rows.roles == PREDICTED)
 
     @property
-    def learnt(self) -> Array:
-        """Those whose label came or timed out; a correction is learnt, and not measured again."""
+    def learned(self) -> Array:
+        """Those whose label came or timed out; a correction is learned, and not measured again."""
         rows = self.join.rows
-        weights = np.asarray(rows.learnt_weights())
+        weights = np.asarray(rows.learned_weights())
         if self.join.corrections:
             weights[rows.roles == CORRECTED] = 0.0
         return weights

@@ -33,16 +33,16 @@ class Outcome:
     """What one learner made of a batch; a number for each event."""
 
     scores: Array  # before learning; a row for each event where there are several outputs
-    measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learnt
-    learnt: Array  # whether it was learnt
-    before: int  # events that the learner had learnt before the batch
-    count: int  # events that it learnt from it
+    measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learned
+    learned: Array  # whether it was learned
+    before: int  # events that the learner had learned before the batch
+    count: int  # events that it learned from it
     known: Array | None = None  # how many labels it knew when it scored each event
 
     @property
     def steps(self) -> Array:
-        """How many events had been learnt when each event was scored."""
-        return np.asarray(self.before + np.cumsum(self.learnt) - self.learnt)
+        """How many events had been learned when each event was scored."""
+        return np.asarray(self.before + np.cumsum(self.learned) - self.learned)
 
 
 class Learner:
@@ -52,7 +52,7 @@ class Learner:
         self.name = name
         self.model = model
         self.progress = {measure: Progressive(window) for measure in measures}
-        self.learnt = 0
+        self.learned = 0
         self.diverged = 0  # events whose score was not finite, and which were left out
         self.born: dict[str, Any] = {}  # where its life began
         self.tracker: Tracker | None = None  # of its regret, if that is followed
@@ -72,7 +72,7 @@ class Learner:
         return self.model.learns
 
     def check_labels(self, labels: list[Any]) -> None:
-        """BadEvent if the model cannot learn these labels, for the decoder."""
+        """InvalidEventError if the model cannot learn these labels, for the decoder."""
         self.model.check_labels(labels)
 
     def learn(self, events: Events, wanted: Array) -> Outcome:
@@ -82,13 +82,13 @@ class Learner:
             measures["known"] = np.empty(len(events))
         scores = self.model.progressive_events(events, measures, self.memory)
         known = measures.pop("known", None)
-        learnt = ~np.isnan(measures["loss"])
-        rows = None if learnt.all() else np.flatnonzero(learnt)  # see `Linear._measure`
+        learned = ~np.isnan(measures["loss"])
+        rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear._measure`
         weights = events.weights if rows is None else events.weights[rows]
-        outcome = Outcome(scores, measures, learnt, self.learnt, len(weights), known)
+        outcome = Outcome(scores, measures, learned, self.learned, len(weights), known)
         for name, progress in self.progress.items():
             progress.add(measures[name] if rows is None else measures[name][rows], weights)
-        self.learnt += len(weights)
+        self.learned += len(weights)
         if rows is not None:
             columns = scores.reshape(len(scores), -1)
             self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & wanted))
@@ -99,10 +99,10 @@ class Learner:
         memory = {} if self.memory is None else {"memory": self.memory.state()}
         return {
             **memory,
-            "model": self.model.described(self.model.learnt()),
+            "model": self.model.described(self.model.learned()),
             "settings": self.settings,
             "progress": {name: progress.state() for name, progress in self.progress.items()},
-            "learnt": self.learnt,
+            "learned": self.learned,
             "diverged": self.diverged,
             "born": self.born,
         }
@@ -111,11 +111,11 @@ class Learner:
         """Go on from there; the features are restored before."""
         self.model = self.model.clone()  # one that began from a file has a state of its own
         self.model.share_features(reader)
-        self.model.restore_learnt(state["model"]["state"])
+        self.model.restore_learned(state["model"]["state"])
         for name, progress in self.progress.items():
             if name in state["progress"]:
                 progress.restore(state["progress"][name])
-        self.learnt, self.diverged = state["learnt"], state["diverged"]
+        self.learned, self.diverged = state["learned"], state["diverged"]
         self.born = state["born"]
         if self.memory is not None and "memory" in state:
             self.memory.restore(state["memory"])
@@ -169,9 +169,9 @@ class Learners:
     def learn(self, events: Events, weights: Array | None = None) -> dict[str, Outcome]:
         """Learn a batch with every learner, each on a thread of its own.
 
-        `weights` are those with which events are measured, if not all that are learnt are.
+        `weights` are those with which events are measured, if not all that are learned are.
         """
-        wanted = (events.learnt_weights() if weights is None else weights) > 0.0
+        wanted = (events.learned_weights() if weights is None else weights) > 0.0
         members = self.members.values()
         if self._pool is None:
             outcomes = {member.name: member.learn(events, wanted) for member in members}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing import resume
-from streamlearn.daemon.checkpointing.checkpointer import Keeper
+from streamlearn.daemon.checkpointing.checkpointer import Checkpointer
 from streamlearn.daemon.checkpointing.writer import sweep
 from streamlearn.daemon.collectors.observer import Status
-from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.pipeline import Counts
 from streamlearn.daemon.process.blame import message
 from streamlearn.daemon.process.exits import Exit, Stop, code_of
@@ -83,11 +83,11 @@ class Loop:
         self.status = Status()
         self.learning = False  # whether there are learners with something to show
         self.stop_wanted = threading.Event()
-        self.keeper: Keeper | None = None
+        self.keeper: Checkpointer | None = None
         self._ticked = 0.0
         self._before = Counts()  # of this run
         for sink in sinks:
-            if isinstance(sink, Patient):
+            if isinstance(sink, BlockingSink):
                 sink.waits, sink.stopping = self._wait_for_output, self.stop_wanted.is_set
 
     def run(self) -> Exit:
@@ -192,7 +192,7 @@ class Loop:
         def damaged(place: Place, error: Exception) -> None:
             self.log.error(
                 "a checkpoint is damaged: the one before it counts, and what followed that one is "
-                "learnt again",
+                "learned again",
                 checkpoint=place.name,
                 error=str(error),
             )
@@ -240,7 +240,7 @@ class Loop:
             resume.skip(self.log, pipeline, policy.skip_to)
         resume.report(self.log, changes, pipeline, directory)
         if ownership is not None:
-            self.keeper = Keeper(
+            self.keeper = Checkpointer(
                 ownership,
                 pipeline,
                 self.source,
@@ -320,7 +320,7 @@ class Loop:
             code, reason = self._save(self.keeper, code, reason, limited=limited)
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
         if sound and self.learning:
-            self._tell_learnt()
+            self._tell_learned()
             self.pipeline.unlabeled.look_at(self.pipeline.reading.labels, least=1)
             if self._learned_nothing():
                 code = Exit.UNLEARNED
@@ -337,7 +337,7 @@ class Loop:
             return False
         before, now = self._before, self.pipeline.counts
         read = now.events + now.bad - before.events - before.bad
-        return read > 0 and now.learnt == before.learnt and not self.pipeline.reading.late
+        return read > 0 and now.learned == before.learned and not self.pipeline.reading.late
 
     def _why_unlearned(self) -> str:
         """What is wrong, as far as one can see."""
@@ -349,15 +349,17 @@ class Loop:
         weighed = " and a weight above 0" if decoder.fields.weight else ""
         return f"none had a label in the field {found['field']!r}{weighed}{near}"
 
-    def _tell_learnt(self) -> None:
+    def _tell_learned(self) -> None:
         """What came of the run, however it ended, for who reads only the log: a line a learner."""
         for one in self.pipeline.learners:
             means = {name: progress.mean for name, progress in one.progress.items()}
             self.log.info(
-                "learnt", name=one.name, events=one.learnt, **means, nonzero=one.model.nonzero
+                "learned", name=one.name, events=one.learned, **means, nonzero=one.model.nonzero
             )
 
-    def _save(self, keeper: Keeper, code: Exit, reason: str, *, limited: bool) -> tuple[Exit, str]:
+    def _save(
+        self, keeper: Checkpointer, code: Exit, reason: str, *, limited: bool
+    ) -> tuple[Exit, str]:
         """A last checkpoint; how it ended then."""
         seconds = 0.7 * self.policy.shutdown_seconds if limited else self.policy.max_age_seconds
         try:
@@ -373,7 +375,7 @@ class Loop:
             return code, reason
         return Exit.UNSAVED, (
             "stopped without a last checkpoint: the one before is intact, and what followed it is "
-            "learnt again at the next start"
+            "learned again at the next start"
         )
 
     def _close(self) -> None:

@@ -41,8 +41,8 @@ class Counts:
 
     records: int = 0
     events: int = 0
-    learnt: int = 0  # with a label and a weight
-    unlabelled: int = 0
+    learned: int = 0  # with a label and a weight
+    unlabeled: int = 0
     tombstones: int = 0
     bad: int = 0
     skipped: int = 0  # positions that were jumped over, as asked
@@ -97,18 +97,18 @@ class Pipeline:
         closed = reading.labels.closed
         begun = clock()
         bad = sorted(reading.read(polled), key=lambda one: one[0])
-        events, predicted, weights = reading.rows, reading.predicted, reading.learnt
+        events, predicted, weights = reading.rows, reading.predicted, reading.learned
         parts = self._parts(polled, bad)
         decoded = clock()
         outcomes = self.learners.learn(events, weights)
-        learnt = clock()
+        learned = clock()
         self._publish(polled, parts, outcomes, predicted)
         published = clock()
-        unlabelled = self._count(parts, predicted, weights > 0.0)
+        unlabeled = self._count(parts, predicted, weights > 0.0)
         since = None if reading.late else self.counts.since_label
-        batch = Batch(parts, polled, events, outcomes, predicted, unlabelled, since)
+        batch = Batch(parts, polled, events, outcomes, predicted, unlabeled, since)
         batch.seconds.update(
-            decode=decoded - begun, learn=learnt - decoded, publish=published - learnt
+            decode=decoded - begun, learn=learned - decoded, publish=published - learned
         )
         self.tell("on_batch", batch)
         if reading.labels.closed and not closed:
@@ -157,23 +157,23 @@ class Pipeline:
         for orphan, reason in self.reading.orphans():
             self.dead_letters.send(orphan, [(0, None, reason)])
 
-    def _count(self, parts: Sequence[Part], predicted: Array, learnt: Array) -> int:
-        """Count it; how many events will not be learnt."""
+    def _count(self, parts: Sequence[Part], predicted: Array, learned: Array) -> int:
+        """Count it; how many events will not be learned."""
         counts = self.counts
-        unlabelled = 0 if self.reading.late else int(np.count_nonzero(~learnt))
+        unlabeled = 0 if self.reading.late else int(np.count_nonzero(~learned))
         counts.events += int(np.count_nonzero(predicted))
-        counts.learnt += int(np.count_nonzero(learnt))
-        counts.unlabelled += unlabelled
-        if not self.reading.late and len(learnt):
-            last = np.flatnonzero(learnt)[-1:]
-            counts.since_label += len(learnt)
+        counts.learned += int(np.count_nonzero(learned))
+        counts.unlabeled += unlabeled
+        if not self.reading.late and len(learned):
+            last = np.flatnonzero(learned)[-1:]
+            counts.since_label += len(learned)
             if len(last):
-                counts.since_label = len(learnt) - 1 - int(last[0])
+                counts.since_label = len(learned) - 1 - int(last[0])
         for part in parts:
             counts.records += len(part.records.offsets)
             counts.tombstones += part.tombstones
             counts.bad += len(part.bad)
-        return unlabelled
+        return unlabeled
 
     def _report(self, polled: Polled, bad: Sequence[Bad]) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""
@@ -192,7 +192,7 @@ class Pipeline:
             if learner.diverged:
                 self.log.limited(
                     f"diverged {learner.name}", "error", "a score was not finite, or a gradient "
-                    "too large, and its event not learnt: the steps are too long for features of "
+                    "too large, and its event not learned: the steps are too long for features of "
                     "this size",
                     learner=learner.name, events=learner.diverged,
                 )  # fmt: skip

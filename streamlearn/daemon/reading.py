@@ -1,4 +1,4 @@
-"""How records become rows to be predicted and learnt: at once, or when their labels come.
+"""How records become rows to be predicted and learned: at once, or when their labels come.
 
 The seam between the daemon and late labels. `At once` is the way of events that bring their labels.
 """
@@ -42,8 +42,8 @@ class Reading(Protocol):
         """Which of them were predicted, for the first time."""
 
     @property
-    def learnt(self) -> Array:
-        """The weight with which each of them is learnt and measured; 0: not."""
+    def learned(self) -> Array:
+        """The weight with which each of them is learned and measured; 0: not."""
 
     @property
     def closed(self) -> Array:
@@ -95,7 +95,7 @@ class AtOnce:
     @property
     def closed(self) -> Array:
         """Those behind the event that closed the labels."""
-        row = closing(self.labels, self._before, self.learnt > 0.0)
+        row = closing(self.labels, self._before, self.learned > 0.0)
         return np.arange(len(self.rows)) > row
 
     @property
@@ -104,9 +104,9 @@ class AtOnce:
         return np.ones(len(self.rows), dtype=bool)
 
     @property
-    def learnt(self) -> Array:
+    def learned(self) -> Array:
         """Those with a label."""
-        return self.rows.learnt_weights()
+        return self.rows.learned_weights()
 
     def orphans(self) -> list[tuple[Records, str]]:
         """None."""

@@ -140,7 +140,7 @@ class Choice:
         self.blocks = Blocks(2 * len(names), window)
 
     def add(self, values: Array) -> list[tuple[int, str]]:
-        """The next labelled events, a row for each learner; where the choice changes, and to whom.
+        """The next labeled events, a row for each learner; where the choice changes, and to whom.
 
         NaN: this learner has no value for this event.
         """

@@ -3,13 +3,13 @@
 from libc.math cimport NAN, isfinite, isnan
 from libc.stdlib cimport free, malloc
 
-from streamlearn.engine.events cimport UNLABELLED, Events, Tags
+from streamlearn.engine.events cimport UNLABELED, Events, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 cdef struct Column:
     const double* number  # NaN: missing; or NULL, and there are texts:
@@ -33,7 +33,7 @@ def table(Reader reader, columns, Py_ssize_t n, bint grow):
     cdef Py_ssize_t k, count = len(columns)
     cdef Column* column
     rows, keep = Events(), []
-    reader.slots_of([name for name, _, _ in columns], False)  # BadEvent for what is no name
+    reader.slots_of([name for name, _, _ in columns], False)  # raises for what is no name
     slots, known = slots_by_column(reader, columns, n, grow)
     column = <Column*>malloc(max(count, 1) * sizeof(Column))
     if column == NULL:
@@ -100,7 +100,7 @@ cdef int fill(
     known_slots = np.ascontiguousarray(known_slots, dtype=np.int64)
     known = <const long long*><size_t>known_slots.ctypes.data
     rows.widen(n, n * count, 0)
-    tags.kind, tags.label, tags.weight, tags.time = UNLABELLED, NAN, 1.0, NAN
+    tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, 1.0, NAN
     tags.id, tags.id_length = NULL, 0
     for i in range(n):
         rows.offer(&row, count, 0)
@@ -139,7 +139,7 @@ cdef Py_ssize_t whole(int* slot, double* value, Py_ssize_t n, Py_ssize_t row) ex
     cdef Py_ssize_t i, kept = 0
     for i in range(n):
         if not isfinite(value[i]):
-            raise BadEvent(
+            raise InvalidEventError(
                 f"row {row}: columns of one name or hash add up to {value[i]}: scale them down")
         slot[kept], value[kept] = slot[i], value[i]
         kept += value[i] != 0.0

@@ -8,7 +8,7 @@ from streamlearn.features.text cimport copy_text
 from streamlearn.core.row cimport Row
 
 cdef enum Kind:  # what a label is in Python
-    UNLABELLED
+    UNLABELED
     BOOL
     INT
     FLOAT
@@ -77,7 +77,7 @@ cdef class Events(Rows):
         self.square[i] = row.square
         if row.n > self.longest:
             self.longest = row.n
-        self.label[i] = tags.label if tags.kind != UNLABELLED else NAN
+        self.label[i] = tags.label if tags.kind != UNLABELED else NAN
         self.kind[i] = tags.kind
         self.weight[i] = tags.weight
         self.time[i] = tags.time

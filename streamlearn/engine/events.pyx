@@ -36,7 +36,7 @@ cdef bint is_number(label):
 
 
 cdef Py_ssize_t LONGEST = 1000  # characters of a field or reason: a record may be of any length
-LABEL_KINDS = {type(None): UNLABELLED, bool: BOOL, int: INT, float: FLOAT}
+LABEL_KINDS = {type(None): UNLABELED, bool: BOOL, int: INT, float: FLOAT}
 
 
 cdef class Events(Rows):
@@ -149,11 +149,11 @@ cdef class Events(Rows):
         self.records += 1
 
     def refuse(self, error):
-        """The record that is being decoded is invalid, for the reason that a BadEvent gives.
+        """The record that is being decoded is invalid, for the reason of an InvalidEventError.
 
-        >>> from streamlearn.errors import BadEvent
+        >>> from streamlearn.errors import InvalidEventError
         >>> events = Events()
-        >>> events.refuse(BadEvent("field 'age' is nan", "age"))
+        >>> events.refuse(InvalidEventError("field 'age' is nan", "age"))
         >>> events.bad
         [(0, 'age', "field 'age' is nan")]
         """
@@ -245,7 +245,7 @@ cdef class Events(Rows):
 
     cdef object label_object(self, Py_ssize_t i):
         cdef uint8_t kind = self.kind[i]
-        if kind == UNLABELLED:
+        if kind == UNLABELED:
             return None
         if kind == BOOL:
             return self.label[i] != 0.0
@@ -258,13 +258,13 @@ cdef class Events(Rows):
         if not 0 <= i < self.n:
             raise IndexError(f"event {i} of {self.n}")
 
-    def learnt_weights(self):
-        """The weight with which each event is learnt: 0 for those without a label."""
+    def learned_weights(self):
+        """The weight with which each event is learned: 0 for those without a label."""
         out = np.empty(self.n)
         cdef double* to = <double*><size_t>out.ctypes.data
         cdef Py_ssize_t i
         for i in range(self.n):
-            to[i] = kept(self.weight[i], self.kind[i] != UNLABELLED)
+            to[i] = kept(self.weight[i], self.kind[i] != UNLABELED)
         return out
 
     def of_class(self, k):

@@ -1,18 +1,18 @@
 cimport cython
 
-from streamlearn.engine.learner cimport Learner
-from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.engine.learner cimport RowLearner
+from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport VectorLoss
 from streamlearn.core.row cimport Row
 
 
 @cython.final
-cdef class Joint(Learner):
+cdef class Joint(RowLearner):
     cdef readonly VectorLoss loss
     cdef readonly Weights weights
     cdef readonly Weights free_intercept
-    cdef readonly Batch batch
-    cdef readonly Batch intercept_batch
+    cdef readonly Minibatch batch
+    cdef readonly Minibatch intercept_batch
     cdef bint watchful, separate_score, inside
     cdef Py_ssize_t wide_room
     cdef int* wide_slot

@@ -3,8 +3,8 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamlearn.engine.learner import Learner
-from streamlearn.engine.weights import Batch, Weights
+from streamlearn.engine.learner import RowLearner
+from streamlearn.engine.weights import Minibatch, Weights
 from streamlearn.losses.loss import VectorLoss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.rule import Rule
@@ -13,7 +13,7 @@ _Array: TypeAlias = NDArray[np.float64]
 _Bound: TypeAlias = tuple[float, None] | tuple[None, str]
 
 @final
-class Joint(Learner):
+class Joint(RowLearner):
     def __init__(
         self,
         rule: Rule,
@@ -32,9 +32,9 @@ class Joint(Learner):
     @property
     def free_intercept(self) -> Weights | None: ...
     @property
-    def batch(self) -> Batch: ...
+    def batch(self) -> Minibatch: ...
     @property
-    def intercept_batch(self) -> Batch | None: ...
+    def intercept_batch(self) -> Minibatch | None: ...
     def use_loss(self, loss: VectorLoss) -> None: ...
     def widen(self, outputs: int) -> None: ...
     def rules(self) -> list[Rule]: ...

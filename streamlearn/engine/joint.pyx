@@ -5,8 +5,8 @@ from libc.math cimport NAN
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from streamlearn.engine.learner cimport Learner, bearable
-from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.engine.learner cimport RowLearner, bearable
+from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport VectorLoss, softmax
 from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport room
@@ -15,7 +15,7 @@ import numpy as np
 
 
 @cython.final
-cdef class Joint(Learner):
+cdef class Joint(RowLearner):
     """All outputs in one vector, feature j of output k in slot (shift + j) outputs + k.
 
     So penalties, projections and norms see the whole of it, as in 004 section 3.2.
@@ -29,10 +29,10 @@ cdef class Joint(Learner):
         self.shift = 1 if self.inside else 0
         self.watchful = self.weights.rule.watchful
         self.separate_score = average != "last" or self.weights.rule.looks_ahead
-        self.batch = Batch(batch)
+        self.batch = Minibatch(batch)
         if intercept == "free":
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
-            self.intercept_batch = Batch(batch)
+            self.intercept_batch = Minibatch(batch)
         self.make_room(16)
         self.know(0)
 
@@ -41,7 +41,7 @@ cdef class Joint(Learner):
         free(self.numbers)
 
     cdef int make_room(self, Py_ssize_t n) except -1:
-        Learner.make_room(self, n)
+        RowLearner.make_room(self, n)
         if n + 1 > self.wide_room:
             self.wide_room = 2 * n + 16
             self.wide_slot = <int*>room(self.wide_slot, self.wide_room * sizeof(int))

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-class Labels:
+class LabelColumn:
     index: NDArray[np.intp]
     first: list[int]
     distinct: list[Any]

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 cdef enum:
     MOST = 64  # so many numbers are told apart by looking along the list of those seen
 
 
-class Labels:
+class LabelColumn:
     """A column of labels as indices into the list of the distinct ones.
 
     `distinct[k]` first appears at row `first[k]`; `index[i]` is the place of row i's label in
     `distinct`, -1 where `wanted` says that it plays no part.
 
-    >>> labels = Labels(np.array(["b", "a", "b"]))
+    >>> labels = LabelColumn(np.array(["b", "a", "b"]))
     >>> labels.distinct, labels.first, labels.index
     (['b', 'a'], [0, 1], array([0, 1, 0]))
     """
@@ -84,7 +84,7 @@ class Labels:
                 if len(places) > len(self.first):
                     self.first.append(i)
         except TypeError:
-            raise BadEvent(f"row {i}: a label must be hashable, got {label!r}") from None
+            raise InvalidEventError(f"row {i}: a label must be hashable, got {label!r}") from None
         self.distinct = list(places)
 
 

@@ -7,7 +7,7 @@ from streamlearn.core.row cimport Row
 
 
 cdef enum:
-    AHEAD = 3  # so many rows after the one that is learnt is the one that is fetched
+    AHEAD = 3  # so many rows after the one that is learned is the one that is fetched
 
 # The arrays of a run, one item for each row: labels, weights (or NULL), and places for scores.
 cdef struct Columns:
@@ -17,14 +17,14 @@ cdef struct Columns:
     double* scores
 
 
-cdef class Learner:
+cdef class RowLearner:
     cdef readonly Py_ssize_t outputs, features, shift
     cdef public Watcher watcher
     cdef bint busy
     cdef bint fetches  # as its rules
     # a score was not finite, or a gradient too large, and its event was left out
     cdef bint diverged
-    # the loss's slope at the one score of the event learnt last; NaN where it was not asked for
+    # the loss's slope at the one score of the event learned last; NaN where it was not asked for
     cdef double slope
     cdef int complain(self) except -1
     cdef Py_ssize_t row_room
@@ -47,7 +47,7 @@ cdef class Learner:
 
 
 cdef inline bint bearable(double p, double slope, Row* row) noexcept nogil:
-    """Whether a row of this score and slope can be learnt: rules sum up squares of gradients.
+    """Whether a row of this score and slope can be learned: rules sum up squares of gradients.
 
     One that is not finite makes weights NaN for good. The 1 is the intercept's.
     """
@@ -55,7 +55,7 @@ cdef inline bint bearable(double p, double slope, Row* row) noexcept nogil:
 
 
 cdef inline void learn_watched(
-    Learner learner, Row* row, const double* y, double weight, double* scores
+    RowLearner learner, Row* row, const double* y, double weight, double* scores
 ) noexcept nogil:
     """Learn one row, and tell the watcher if there is one."""
     cdef double penalty = NAN

@@ -8,7 +8,7 @@ from streamlearn.engine.watcher import Watcher
 
 _Array: TypeAlias = NDArray[np.float64]
 
-class Learner:
+class RowLearner:
     @property
     def outputs(self) -> int: ...
     @property

@@ -17,10 +17,10 @@ from streamlearn.rules.table cimport room
 
 import numpy as np
 
-from streamlearn.errors import Diverged
+from streamlearn.errors import DivergenceError
 
 
-cdef class Learner:
+cdef class RowLearner:
     """What learns from rows: one score a row, or one for each class."""
 
     def __cinit__(self):
@@ -83,10 +83,10 @@ cdef class Learner:
         return NAN
 
     cdef int complain(self) except -1:
-        """Raise Diverged if an event could not be learned."""
+        """Raise DivergenceError if an event could not be learned."""
         if self.diverged:
             self.diverged = False
-            raise Diverged
+            raise DivergenceError
         return 0
 
     cdef int enter(self) except -1:

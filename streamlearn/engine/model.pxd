@@ -1,15 +1,15 @@
 from streamlearn.engine.events cimport Events
-from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.learner cimport RowLearner
 from streamlearn.features.reader cimport Reader
 from streamlearn.core.row cimport Row
 
 
 cdef class Model:
     cdef public Reader reader
-    cdef public Learner learner
+    cdef public RowLearner learner
     # what the learner takes for each label that is known; None: labels are numbers
     cdef public dict codes
-    # the normaliser of a simplex runs over all slots known, an event's own included
+    # the normalizer of a simplex runs over all slots known, an event's own included
     cdef bint grows_when_scored
     cdef Py_ssize_t score_room
     cdef double* scores

@@ -4,8 +4,8 @@ from cpython.float cimport PyFloat_CheckExact
 from libc.math cimport NAN
 from libc.stdlib cimport free
 
-from streamlearn.engine.events cimport UNLABELLED, Events, Tags
-from streamlearn.engine.learner cimport Learner, learn_watched
+from streamlearn.engine.events cimport UNLABELED, Events, Tags
+from streamlearn.engine.learner cimport RowLearner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.core.row cimport Row
@@ -33,11 +33,11 @@ cdef class Model:
         return 0
 
     def waiting(self):
-        """RuntimeError while another thread is learning: what is learnt is not whole then."""
+        """RuntimeError while another thread is learning: what is learned is not whole then."""
         self.idle()
 
     def learn_one(self, event, label, weight):
-        """Learn an event of weight 1.0 whose label is known; False if it is another, not learnt.
+        """Learn an event of weight 1.0 whose label is known; False if it is another, not learned.
 
         It is all that there is to most events, so it is one call.
         """
@@ -99,7 +99,7 @@ cdef class Model:
         return 0
 
     def check(self, event):
-        """BadEvent if this event cannot be learnt; nothing changes."""
+        """InvalidEventError if this event cannot be learned; nothing changes."""
         self.reader.read(event, False)
 
     def learn_targets(self, event, targets, double weight):
@@ -159,7 +159,7 @@ cdef class Model:
         self.idle()
         self.reader.read(event, self.grows_when_scored)
         self.learner.make_room(self.reader.row.n)
-        # of a reader that is shared, others may have learnt names
+        # of a reader that is shared, others may have learned names
         if self.reader.size > self.learner.features:
             self.learner.know(self.reader.size)
         if self.learner.fetches:
@@ -203,7 +203,7 @@ cdef class Model:
 
         With several outputs labels are classes, each against the rest.
         """
-        cdef Learner learner = self.learner
+        cdef RowLearner learner = self.learner
         cdef Row row
         cdef Single one
         cdef Py_ssize_t k
@@ -227,7 +227,7 @@ cdef class Model:
         """Events as rows: all of them, or none if one cannot be read."""
         cdef Tags tags
         rows = Events()
-        tags.kind, tags.label, tags.weight, tags.time = UNLABELLED, NAN, 1.0, NAN
+        tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, 1.0, NAN
         tags.id, tags.id_length = NULL, 0
         self.idle()
         grow = grow or self.grows_when_scored

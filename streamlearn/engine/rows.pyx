@@ -8,7 +8,7 @@ from streamlearn.core.row cimport Row, squared
 import numpy as np
 import scipy.sparse
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 
 cdef class Rows:
@@ -212,7 +212,7 @@ def real(data):
     if data.dtype == np.float64 or data.dtype == np.float32:
         return data
     if data.dtype.kind not in "fiub":
-        raise BadEvent(f"X must hold numbers, got {data.dtype}")
+        raise InvalidEventError(f"X must hold numbers, got {data.dtype}")
     return data.astype(np.float64)
 
 
@@ -239,7 +239,7 @@ cdef extern from *:
 
 
 def refuse_unfinite(X, data):
-    """BadEvent for the first NaN or infinity, with its row and column."""
+    """InvalidEventError for the first NaN or infinity, with its row and column."""
     flat = data.ravel()
     if flat.dtype == np.float64:
         if all_finite(<const double*><size_t>flat.ctypes.data, flat.size):
@@ -252,4 +252,6 @@ def refuse_unfinite(X, data):
         row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
     else:
         row, column = divmod(at, data.shape[1])
-    raise BadEvent(f"row {row}, column {column}: {flat[at]} is not a finite number", field=column)
+    raise InvalidEventError(
+        f"row {row}, column {column}: {flat[at]} is not a finite number", field=column
+    )

@@ -1,17 +1,17 @@
 cimport cython
 
-from streamlearn.engine.learner cimport Learner
-from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.engine.learner cimport RowLearner
+from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
 
 
 @cython.final
-cdef class Single(Learner):
+cdef class Single(RowLearner):
     cdef readonly Loss loss
     cdef readonly Weights weights
     cdef readonly Weights free_intercept
-    cdef readonly Batch batch
+    cdef readonly Minibatch batch
     cdef double intercept_sum
     cdef bint whole, watchful, separate_score, inside, special
     cdef int one_slot
@@ -29,7 +29,7 @@ cdef class Single(Learner):
 
 
 @cython.final
-cdef class OneVersusRest(Learner):
+cdef class OneVersusRest(RowLearner):
     cdef readonly list singles
     cdef void** each
     cdef bint log_odds  # the scores of one class against the rest

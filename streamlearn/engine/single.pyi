@@ -3,8 +3,8 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamlearn.engine.learner import Learner
-from streamlearn.engine.weights import Batch, Weights
+from streamlearn.engine.learner import RowLearner
+from streamlearn.engine.weights import Minibatch, Weights
 from streamlearn.losses.loss import Loss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.rule import Rule
@@ -13,7 +13,7 @@ _Array: TypeAlias = NDArray[np.float64]
 _Bound: TypeAlias = tuple[float, None] | tuple[None, str]
 
 @final
-class Single(Learner):
+class Single(RowLearner):
     def __init__(
         self,
         rule: Rule,
@@ -31,7 +31,7 @@ class Single(Learner):
     @property
     def free_intercept(self) -> Weights | None: ...
     @property
-    def batch(self) -> Batch | None: ...
+    def batch(self) -> Minibatch | None: ...
     def rules(self) -> list[Rule]: ...
     def coefficients(self) -> _Array: ...
     def weights_at(self, slot: int) -> _Array: ...
@@ -43,7 +43,7 @@ class Single(Learner):
     def restore(self, state: dict[str, Any]) -> None: ...
 
 @final
-class OneVersusRest(Learner):
+class OneVersusRest(RowLearner):
     def __init__(self, singles: list[Single]) -> None: ...
     @property
     def singles(self) -> list[Single]: ...

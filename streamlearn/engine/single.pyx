@@ -4,8 +4,8 @@ cimport cython
 from libc.math cimport NAN, tanh
 from libc.stdlib cimport free
 
-from streamlearn.engine.learner cimport Learner, bearable
-from streamlearn.engine.weights cimport Batch, Weights
+from streamlearn.engine.learner cimport RowLearner, bearable
+from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport softmax
 from streamlearn.core.row cimport Row
 from streamlearn.rules.table cimport room
@@ -13,11 +13,11 @@ from streamlearn.rules.table cimport room
 import numpy as np
 
 from streamlearn.losses.margin import Logistic
-from streamlearn.rules.needs import Refused
+from streamlearn.errors import IncompatibleError
 
 
 @cython.final
-cdef class Single(Learner):
+cdef class Single(RowLearner):
     """One output: a regression, or two classes."""
 
     def __init__(self, rule, penalty, loss, intercept, average, batch, seed):
@@ -33,11 +33,11 @@ cdef class Single(Learner):
         self.separate_score = average != "last" or self.weights.rule.looks_ahead
         if batch > 1:
             if self.whole:
-                raise Refused(
+                raise IncompatibleError(
                     f"{type(rule).__name__}: its steps look at each event's own features, "
                     "so it takes no batches; use batch=1"
                 )
-            self.batch = Batch(batch)
+            self.batch = Minibatch(batch)
         if intercept == "free":
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
             self.free_intercept.grow(1)
@@ -146,7 +146,7 @@ cdef class Single(Learner):
         ) and self.weights.rule.sums_slopes
 
     cdef int correct(self, Row* row, double y, double weight, double back) except -1:
-        """Learn a row, and take a slope back that it was learnt with before."""
+        """Learn a row, and take a slope back that it was learned with before."""
         cdef Row inside
         cdef double p, slope
         if self.inside:
@@ -270,7 +270,7 @@ cdef class Single(Learner):
 
 
 @cython.final
-cdef class OneVersusRest(Learner):
+cdef class OneVersusRest(RowLearner):
     """One output for each class, each learning its class against all others."""
 
     def __init__(self, singles):
@@ -294,7 +294,7 @@ cdef class OneVersusRest(Learner):
         return 0
 
     cdef int make_room(self, Py_ssize_t n) except -1:
-        Learner.make_room(self, n)
+        RowLearner.make_room(self, n)
         for single in self.singles:
             (<Single>single).make_room(n)
         return 0

@@ -4,7 +4,7 @@ from streamlearn.core.row cimport Row
 
 
 cdef class Watcher:
-    """Told of every event that is learnt, with the scores before it was."""
+    """Told of every event that is learned, with the scores before it was."""
     cdef double* scores
     cdef Py_ssize_t score_room
     cdef Total losses
@@ -22,7 +22,7 @@ cdef class Watcher:
         self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty,
         double slope
     ) noexcept nogil:
-        """An event of weight > 0 was learnt; `scores` are those before.
+        """An event of weight > 0 was learned; `scores` are those before.
 
         penalty: Psi(w) before, where it was asked for and the rule keeps it up to date, else NaN.
         slope: the loss's slope at the score, where the learner asked for it, else NaN.

@@ -7,7 +7,7 @@ from streamlearn.rules.table cimport room
 
 
 cdef class Watcher:
-    """Told of every event that is learnt, with the scores before it was.
+    """Told of every event that is learned, with the scores before it was.
 
     A learner has at most one; it is called within the run over rows, without the GIL. Events are
     noted, and only now and then is there more to do, so that watching costs little.

@@ -30,7 +30,7 @@ cdef class Weights:
 
 
 @cython.final
-cdef class Batch:
+cdef class Minibatch:
     cdef readonly Py_ssize_t size, count
     cdef Py_ssize_t n, capacity, touched
     cdef double* sums

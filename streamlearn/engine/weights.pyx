@@ -100,7 +100,7 @@ cdef class Weights:
 
 
 @cython.final
-cdef class Batch:
+cdef class Minibatch:
     """Sums of slope * x over the events of a batch, and which slots they touch."""
 
     def __init__(self, size):

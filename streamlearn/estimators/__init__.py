@@ -1,1 +1,43 @@
 """Linear models as river estimators, their presets, and their files."""
+
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.estimators.presets import (
+    AdaGradClassifier,
+    AdaGradRegressor,
+    AdaptiveClassifier,
+    AdaptiveRegressor,
+    DualAveragingClassifier,
+    DualAveragingRegressor,
+    FTRLClassifier,
+    FTRLRegressor,
+    GradientDescentClassifier,
+    GradientDescentRegressor,
+    PegasosClassifier,
+    PegasosRegressor,
+    PrimalGradientClassifier,
+    PrimalGradientRegressor,
+    ProximalClassifier,
+    ProximalRegressor,
+)
+from streamlearn.estimators.regressor import LinearRegressor
+
+__all__ = [
+    "AdaGradClassifier",
+    "AdaGradRegressor",
+    "AdaptiveClassifier",
+    "AdaptiveRegressor",
+    "DualAveragingClassifier",
+    "DualAveragingRegressor",
+    "FTRLClassifier",
+    "FTRLRegressor",
+    "GradientDescentClassifier",
+    "GradientDescentRegressor",
+    "LinearClassifier",
+    "LinearRegressor",
+    "PegasosClassifier",
+    "PegasosRegressor",
+    "PrimalGradientClassifier",
+    "PrimalGradientRegressor",
+    "ProximalClassifier",
+    "ProximalRegressor",
+]

@@ -11,22 +11,22 @@ import numpy as np
 from river import base
 
 from streamlearn.engine.joint import Joint
-from streamlearn.engine.labels import Labels
+from streamlearn.engine.labels import LabelColumn
 from streamlearn.engine.single import OneVersusRest, Single
-from streamlearn.errors import BadEvent, Diverged
+from streamlearn.errors import DivergenceError, IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
 from streamlearn.estimators.frames import Frame, Matrix
 from streamlearn.estimators.linear import Contribution, Event, Linear, Memory
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
-from streamlearn.rules import Refused, Rule
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array, Table
+    from streamlearn.estimators.frames import Array, RowTable
     from streamlearn.features import Reader
     from streamlearn.penalties import Penalty
+    from streamlearn.rules import Rule
 
 
 class LinearClassifier(Linear, base.MiniBatchClassifier):
@@ -35,7 +35,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     With nothing said it needs no tuning and no scaling: a mixture of rules that set their own
     steps (`sl.rules.Mixture`), logistic loss, exact feature names.
 
-    More than two classes are learnt one versus the rest, or jointly with a loss of several
+    More than two classes are learned one versus the rest, or jointly with a loss of several
     outputs (`Softmax`, `MulticlassHinge`). Of two classes the greater is the positive one if they
     are numbers or bools; otherwise the one seen second. A label may appear at any time, and each
     takes a set of weights. Before the first one a prediction is None, and there are no
@@ -102,12 +102,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def _assemble(self) -> None:
         super()._assemble()
         if self._loss.kind not in ("binary", "one-class", "multiclass"):
-            raise Refused(
+            raise IncompatibleError(
                 f"{type(self).__name__}: {self._loss!r} is a loss of numbers; "
                 "use LinearRegressor, or Logistic, Hinge, Softmax .. for classes"
             )
         if not isinstance(self.class_weight, Mapping | None):
-            raise Refused(f"class_weight maps labels to factors, got {self.class_weight!r}")
+            raise IncompatibleError(
+                f"class_weight maps labels to factors, got {self.class_weight!r}"
+            )
         # by labels as Python has them, as all labels are
         self._factors: dict[Any, Any] = {
             label.item() if isinstance(label, np.generic) else label: factor
@@ -115,7 +117,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         }
         for label, factor in self._factors.items():
             if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
-                raise Refused(f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}")
+                raise IncompatibleError(
+                    f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}"
+                )
         # labels in the order of the outputs, and what the learner is told of each
         self._labels: list[Any] = []
         self._codes: dict[Any, float] = {}
@@ -129,16 +133,16 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     # -- labels -----------------------------------------------------------------------------------
 
     def _refuse(self, labels: list[Any]) -> None:
-        """BadEvent if these labels, distinct and in this order, cannot all be learnt."""
+        """InvalidEventError if these labels, distinct and in this order, cannot all be learned."""
         seen = set(self._codes)
         fixed = self._loss.outputs if isinstance(self._loss, VectorLoss) else 0
         for label in labels:
             if label in seen:
                 continue
             if frames.missing(label):
-                raise BadEvent(f"{label!r} is no label")
+                raise InvalidEventError(f"{label!r} is no label")
             if fixed and label not in range(fixed):
-                raise BadEvent(
+                raise InvalidEventError(
                     f"label {label!r}: the costs of {self._loss!r} are those of the labels 0 to "
                     f"{fixed - 1}; give costs as a mapping from labels for others"
                 )
@@ -147,7 +151,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             # of bools both are known at once
             seen |= {False, True} if not seen and isinstance(label, bool | np.bool_) else {label}
             if len(seen) > 2 and not self._splits():
-                raise BadEvent(
+                raise InvalidEventError(
                     f"label {label!r} is a third class, and {self._loss!r} with "
                     f"{self._penalty!r} tells only two apart; "
                     "use LinearClassifier(loss=Logistic())"
@@ -202,7 +206,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         ordered = isinstance(first, int | float) and isinstance(label, int | float)
         first_is_positive = first > label if ordered else False
         if self._splits() and first_is_positive != (self._codes[first] > 0.0):
-            # what was learnt of the one class alone, seen from the other side
+            # what was learned of the one class alone, seen from the other side
             learner.mirror()
             self._codes[first] = -self._codes[first]
         self._codes[label] = -self._codes[first]
@@ -237,7 +241,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         except KeyError:
             code = self._first_code(x, y)
         except TypeError:
-            raise BadEvent(f"a label must be hashable, got {y!r}") from None
+            raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
         self._model.learn_coded(x, code, w)
 
     def _first_code(self, x: Event, y: Any) -> float:
@@ -256,7 +260,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         try:
             return self._checked_weight(w * self._factors.get(y, 1.0))
         except TypeError:
-            raise BadEvent(f"a label must be hashable, got {y!r}") from None
+            raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
 
     def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a CSR matrix or an array, without the GIL.
@@ -267,7 +271,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self._run(rows, *self._labeled(y, w, rows.n), scored=False)
 
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
-        """Learn the rows, and return the score of each before it was learnt."""
+        """Learn the rows, and return the score of each before it was learned."""
         rows = Matrix(X)
         return self._joined(self._run(rows, *self._labeled(y, w, rows.n), scored=True))
 
@@ -276,13 +280,13 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         y = frames.label_array(y, n)
         return y, self._all_weighed(y, self._checked_weights(w, n))
 
-    def _run(self, X: Table, y: Array, weights: Array | None, *, scored: bool) -> list[Array]:
+    def _run(self, X: RowTable, y: Array, weights: Array | None, *, scored: bool) -> list[Array]:
         """Learn the rows; their scores in stretches, for each new label the next."""
         n = X.n
         if weights is not None and not weights.any():
             return [self._scores_of(X)] if scored else []
         # a label of weight 0 is not met
-        labels = Labels(y, None if weights is None else weights > 0.0)
+        labels = LabelColumn(y, None if weights is None else weights > 0.0)
         self._refuse(labels.distinct)
         rows = X.rows(self._model, grow=True)
         codes = np.empty(n)
@@ -291,7 +295,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             codes[start:stop] = labels.coded(self._codes, start, stop)
             scores = np.zeros((n, self._model.learner.outputs)) if scored else None
             if self._model.learner.run(rows, codes, weights, scores, start, stop) < stop:
-                raise Diverged
+                raise DivergenceError
             return None if scores is None else scores[start:stop]
 
         seen = zip(labels.first, labels.distinct, strict=True)
@@ -329,7 +333,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return "classes"
 
     def check_labels(self, labels: Sequence[Any]) -> None:
-        """BadEvent if these labels, each of them once, cannot all be learnt in this order."""
+        """Raise InvalidEventError unless these labels, each once, can be learned in this order."""
         self._refuse(list(labels))
 
     def progressive_events(
@@ -338,7 +342,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         measures: Mapping[str, Array] | None = None,
         memory: Memory | None = None,
     ) -> Array:
-        """Learn decoded events, and return the score of each before it was learnt.
+        """Learn decoded events, and return the score of each before it was learned.
 
         Those without a label, or of weight 0, are scored only; one whose score is not finite, or
         whose gradient is too large to be squared, is left out, and its score NaN. The features must
@@ -346,7 +350,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         two classes there is a column for each label.
 
         `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
-        predicted), "log_loss" of the probability; NaN for events that were not learnt. "known" is
+        predicted), "log_loss" of the probability; NaN for events that were not learned. "known" is
         how many labels were known when the event was scored. With a `memory`, scores and measures
         are those of when each event was predicted.
         """
@@ -354,7 +358,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         measures = dict(measures or {})
         known = measures.pop("known", None)
         before = len(self._labels)
-        weights = events.learnt_weights()
+        weights = events.learned_weights()
         if self._factors:
             factors = events.codes(self._factors, 1.0)
             weights = np.asarray(self._checked_weights(weights * factors, n))
@@ -422,7 +426,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         try:
             factors = np.array([self._factors.get(label, 1.0) for label in y.tolist()], dtype=float)
         except TypeError:
-            raise BadEvent("a label is not hashable") from None
+            raise InvalidEventError("a label is not hashable") from None
         return factors if weights is None else self._checked_weights(weights * factors, len(y))
 
     def _joined(self, parts: list[Array]) -> Array:
@@ -481,8 +485,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
         Where the loss defines none (Hinge, for instance) the logistic function of the score
         stands in, as in river: it orders labels as scores do, but is not calibrated. Of several
-        classes, each of which is learnt versus the rest, it is the softmax of (K - 1) / K times the
-        K scores, for two classes that same function.
+        classes, each learned versus the rest, it is the softmax of (K - 1) / K times the K scores,
+        for two classes that same function.
         """
         labels = self._labels
         if len(labels) < 2:
@@ -569,7 +573,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             self.predicted(scores[:, 0] if single else scores), self._label_name, X
         )
 
-    # -- what was learnt --------------------------------------------------------------------------
+    # -- what was learned --------------------------------------------------------------------------
 
     @property
     def weights(self) -> dict[Any, Any]:
@@ -604,20 +608,20 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """The labels seen, in the order of the outputs; of two, the positive one last."""
         return list(self._labels)
 
-    def learnt(self) -> dict[str, Any]:
-        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
+    def learned(self) -> dict[str, Any]:
+        """What was learned, without the features: for a checkpoint that keeps shared ones once."""
         codes = [self._codes[label] for label in self._labels]
-        return super().learnt() | {"labels": list(self._labels), "codes": codes}
+        return super().learned() | {"labels": list(self._labels), "codes": codes}
 
-    def restore_learnt(self, state: dict[str, Any]) -> None:
-        """Take over what `learnt` gave; the features are those of now, to be restored before."""
+    def restore_learned(self, state: dict[str, Any]) -> None:
+        """Take over what `learned` gave; the features are those of now, to be restored before."""
         self._labels = list(state["labels"])
         self._codes.clear()
         self._codes.update(zip(self._labels, state["codes"], strict=True))
         if "singles" in state["learner"]:
             singles = [self._fresh_single() for _ in state["learner"]["singles"]]
             self._model.learner = OneVersusRest(singles)
-        super().restore_learnt(state)
+        super().restore_learned(state)
         learner = self._model.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import scipy.sparse
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Table(Protocol):
+class RowTable(Protocol):
     """Rows that an estimator can learn: those of a data frame or of a matrix."""
 
     n: int
@@ -47,7 +47,7 @@ class Frame:
             )
         self.names = list(X.columns)
         if len(set(self.names)) < len(self.names):
-            raise BadEvent("two columns of the data frame have one name")
+            raise InvalidEventError("two columns of the data frame have one name")
         self.columns = [X.iloc[:, k] for k in range(len(self.names))]
         self.n = len(X)
 
@@ -141,7 +141,7 @@ def matrix(X: Any) -> Any:
     """X as a sparse matrix or an array with rows and columns."""
     if not scipy.sparse.issparse(X):
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-            raise BadEvent(
+            raise InvalidEventError(
                 "X has masked values, which a row of an array cannot leave out: fill them, or give "
                 "a sparse matrix without them"
             )
@@ -180,4 +180,4 @@ def distinct(labels: Iterable[Any]) -> list[Any]:
     try:
         return list(dict.fromkeys(labels))
     except TypeError:
-        raise BadEvent("a label is not hashable") from None
+        raise InvalidEventError("a label is not hashable") from None

@@ -12,25 +12,25 @@ import numpy as np
 from river import base
 from river.utils.pretty import print_table
 
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.model import Model
 from streamlearn.engine.single import OneVersusRest, Single
-from streamlearn.errors import ModelFileError
+from streamlearn.errors import IncompatibleError, ModelFileError
 from streamlearn.estimators import checkpoints, frames, model_file
 from streamlearn.features import Names, Reader, from_state
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
-from streamlearn.rules import Mixture, Refused, Rule
+from streamlearn.rules import Mixture, Rule
 from streamlearn.rules.needs import check
 
 if TYPE_CHECKING:
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array, Table
+    from streamlearn.estimators.frames import Array, RowTable
 
 
 class Memory(Protocol):
-    """Scores of rows that were predicted long before they are learnt, for the one estimator."""
+    """Scores of rows that were predicted long before they are learned, for the one estimator."""
 
     @property
     def label_before(self) -> Any:
@@ -46,10 +46,10 @@ class Memory(Protocol):
         """The rows among these that are corrections."""
 
     def asked_at(self, row: int) -> Array:
-        """The scores at which the row was learnt with `label_before`; NaN: it was not."""
+        """The scores at which the row was learned with `label_before`; NaN: it was not."""
 
     def take(self, scores: Array, start: int, stop: int) -> None:
-        """Remember the scores of what was predicted, and show those of what was learnt."""
+        """Remember the scores of what was predicted, and show those of what was learned."""
 
 
 AVERAGES = ("last", "uniform", "tail", "random")
@@ -72,20 +72,26 @@ class Linear(base.Estimator):
     _default_loss: Loss
 
     def _assemble(self) -> None:
-        """Build the model; refuse here what cannot be learnt."""
+        """Build the model; refuse here what cannot be learned."""
         name = type(self).__name__
         self._rule, self._penalty, self._loss = self._parts()
         for part, kind in ((self._rule, Rule), (self._penalty, Penalty)):
             if not isinstance(part, kind):
-                raise Refused(f"{name}: {part!r} is not a {kind.__name__.lower()}")
+                raise IncompatibleError(f"{name}: {part!r} is not a {kind.__name__.lower()}")
         if not isinstance(self._loss, Loss | VectorLoss):
-            raise Refused(f"{name}: {self._loss!r} is not a loss")
+            raise IncompatibleError(f"{name}: {self._loss!r} is not a loss")
         if self.average not in AVERAGES:
-            raise Refused(f"{name}: average is one of {', '.join(AVERAGES)}, not {self.average!r}")
+            raise IncompatibleError(
+                f"{name}: average is one of {', '.join(AVERAGES)}, not {self.average!r}"
+            )
         if not whole(self.batch) or self.batch < 1:
-            raise Refused(f"{name}: batch must be a whole number >= 1, not {self.batch!r}")
+            raise IncompatibleError(
+                f"{name}: batch must be a whole number >= 1, not {self.batch!r}"
+            )
         if self.seed is not None and (not whole(self.seed) or not 0 <= self.seed < 2**64):
-            raise Refused(f"{name}: seed is None or a whole number >= 0, not {self.seed!r}")
+            raise IncompatibleError(
+                f"{name}: seed is None or a whole number >= 0, not {self.seed!r}"
+            )
         check(self._rule, self._penalty, self._loss)
         self._intercept = self._place_of_intercept()
         if self.seed is None:
@@ -94,7 +100,9 @@ class Linear(base.Estimator):
         else:
             self._seed = int(self.seed)
         if self.features is not None and not isinstance(self.features, Reader):
-            raise Refused(f"{name}: features are Names() or Hashing(), not {self.features!r}")
+            raise IncompatibleError(
+                f"{name}: features are Names() or Hashing(), not {self.features!r}"
+            )
         reader = Names() if self.features is None else self.features.fresh()
         # what predict_many calls its series: the name of the labels seen last
         self._label_name: str | int | None = None
@@ -110,13 +118,13 @@ class Linear(base.Estimator):
     def _place_of_intercept(self) -> str:
         wish = self.fit_intercept
         if wish not in (True, False, "penalised"):
-            raise Refused(
+            raise IncompatibleError(
                 f"{type(self).__name__}: fit_intercept is True, False or 'penalised', not {wish!r}"
             )
         if wish == False:  # noqa: E712 - of NumPy's too
             return "none"
         if self._penalty.on_simplex:
-            raise Refused(
+            raise IncompatibleError(
                 f"{type(self).__name__} with {self._penalty!r}: weights on a simplex leave no room "
                 "for an intercept; use fit_intercept=False"
             )
@@ -137,7 +145,7 @@ class Linear(base.Estimator):
         scores = self._scores_of(frames.Matrix(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def _scores_of(self, X: Table) -> Array:
+    def _scores_of(self, X: RowTable) -> Array:
         """The scores of rows, a column for each output."""
         return self._model.learner.score(X.rows(self._model, grow=False))
 
@@ -166,7 +174,7 @@ class Linear(base.Estimator):
     def share_features(self, reader: Reader) -> None:
         """Read features with this reader from now on, together with other estimators.
 
-        What was learnt stays: an empty reader takes over the names known here; one that knows
+        What was learned stays: an empty reader takes over the names known here; one that knows
         other names for the same slots is refused.
         """
         own = self._model.reader
@@ -225,9 +233,9 @@ class Linear(base.Estimator):
                 at += 1
 
     def check_corrections(self) -> None:
-        """Refused if what an event has taught cannot be taken back."""
+        """IncompatibleError if what an event has taught cannot be taken back."""
         if not self._model.learner.takes_back:
-            raise Refused(
+            raise IncompatibleError(
                 f"{type(self).__name__} with {self.rules[0]!r}: the slope of an event can be taken "
                 "back only where weights follow from the sum of all slopes; for corrections use "
                 'DualAveraging or AdaGradDualAveraging, a scalar loss, average="last" and batch=1'
@@ -257,12 +265,12 @@ class Linear(base.Estimator):
         weights: Array,
         start: int,
     ) -> None:
-        """Fill in what was asked for of the rows from `start` on; NaN for rows not learnt."""
+        """Fill in what was asked for of the rows from `start` on; NaN for rows not learned."""
         stop = start + len(scores)
-        learnt = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
+        learned = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
         codes = codes[start:stop]
-        # by number: which of the rows were learnt can't be foreseen, and a mask is slow then
-        rows = None if learnt.all() else np.flatnonzero(learnt)
+        # by number: which of the rows were learned can't be foreseen, and a mask is slow then
+        rows = None if learned.all() else np.flatnonzero(learned)
         if rows is not None:
             scores, codes = scores[rows], codes[rows]
         for name, out in measures.items():
@@ -273,7 +281,7 @@ class Linear(base.Estimator):
                 out[start:stop] = np.nan
                 out[start + rows] = values
 
-    # -- what was learnt --------------------------------------------------------------------------
+    # -- what was learned --------------------------------------------------------------------------
 
     def _names(self) -> Sequence[Any]:
         return self._model.reader.names()
@@ -398,14 +406,14 @@ class Linear(base.Estimator):
         new_params: dict[str, Any] | None = None,
         include_attributes: bool = False,  # noqa: FBT001, FBT002 - as in river
     ) -> Self:
-        """A fresh estimator with the same parameters; with `include_attributes`, what it learnt."""
+        """A fresh estimator with the same parameters; with `include_attributes`, what it knows."""
         clone = super().clone(new_params)
         if include_attributes:
             clone._restore(copy.deepcopy(self._state()))  # noqa: SLF001 - one of us
         return clone
 
-    def learnt(self) -> dict[str, Any]:
-        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
+    def learned(self) -> dict[str, Any]:
+        """What was learned, without the features: for a checkpoint that keeps shared ones once."""
         self._model.waiting()
         return {
             "label_name": self._label_name,
@@ -413,18 +421,18 @@ class Linear(base.Estimator):
             "seed": self._seed,
         }
 
-    def restore_learnt(self, state: dict[str, Any]) -> None:
-        """Take over what `learnt` gave; the features are those of now, to be restored before."""
+    def restore_learned(self, state: dict[str, Any]) -> None:
+        """Take over what `learned` gave; the features are those of now, to be restored before."""
         self._label_name = state["label_name"]
         self._seed = state["seed"]
         self._model.learner.restore(state["learner"])
 
     def _state(self) -> dict[str, Any]:
-        return {**self.learnt(), "features": self._model.reader.state()}
+        return {**self.learned(), "features": self._model.reader.state()}
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._model.reader.restore(state["features"])
-        self.restore_learnt(state)
+        self.restore_learned(state)
 
     def __getstate__(self) -> dict[str, Any]:
         params = {name: getattr(self, name) for name in self._get_params()}
@@ -514,7 +522,7 @@ def descendants(kind: type[Any]) -> list[type[Any]]:
 
 def plain(value: Any) -> Any:
     """A parameter as plain data: specs by name and parameters. Every dict in it is a tagged one."""
-    if isinstance(value, Spec):
+    if isinstance(value, Parameterized):
         params = {name: plain(item) for name, item in value.params.items()}
         return {"spec": type(value).__name__, "params": params}
     if isinstance(value, Reader):
@@ -536,7 +544,7 @@ def revived(value: Any) -> Any:
         return {revived(key): revived(item) for key, item in value["mapping"]}
     if "features" in value:
         return from_state(value["features"])
-    kinds = {kind.__name__: kind for kind in descendants(Spec)}
+    kinds = {kind.__name__: kind for kind in descendants(Parameterized)}
     if value["spec"] not in kinds:
         raise ModelFileError(f"the model needs {value['spec']}, which is not known here")
     return kinds[value["spec"]](**{name: revived(item) for name, item in value["params"].items()})

@@ -11,20 +11,20 @@ from river import base
 
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.single import Single
-from streamlearn.errors import BadEvent, Diverged
+from streamlearn.errors import DivergenceError, IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
 from streamlearn.estimators.frames import Frame, Matrix
 from streamlearn.estimators.linear import Event, Linear, Memory
 from streamlearn.losses import Loss, Squared, VectorLoss
-from streamlearn.rules import Refused, Rule
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array, Table
+    from streamlearn.estimators.frames import Array, RowTable
     from streamlearn.features import Reader
     from streamlearn.penalties import Penalty
+    from streamlearn.rules import Rule
 
 
 class LinearRegressor(Linear, base.MiniBatchRegressor):
@@ -90,7 +90,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     def _assemble(self) -> None:
         super()._assemble()
         if self._loss.kind not in ("regression", "multitarget"):
-            raise Refused(
+            raise IncompatibleError(
                 f"{type(self).__name__}: {self._loss!r} is a loss of classes; "
                 "use LinearClassifier, or Squared, Absolute, Quantile .. for numbers"
             )
@@ -125,11 +125,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
                 raise TypeError  # noqa: TRY301 - met right below
             label = float(y)
         except (TypeError, ValueError):
-            raise BadEvent(f"the label must be a number, got {y!r}") from None
+            raise InvalidEventError(f"the label must be a number, got {y!r}") from None
         except OverflowError:
-            raise BadEvent("the label is too large for a float: scale it down") from None
+            raise InvalidEventError("the label is too large for a float: scale it down") from None
         if not (isinstance(self._loss, Loss) and self._loss.is_label(label)):
-            raise BadEvent(f"{y!r} is no label for {self._loss!r}")
+            raise InvalidEventError(f"{y!r} is no label for {self._loss!r}")
         return label
 
     def _vector(self, y: Any) -> tuple[list[Any], Array]:
@@ -138,24 +138,26 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             named = dict(y) if isinstance(y, Mapping) else dict(enumerate(y))
             vector = np.array([float(value) for value in named.values()])
         except (TypeError, ValueError):
-            raise BadEvent(f"the label must map targets to numbers, got {y!r}") from None
+            raise InvalidEventError(f"the label must map targets to numbers, got {y!r}") from None
         except OverflowError:
-            raise BadEvent("a target is too large for a float: scale it down") from None
+            raise InvalidEventError("a target is too large for a float: scale it down") from None
         if len(vector) == 0 or not np.isfinite(vector).all():
-            raise BadEvent(f"the targets must be finite numbers, got {y!r}")
+            raise InvalidEventError(f"the targets must be finite numbers, got {y!r}")
         names = self._checked_targets(list(named))
         return names, np.array([named[name] for name in names], dtype=float)
 
     def _checked_targets(self, names: list[Any]) -> list[Any]:
-        """The targets in the order of the outputs; BadEvent if they are others than before."""
+        """The targets in the order of the outputs; InvalidEventError if they have changed."""
         known = self._targets
         if known is not None:
             if set(names) != set(known):
-                raise BadEvent(f"the label has the targets {names}, those before had {known}")
+                raise InvalidEventError(
+                    f"the label has the targets {names}, those before had {known}"
+                )
             return known
         loss = self._loss
         if isinstance(loss, VectorLoss) and loss.outputs not in (0, len(names)):
-            raise BadEvent(f"{loss!r} takes {loss.outputs} targets, got {len(names)}")
+            raise InvalidEventError(f"{loss!r} takes {loss.outputs} targets, got {len(names)}")
         return names
 
     def _name_targets(self, names: list[Any]) -> None:
@@ -174,7 +176,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         self._run(Matrix(X), y, w, scored=False)
 
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
-        """Learn the rows, and return the score of each before it was learnt."""
+        """Learn the rows, and return the score of each before it was learned."""
         scores = np.asarray(self._run(Matrix(X), y, w, scored=True))
         return scores[:, 0] if self._single() else scores
 
@@ -184,7 +186,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         return "numbers" if self._loss.score_is_label else "some numbers"
 
     def check_labels(self, labels: Sequence[Any]) -> None:
-        """BadEvent if these labels cannot all be learnt."""
+        """InvalidEventError if these labels cannot all be learned."""
         for label in labels:
             self._number(label)
 
@@ -194,22 +196,22 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         measures: Mapping[str, Array] | None = None,
         memory: Memory | None = None,
     ) -> Array:
-        """Learn decoded events, and return the score of each before it was learnt.
+        """Learn decoded events, and return the score of each before it was learned.
 
         Those without a label, or of weight 0, are scored only; one whose score is not finite, or
         whose gradient is too large to be squared, is left out, and its score NaN. The features must
         be those that the events were decoded with (`share_features`).
 
-        `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute" errors
-        of the prediction; NaN for events that were not learnt. With a `memory`, scores and measures
-        are those of when each event was predicted.
+        `measures` are arrays to be filled, by name: "loss", and the "squared" and "absolute"
+        errors of the prediction; NaN for events that were not learned. With a `memory`, scores and
+        measures are those of when each event was predicted.
         """
         if not self._single():
             raise ValueError(f"{self._loss!r} has several targets, a decoded event one label")
         labels = events.labels.copy()
         for k, label in enumerate(events.classes):
             labels[events.of_class(k)] = self._number(label)
-        weights = events.learnt_weights()
+        weights = events.learned_weights()
         labels[weights == 0.0] = 0.0
         if not self._loss.score_is_label:
             self.check_labels(np.unique(labels[weights > 0.0]).tolist())
@@ -247,7 +249,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     def probabilities(self, scores: Array) -> None:
         """None: a number has no probability."""
 
-    def _run(self, X: Table, y: Any, w: Any, *, scored: bool) -> Array | None:
+    def _run(self, X: RowTable, y: Any, w: Any, *, scored: bool) -> Array | None:
         n = X.n
         y = self._label_rows(y, n)
         weights = self._checked_weights(w, n)
@@ -257,29 +259,29 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             # columns are the targets in their order, whatever their names
             names = self._targets or list(range(y.shape[1]))
             if len(names) != y.shape[1]:
-                raise BadEvent(f"y has {y.shape[1]} columns, the targets are {names}")
+                raise InvalidEventError(f"y has {y.shape[1]} columns, the targets are {names}")
             names = self._checked_targets(names)
         rows = X.rows(self._model, grow=True)
         if not self._single() and n > 0:
             self._name_targets(names)
         scores = np.zeros((n, self._model.learner.outputs)) if scored else None
         if self._model.learner.run(rows, y, weights, scores) < n:
-            raise Diverged
+            raise DivergenceError
         return scores
 
     def _label_rows(self, y: Any, n: int) -> Array:
         """The labels of n rows, checked."""
         y = np.asarray(y)
         if y.dtype.kind in "USM":
-            raise BadEvent(f"labels must be numbers, got {y.dtype}")
+            raise InvalidEventError(f"labels must be numbers, got {y.dtype}")
         if y.dtype == object and y.ndim == 1 and self._single():
             y = np.array([self._number(label) for label in y.tolist()])
         try:
             labels: Array = np.ascontiguousarray(y, dtype=float)
         except (TypeError, ValueError):
-            raise BadEvent("a label is not a number") from None
+            raise InvalidEventError("a label is not a number") from None
         except OverflowError:
-            raise BadEvent("a label is too large for a float: scale it down") from None
+            raise InvalidEventError("a label is too large for a float: scale it down") from None
         if len(labels) != n or labels.ndim != (1 if self._single() else 2):
             raise ValueError(
                 f"y must have one label for each of {n} rows, got shape {labels.shape}"
@@ -293,11 +295,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
                 for row, label in enumerate(labels.tolist())
                 if not self._learnable(label)
             )
-            raise BadEvent(f"row {row}: {label!r} is no label for {self._loss!r}")
+            raise InvalidEventError(f"row {row}: {label!r} is no label for {self._loss!r}")
         return labels
 
     def _learnable(self, label: Any) -> bool:
-        """Whether this number, or these of one row, can be learnt."""
+        """Whether this number, or these of one row, can be learned."""
         finite = bool(np.isfinite(label).all())
         return finite and (not isinstance(self._loss, Loss) or self._loss.is_label(label))
 
@@ -355,7 +357,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         scores = self._scores_of(Frame(X))[:, 0]
         return frames.series(self.predicted(np.ascontiguousarray(scores)), self._label_name, X)
 
-    # -- what was learnt --------------------------------------------------------------------------
+    # -- what was learned --------------------------------------------------------------------------
 
     @property
     def weights(self) -> dict[Any, Any]:
@@ -378,11 +380,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             return float(values[0])
         return {name: float(values[k]) for k, name in enumerate(self._targets or [])}
 
-    def learnt(self) -> dict[str, Any]:
-        """What was learnt, without the features: for a checkpoint that keeps shared ones once."""
-        return super().learnt() | {"targets": self._targets}
+    def learned(self) -> dict[str, Any]:
+        """What was learned, without the features: for a checkpoint that keeps shared ones once."""
+        return super().learned() | {"targets": self._targets}
 
-    def restore_learnt(self, state: dict[str, Any]) -> None:
-        """Take over what `learnt` gave; the features are those of now, to be restored before."""
+    def restore_learned(self, state: dict[str, Any]) -> None:
+        """Take over what `learned` gave; the features are those of now, to be restored before."""
         self._targets = state["targets"]
-        super().restore_learnt(state)
+        super().restore_learned(state)

@@ -24,7 +24,7 @@ cdef class Names(Reader):
     cdef Py_ssize_t most, most_bytes  # slots of their own, and bytes, by the constructor's call
     cdef Py_ssize_t limit  # slots of their own; fewer than `most`, if the bytes ran out there
     cdef Py_ssize_t buckets  # and of names beyond, by hash; 0: none was learned
-    cdef bint crowded  # names beyond were learnt
+    cdef bint crowded  # names beyond were learned
 
     cdef Py_ssize_t other_slot(self, Py_ssize_t i, bint grow) except -2 with gil
     cdef Py_ssize_t new_text(self, Py_ssize_t i, bint grow) except -2 with gil

@@ -56,7 +56,7 @@ cdef inline Py_ssize_t seek(
 
 
 cdef class Names(Reader):
-    """Features with exact names; a name gets the next slot when it is first learnt.
+    """Features with exact names; a name gets the next slot when it is first learned.
 
     An event is a mapping of field names (str, int or tuple) to values:
 
@@ -107,8 +107,8 @@ cdef class Names(Reader):
     >>> reader.read_event({"new": 1, "age": float("nan")})
     Traceback (most recent call last):
     ...
-    streamlearn.errors.BadEvent: field 'age' is nan: values must be finite; for a missing one \
-leave the field out or give None
+    streamlearn.errors.InvalidEventError: field 'age' is nan: values must be finite; for a missing \
+one leave the field out or give None
     >>> reader.size
     5
     """

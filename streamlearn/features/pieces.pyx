@@ -17,7 +17,7 @@ from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_DecodeUTF8, PyUnico
 from libc.math cimport isfinite
 from libc.string cimport memcmp
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 from streamlearn.features.text cimport ascii_of, bytes_of, copy_text, is_ascii, length_of
 
@@ -99,8 +99,8 @@ def shown(value):
 
 
 def refusal(field, problem):
-    """A BadEvent that names the field."""
-    return BadEvent(f"field {shown(field)} {problem}", field)
+    """A InvalidEventError that names the field."""
+    return InvalidEventError(f"field {shown(field)} {problem}", field)
 
 
 cdef inline bint quick_number(PyObject* value, double* x) noexcept:
@@ -177,7 +177,7 @@ cdef class Pieces:
         elif isinstance(event, Mapping):
             self.walk_items(event, nowhere, 0)
         else:
-            raise BadEvent(
+            raise InvalidEventError(
                 f"an event is a mapping of field names to values; this is of type"
                 f" {type(event).__name__}")
         if self.spans:
@@ -236,7 +236,7 @@ cdef class Pieces:
             label = canonical_name(key)
             if label is None:
                 where = f" inside field {shown(self.decode(path))}" if depth else ""
-                raise BadEvent(
+                raise InvalidEventError(
                     f"field name {shown(key)}{where} is of type {type(key).__name__}: names are str"
                     " of valid Unicode, int of 64 bits, or tuples of those", shown(key))
             if not PyUnicode_CheckExact(label):
@@ -475,7 +475,7 @@ cdef class Pieces:
     cdef int reserve_text(self, Py_ssize_t more) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.arena_room + more + 256
         if self.used + more > MOST_TEXT:
-            raise BadEvent(
+            raise InvalidEventError(
                 f"the names of the event's features take more than {MOST_TEXT} bytes: use shorter"
                 " field names, or fewer values in one field")
         self.arena = <char*> grown(self.arena, room)

@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from libc.math cimport isfinite
 from libc.stdint cimport uint32_t
 
-from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.errors import InvalidEventError, ModelFileError
 
 from streamlearn.features.pieces cimport Piece, Span, Text
 from streamlearn.core.row cimport squared
@@ -162,7 +162,7 @@ cdef class Reader(Pieces):
 
     cdef int refuse_sum(self, Py_ssize_t i, double total) except -1 with gil:
         name = str(self.name_of_piece(i))
-        raise BadEvent(
+        raise InvalidEventError(
             f"field {name!r} and others of its name or hash add up to {total}: scale them down",
             name)
 
@@ -241,7 +241,7 @@ cdef class Reader(Pieces):
         """All names, in the order of their slots."""
         raise NotImplementedError
 
-    # The object: a constructor call and what was learnt
+    # The object: a constructor call and what was learned
 
     @property
     def params(self):

@@ -77,8 +77,8 @@ def balanced(problem: Problem, slopes: Vector) -> Vector:
     if not isinstance(problem.loss, VectorLoss):
         return _scaled(shares, slopes)
     if problem.loss.kind == "multitarget":
-        centred: Vector = slopes - shares @ slopes
-        return centred
+        centered: Vector = slopes - shares @ slopes
+        return centered
     return _mixed(shares, slopes, problem.y.astype(int))
 
 
@@ -102,8 +102,8 @@ def _mixed(shares: Vector, slopes: Vector, classes: Vector) -> Vector:
     share = min(1.0, max(0.0, float(needed.max())))
     if share == 0.0:
         return slopes
-    towards = np.maximum(truth - (1.0 - share) * mean, 0.0) / share
-    towards /= towards.sum()
-    result = (1.0 - share) * slopes + share * towards
+    toward = np.maximum(truth - (1.0 - share) * mean, 0.0) / share
+    toward /= toward.sum()
+    result = (1.0 - share) * slopes + share * toward
     result[np.arange(len(classes)), classes] -= share
     return result

@@ -1,7 +1,7 @@
-"""The bundle method for regularised risk minimisation, BMRM (004, Algorithm 1).
+"""The bundle method for regularized risk minimization, BMRM (004, Algorithm 1).
 
 Every iteration is one pass over the data, which gives one more plane below the risk, and one small
-program over all planes, whose minimiser is looked at next and whose value is a lower bound on the
+program over all planes, whose minimizer is looked at next and whose value is a lower bound on the
 minimum (004, Lemma 1). For L2 the gap falls below epsilon after O(1/(lambda epsilon)) iterations
 (004, Theorem 2).
 """
@@ -41,7 +41,7 @@ def bundle(
     start: object = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise the objective by the bundle method.
+    """Minimize the objective by the bundle method.
 
     The penalty is L2 (a quadratic program an iteration), L1 (a linear one), ElasticNet, or a Ball.
     """

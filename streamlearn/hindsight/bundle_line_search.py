@@ -1,6 +1,6 @@
 """The bundle method with a line search: where a cheap search along scores saves passes.
 
-The minimiser of the planes is far off at first. So the objective is minimised on the way to it
+The minimizer of the planes is far off at first. So the objective is minimized on the way to it
 from the best w so far, and the next plane is taken a little further on. The scores on the way are
 mixtures of those at its ends: an iteration is one pass over the data as before, half of it for
 the scores at the new end and half for the gradient. (Franc and Sonnenburg, *Optimized cutting
@@ -42,7 +42,7 @@ def bundle_line_search(
     start: object = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise the objective by the bundle method with a line search.
+    """Minimize the objective by the bundle method with a line search.
 
     Losses and penalties are those of `bundle`; it needs the rows, not only their risk.
     """
@@ -67,7 +67,7 @@ def bundle_line_search(
                 break
             run.best = best
             if run.known:
-                # nothing more is to be learnt so near
+                # nothing more is to be learned so near
                 run.w, scored.scores = w, at_w
             else:
                 ahead = min(BEYOND, max(step, BEYOND**3))

@@ -49,7 +49,7 @@ cdef class Columns:
         return result
 
     def descend(self, columns, bends, g, h, l1, l2, w, d, moved):
-        """Minimise along one coordinate after the other; the largest slope that was left to do.
+        """Minimize along one coordinate after the other; the largest slope that was left to do.
 
         `d` is the step so far and `moved` the curvatures times the scores of d, h_i <x_i, d>.
         """

@@ -1,4 +1,4 @@
-from streamlearn.hindsight.passes cimport Matrix
+from streamlearn.hindsight.passes cimport RowMatrix
 from streamlearn.losses.loss cimport Loss
 
 
@@ -14,8 +14,8 @@ cdef struct Example:
     double bend    # c |x|^2 / l2: how far a step of the dual moves the example's own score
 
 
-cdef class Dual:
-    cdef Matrix rows
+cdef class DualProblem:
+    cdef RowMatrix rows
     cdef Loss loss
     cdef Py_ssize_t n, columns
     cdef readonly double l1, l2, offset

@@ -3,16 +3,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlearn.hindsight.passes import Matrix
+from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.losses import Loss
 
 _Array: TypeAlias = NDArray[np.float64]
 
-class Dual:
+class DualProblem:
     duals: _Array
     def __init__(
         self,
-        rows: Matrix,
+        rows: RowMatrix,
         loss: Loss,
         labels: _Array,
         weights: _Array,

@@ -11,7 +11,7 @@ c_i (l(p_i) + l*(a_i) - a_i p_i).
 
 from libc.math cimport INFINITY, fabs
 
-from streamlearn.hindsight.passes cimport Matrix
+from streamlearn.hindsight.passes cimport RowMatrix
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport soft
 
@@ -21,14 +21,14 @@ import numpy as np
 
 cdef double BACK = 1.0 - 1e-15  # a few roundings nearer to 0
 
-cdef class Dual:
+cdef class DualProblem:
     """The variables a and v of one problem; `offset`, an intercept, is added to every score.
 
     The passes over the rows take a range of them, so that a caller can be interrupted in between.
     """
 
     def __init__(
-        self, Matrix rows, Loss loss, labels, weights, double l1, double l2, averaged=False
+        self, RowMatrix rows, Loss loss, labels, weights, double l1, double l2, averaged=False
     ):
         self.rows, self.loss, self.l1, self.l2 = rows, loss, l1, l2
         self.n, self.columns = rows.rows, rows.columns
@@ -162,7 +162,7 @@ cdef class Dual:
     cdef double answer(self, Py_ssize_t i, double p, double bend) noexcept nogil:
         """The a_i that is best if the score falls by `bend` for each step of it: (14), (15).
 
-        It maximises a p - l*(a) - bend/2 (a - a_i)^2, so it is the slope at p - bend (a - a_i):
+        It maximizes a p - l*(a) - bend/2 (a - a_i)^2, so it is the slope at p - bend (a - a_i):
         an implicit step of the loss. A bend of more than c_i |x_i|^2 / l2 makes a shorter step.
         """
         cdef Example* x = self.example + i

@@ -1,9 +1,9 @@
 cimport cython
 
-from streamlearn.hindsight.dual_problem cimport Dual
+from streamlearn.hindsight.dual_problem cimport DualProblem
 
 
-cdef class Ascent(Dual):
+cdef class Ascent(DualProblem):
     cdef object orders
     cdef int* order
     cdef Py_ssize_t active, at

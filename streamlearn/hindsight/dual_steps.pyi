@@ -3,16 +3,16 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlearn.hindsight.dual_problem import Dual
-from streamlearn.hindsight.passes import Matrix
+from streamlearn.hindsight.dual_problem import DualProblem
+from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.losses import Loss
 
 _Array: TypeAlias = NDArray[np.float64]
 
-class Ascent(Dual):
+class Ascent(DualProblem):
     def __init__(
         self,
-        rows: Matrix,
+        rows: RowMatrix,
         loss: Loss,
         labels: _Array,
         weights: _Array,
@@ -34,7 +34,7 @@ class Steps(Ascent):
 class Batches(Ascent):
     def __init__(
         self,
-        rows: Matrix,
+        rows: RowMatrix,
         loss: Loss,
         labels: _Array,
         weights: _Array,

@@ -8,7 +8,7 @@
 cimport cython
 from libc.math cimport fmax, fmin, pow
 
-from streamlearn.hindsight.dual_problem cimport PATIENCE, Dual, Example
+from streamlearn.hindsight.dual_problem cimport PATIENCE, DualProblem, Example
 from streamlearn.core.row cimport prefetch, soft
 
 import numpy as np
@@ -18,13 +18,13 @@ cdef enum:
     OFTEN = 8  # one example in so many is asked for its term of the gap
 
 
-cdef class Ascent(Dual):
-    """Epochs over the examples in a random order that `seed` determines."""
+cdef class Ascent(DualProblem):
+    """DualEpochs over the examples in a random order that `seed` determines."""
 
     def __init__(
         self, rows, loss, labels, weights, l1, l2, *, seed=0, averaged=False
     ):
-        Dual.__init__(self, rows, loss, labels, weights, l1, l2, averaged)
+        DualProblem.__init__(self, rows, loss, labels, weights, l1, l2, averaged)
         self.state = seed
         self.orders = np.empty(self.n, dtype=np.int32)
         self.order = <int*><size_t>self.orders.ctypes.data

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from streamlearn.hindsight.dual_problem import Dual
+from streamlearn.hindsight.dual_problem import DualProblem
 from streamlearn.hindsight.dual_steps import Batches, Steps
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.spectral import beta, unit_norm
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
     slope: float
 
 
-class Epochs:
+class DualEpochs:
     """The dual variables of a problem, moved by whole epochs."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Epochs:
             self.ascent = Batches(
                 *parts, size=batch, update=update, ceiling=ceiling, seed=seed, averaged=average
             )
-        self._twin = Dual(*parts) if average else None
+        self._twin = DualProblem(*parts) if average else None
         # naive batches stay as the paper has them; means are those of plain iterations
         self._leaps = update != "naive" and not average
         self._opened = 0
@@ -138,7 +138,7 @@ class Epochs:
         lower = max(found, mean, key=lambda each: each.dual)
         return Measured(self.done, upper.w, upper.primal, lower.dual, lower.slope)
 
-    def _values(self, dual: Dual) -> Measured:
+    def _values(self, dual: DualProblem) -> Measured:
         self._pass(dual.measure)
         return Measured(self.done, dual.w, *dual.values(), dual.slope)
 

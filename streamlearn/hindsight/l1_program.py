@@ -31,7 +31,7 @@ class L1Program:
         self._chosen: set[int] = set()
 
     def solve(self, planes: Planes) -> tuple[Vector, Vector] | None:
-        """The minimiser w, and the weights of the planes; None if HiGHS finds none."""
+        """The minimizer w, and the weights of the planes; None if HiGHS finds none."""
         while True:
             coordinates = np.array(sorted(self._chosen), dtype=np.intp)
             solved = self._program(planes, coordinates)

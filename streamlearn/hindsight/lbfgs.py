@@ -38,7 +38,7 @@ def lbfgs(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimise with the last `memory` steps as the model of the curvature, in units of `widths`.
+    """Minimize with the last `memory` steps as the model of the curvature, in units of `widths`.
 
     The bound is Lemma 5, a by-product; with a free intercept it is the dual value at the slopes
     of w, taken every few iterations.

@@ -1,11 +1,11 @@
 """The problem that a bundle method solves at each step: Psi plus the highest of the planes.
 
-    minimise over w, c   Psi(w) + max_i (<a_i, w> + <c_i, c> + b_i)            (004, (10))
+    minimize over w, c   Psi(w) + max_i (<a_i, w> + <c_i, c> + b_i)            (004, (10))
 
 with c the unpenalised intercepts and Psi(w) = l1 |w|_1 + l2/2 |w|^2 in a ball. Its dual puts
 weights alpha on the planes, in the simplex and with sum_i alpha_i c_i = 0:
 
-    maximise   <b, alpha> - Psi*(-A' alpha)                                    (004, (12))
+    maximize   <b, alpha> - Psi*(-A' alpha)                                    (004, (12))
 
 Psi* is quadratic for l2, piecewise quadratic with l1 beside it (a few quadratic programs on the
 coordinates beyond l1 then find the maximum), and an indicator for l1 alone (a linear program).
@@ -48,12 +48,12 @@ class Master:
     def solve(
         self, alpha: Vector, tolerance: float, near: Vector, weight: float = 0.0
     ) -> tuple[Vector, Vector]:
-        """The minimiser w and its alpha, started from `alpha`; flat directions lead to `near`."""
+        """The minimizer w and its alpha, started from `alpha`; flat directions lead to `near`."""
         if self.l2 + weight == 0.0 and self.radius == INFINITY and self._program is not None:
             solved = self._program.solve(self.planes)
             if solved is not None:
                 return solved
-            # HiGHS gave up: the planes with a faint pull towards `near`
+            # HiGHS gave up: the planes with a faint pull toward `near`
             weight = 1e-6 * self.l1 / (1.0 + float(np.abs(near).max()))
         if self.l2 + weight > 0.0:
             w, alpha = self._within(self.l2 + weight, alpha, tolerance, near, weight)
@@ -67,7 +67,7 @@ class Master:
         alpha, left = self._balanced(alpha)
         slopes = _combined(alpha, planes.slopes)
         offset = float(alpha @ planes.offsets)
-        # `left` is rounding, of which a minimiser far out could make more
+        # `left` is rounding, of which a minimizer far out could make more
         offset -= 10.0 * float(left @ (1.0 + np.abs(near[planes.width :])))
         if self.l2 == 0.0 and self.radius == INFINITY:
             top = float(np.abs(slopes).max(initial=0.0))
@@ -85,12 +85,12 @@ class Master:
     def _within(
         self, curvature: float, alpha: Vector, tolerance: float, near: Vector, weight: float
     ) -> tuple[Vector, Vector]:
-        """The minimiser where Psi has this curvature and no ball."""
+        """The minimizer where Psi has this curvature and no ball."""
         planes = self.planes
         pull = weight * near[: planes.width]
         start = near[planes.width :].copy()
         if not len(start):
-            alpha = self._maximise(curvature, pull, 0.0, planes.offsets, alpha, tolerance)
+            alpha = self._maximize(curvature, pull, 0.0, planes.offsets, alpha, tolerance)
             return self._weights(curvature, pull, alpha), alpha
         # The intercepts are held near to where they were by mu/2 |c - start|^2; where the minimum
         # must be exact, start follows them until the pull is nothing (the method of multipliers).
@@ -99,7 +99,7 @@ class Master:
         for _ in range(1 if weight else 30):
             square = planes.free_slopes @ planes.free_slopes.T / mu
             linear = planes.offsets + planes.free_slopes @ start
-            alpha = self._maximise(curvature, pull, square, linear, alpha, tolerance)
+            alpha = self._maximize(curvature, pull, square, linear, alpha, tolerance)
             left = alpha @ planes.free_slopes
             start -= left / mu
             if np.abs(left).max() <= ROUNDING * scale:
@@ -113,7 +113,7 @@ class Master:
     ) -> tuple[Vector, Vector]:
         """The multiplier of |w| <= radius, by secants on 1/|w|, which is nearly linear in it."""
         width, least = self.planes.width, self.l2 + weight
-        # a multiplier of no account: without curvature the minimiser would be any of many
+        # a multiplier of no account: without curvature the minimizer would be any of many
         slope = math.sqrt(float(np.diagonal(self.planes.products).max()))
         low = max(tolerance / self.radius**2, FAINT * slope / self.radius, 1e-300)
         high = INFINITY
@@ -132,7 +132,7 @@ class Master:
         w[:width] *= min(1.0, self.radius / max(norm, 1e-300))
         return w, alpha
 
-    def _maximise(
+    def _maximize(
         self,
         curvature: float,
         pull: Vector,

@@ -1,7 +1,7 @@
 """Newton's method for smooth losses, by coordinate descent on few features at a time.
 
 As in liblinear (Yuan, Ho and Lin, JMLR 2012): the loss is replaced by its quadratic model at w,
-which is minimised together with the penalty one coordinate after the other; a line search says how
+which is minimized together with the penalty one coordinate after the other; a line search says how
 far to go there. The coordinates are those of weights that are not 0 and of the features that ask
 most to come in (as in Celer: Massias, Gramfort and Salmon, ICML 2018). Near the optimum each step
 squares what is left, and with it what the dual bound is short of: a method of gradients comes as
@@ -33,7 +33,7 @@ FLAT = 0.75  # of the promised descent: with so much of it the model is too curv
 HALVINGS = 60
 FLOOR = 1e-6  # of the mean curvature: what a row is given that has hardly any
 EPOCHS = 60  # over the coordinates, at most, before the model is made anew
-SHARE = 0.05  # of the largest slope of an epoch: when no more is left the model is minimised
+SHARE = 0.05  # of the largest slope of an epoch: when no more is left the model is minimized
 FEW = 200  # features that may come in at a time, or as many as there are
 
 
@@ -45,7 +45,7 @@ def newton(
     start: Any = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise model after model; the bound is the dual value at the slopes of each w."""
+    """Minimize model after model; the bound is the dual value at the slopes of each w."""
     progress = Progress(problem, "newton", gap=gap, callback=callback)
     with progress:
         w = problem.start(start)
@@ -72,14 +72,14 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int) -> 
         chosen = _chosen(w, g, l1)
         h = shares * _bends(loss, scores, y, slopes)
         h += shares * (FLOOR * float(h.sum()) or 1.0)
-        d = _minimised(problem, columns, chosen, Model(g, h, l1, l2, w))
+        d = _minimized(problem, columns, chosen, QuadraticModel(g, h, l1, l2, w))
         found = _search(problem, w, d, scores, total, inner(g, d), l1)
         if found is None:
             return  # no descent that rounding would let us see
         w = found
 
 
-class Model(NamedTuple):
+class QuadraticModel(NamedTuple):
     """The quadratic model of the loss at w, and the penalty (`_newton`)."""
 
     g: Vector
@@ -96,7 +96,7 @@ class Model(NamedTuple):
         return inner(self.g, d) + 0.5 * curved + inner(self.l1, after)
 
 
-def _minimised(problem: Problem, columns: Columns, chosen: Any, model: Model) -> Vector:
+def _minimized(problem: Problem, columns: Columns, chosen: Any, model: QuadraticModel) -> Vector:
     """A step d to where the model is least, as far as the coordinates chosen go."""
     d, moved = np.zeros(problem.size), np.zeros(problem.rows)
     bends = columns.bends(chosen, model.h, model.l2)

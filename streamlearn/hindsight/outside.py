@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.epochs import Epochs, Measured
+    from streamlearn.hindsight.epochs import DualEpochs, Measured
     from streamlearn.hindsight.solution import Progress
 
 INSIDE = 0.1  # the gap at one intercept, as a part of the gap over all
 
 
-class Lines:
+class SupportLines:
     """Lines below a convex function of t; at first the level that it never falls below.
 
-    >>> lines = Lines(0.0)
+    >>> lines = SupportLines(0.0)
     >>> lines.add(0.0, 1.0, -1.0)  # through (0, 1), falling
     >>> lines.lowest()
     (0.0, 1.0)
@@ -62,10 +62,10 @@ class Lines:
 class Search:
     """The intercepts that were tried, and which is next."""
 
-    def __init__(self, epochs: Epochs, progress: Progress, t: float) -> None:
+    def __init__(self, epochs: DualEpochs, progress: Progress, t: float) -> None:
         self.epochs = epochs
         self.progress = progress
-        self.lines = Lines(progress.lower_bound)
+        self.lines = SupportLines(progress.lower_bound)
         self.t = self.best = t
         self.reach = max(1.0, abs(t))
         self.over = False

@@ -28,7 +28,7 @@ SUFFICIENT = 1e-4  # Armijo's share of the promised descent
 HALVINGS = 60
 
 
-class Curvature:
+class LBFGSMemory:
     """The last steps and how the gradient changed on them: the L-BFGS model of the curvature."""
 
     def __init__(self, memory: int, units: Vector) -> None:
@@ -73,7 +73,7 @@ def owlqn(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimise with the last `memory` steps as the model of the curvature, in units of `widths`.
+    """Minimize with the last `memory` steps as the model of the curvature, in units of `widths`.
 
     The bound is the dual value at the slopes of w, scaled until no correlation with a feature is
     above the strength of l1.
@@ -91,7 +91,7 @@ def owlqn(
 def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, memory: int) -> None:
     strength = np.zeros(problem.size)
     problem.penalised(strength)[:] = problem.penalty.l1
-    curvature = Curvature(memory, widths(problem))
+    curvature = LBFGSMemory(memory, widths(problem))
     value, g = _smooth(problem, w)
     total = value + inner(strength, np.abs(w))
     for iteration in range(max_iter + 1):

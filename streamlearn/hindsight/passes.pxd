@@ -1,4 +1,4 @@
-cdef class Matrix:
+cdef class RowMatrix:
     """The rows of a CSR matrix or a dense array, where they lie."""
     cdef readonly Py_ssize_t rows, columns
     cdef object keep

@@ -7,7 +7,7 @@ from streamlearn.losses.loss import Loss, VectorLoss
 
 _Array: TypeAlias = NDArray[np.float64]
 
-class Matrix:
+class RowMatrix:
     def __init__(self, X: Any) -> None: ...
     @property
     def rows(self) -> int: ...
@@ -22,7 +22,7 @@ class Matrix:
     ) -> None: ...
 
 def value_and_gradient(
-    X: Matrix,
+    X: RowMatrix,
     loss: Loss | VectorLoss,
     y: _Array,
     weights: _Array,

@@ -73,7 +73,7 @@ cdef double squared(const Number* x, Py_ssize_t n) noexcept nogil:
     return total
 
 
-cdef class Matrix:
+cdef class RowMatrix:
     """The rows of a CSR matrix or a dense array, where they lie."""
 
     def __init__(self, X):
@@ -224,8 +224,8 @@ cdef class Matrix:
 
 
 def value_and_gradient(
-    Matrix X, loss, y, weights, w, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop,
-    gradient
+    RowMatrix X, loss, y, weights, w, Py_ssize_t k, bint intercept,
+    Py_ssize_t start, Py_ssize_t stop, gradient
 ):
     """The weighted sum of the losses of rows start .. stop - 1; its subgradient is added.
 
@@ -237,7 +237,8 @@ def value_and_gradient(
 
 
 cdef double _scalar(
-    Matrix X, Loss loss, y, weights, w, bint intercept, Py_ssize_t start, Py_ssize_t stop, gradient
+    RowMatrix X, Loss loss, y, weights, w, bint intercept,
+    Py_ssize_t start, Py_ssize_t stop, gradient
 ):
     cdef const double* label = <const double*>at(y)
     cdef const double* share = <const double*>at(weights)
@@ -266,7 +267,7 @@ cdef double _scalar(
 
 
 cdef double _vector(
-    Matrix X, VectorLoss loss, y, weights, w, Py_ssize_t k, bint intercept, Py_ssize_t start,
+    RowMatrix X, VectorLoss loss, y, weights, w, Py_ssize_t k, bint intercept, Py_ssize_t start,
     Py_ssize_t stop, gradient
 ) except? -1.0:
     cdef const double* label = <const double*>at(y)

@@ -16,7 +16,7 @@ from streamlearn.engine.rows import canonical, real, refuse_unfinite
 from streamlearn.estimators import frames
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.labels import coded
-from streamlearn.hindsight.passes import Matrix
+from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
@@ -107,7 +107,7 @@ class Problem(Objective):
         self.loss = loss.bound(self.labels) if isinstance(loss, MulticlassHinge) else loss
         self.weights = shares(weights, self.rows)
         self.outputs = self._outputs() if outputs is None else outputs
-        self.matrix = Matrix(self.X)
+        self.matrix = RowMatrix(self.X)
         rows = row_risk(
             self.matrix,
             self.y,

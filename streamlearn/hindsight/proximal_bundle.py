@@ -1,6 +1,6 @@
 """The proximal bundle method (000, section 4, Algorithm 4): for penalties of little curvature.
 
-The next w minimises the planes plus Psi plus the mean of tau_i/2 |w - w_i|^2 over the iterations
+The next w minimizes the planes plus Psi plus the mean of tau_i/2 |w - w_i|^2 over the iterations
 so far. The tau_i follow the balancing heuristic; R, the distance that they allow for, is
 optimistic: small at first, and sqrt(2) times as large whenever w reaches it (000, section 3.4).
 The lower bound is that of the plain bundle method, (12) of 004, on the same planes.
@@ -30,11 +30,11 @@ def proximal_bundle(
     start: object = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise the objective by the proximal bundle method."""
+    """Minimize the objective by the proximal bundle method."""
     run = BundleRun(
         problem, "proximal-bundle", gap=gap, max_iter=max_iter, start=start, callback=callback
     )
-    curvature = Curvature(problem.penalty.l2, run.w, run.planes)
+    curvature = ProximalTerm(problem.penalty.l2, run.w, run.planes)
     near, alpha = np.ones(1), np.ones(1)
     with run.progress:
         while run.look():
@@ -44,19 +44,19 @@ def proximal_bundle(
                 break
             near = np.append(near, 0.0)
             if run.known:
-                # nothing more is to be learnt so near: as the plain method does
+                # nothing more is to be learned so near: as the plain method does
                 run.w = w
             else:
                 run.w, near = run.master.solve(
-                    near, run.tolerance, curvature.centre, curvature.weight
+                    near, run.tolerance, curvature.center, curvature.weight
                 )
             near, alpha = run.planes.rest(near, alpha)
             curvature.widen(run.w)
     return run.progress.solution()
 
 
-class Curvature:
-    """The proximal terms of a phase: as one, weight/2 |w - centre|^2."""
+class ProximalTerm:
+    """The proximal terms of a phase: as one, weight/2 |w - center|^2."""
 
     def __init__(self, l2: float, w: Vector, planes: Planes) -> None:
         self.l2 = l2
@@ -101,7 +101,7 @@ class Curvature:
         )
 
     @property
-    def centre(self) -> Vector:
+    def center(self) -> Vector:
         """The mean of the w_i, by their tau_i."""
         return self._sum / self.tau if self.tau > 0.0 else self.origin
 

@@ -19,7 +19,7 @@ from streamlearn.losses import VectorLoss
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.hindsight.passes import Matrix
+    from streamlearn.hindsight.passes import RowMatrix
     from streamlearn.losses import Loss
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -54,7 +54,7 @@ class RowRisk(Risk, Protocol):
 class SerialRisk:
     """Rows start .. stop - 1 in one pass after the other; `weights` are shares of the mean."""
 
-    matrix: Matrix
+    matrix: RowMatrix
     y: Vector
     loss: Loss | VectorLoss
     weights: Vector
@@ -147,7 +147,7 @@ class ShardedRisk:
 
 
 def row_risk(
-    matrix: Matrix,
+    matrix: RowMatrix,
     y: Vector,
     loss: Loss | VectorLoss,
     weights: Vector,

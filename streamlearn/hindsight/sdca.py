@@ -1,6 +1,6 @@
 """SDCA, stochastic dual coordinate ascent: 002 section 4, with mini-batches.
 
-The dual problem has a variable for each example. A step maximises it in one of them (14), or in
+The dual problem has a variable for each example. A step maximizes it in one of them (14), or in
 each of a batch as if it were alone, with a bend that accounts for the others (15). Any loss and an
 elastic net will do: the step is an implicit step of the loss, and l1 makes w a soft threshold of a
 sum of rows. The gap between P(w) and D(a) is the certificate.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.hindsight.epochs import Epochs
+from streamlearn.hindsight.epochs import DualEpochs
 from streamlearn.hindsight.outside import Search
 from streamlearn.hindsight.solution import Progress, Solution
 
@@ -75,7 +75,7 @@ def sdca(
     with progress:
         w = problem.start(start)
         stop = progress.record(0, w, _objective(problem, w))
-        epochs = Epochs(
+        epochs = DualEpochs(
             problem, batch=batch, update=update, average=average, seed=seed, limit=limit
         )
         try:
@@ -96,7 +96,7 @@ def _objective(problem: Problem, w: Array) -> float:
     return float((problem.weights * losses).sum())
 
 
-def _run(epochs: Epochs, progress: Progress, w: Array, start: Any) -> None:
+def _run(epochs: DualEpochs, progress: Progress, w: Array, start: Any) -> None:
     weights, t = np.split(w, [epochs.problem.features])
     if start is not None:
         epochs.start(weights, float(t.sum()), np.asarray(getattr(start, "dual", ()), dtype=float))

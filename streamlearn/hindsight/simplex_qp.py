@@ -21,7 +21,7 @@ RIDGE = 1e-12
 
 
 def simplex_qp(H: Vector, d: Vector, x: Vector, tolerance: float) -> Vector:
-    """The x >= 0 with sum x = 1 that minimises 1/2 x'Hx - d'x, from a feasible `x`.
+    """The x >= 0 with sum x = 1 that minimizes 1/2 x'Hx - d'x, from a feasible `x`.
 
     H is positive semidefinite. Stops when the linear model says that no feasible point is better
     by more than `tolerance`, or when rounding lets nothing more be gained.
@@ -53,7 +53,7 @@ def simplex_qp(H: Vector, d: Vector, x: Vector, tolerance: float) -> Vector:
 
 
 def _step(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vector:
-    """The minimiser over the faces of `support`, leaving those that the way there runs into."""
+    """The minimizer over the faces of `support`, leaving those that the way there runs into."""
     x = x.copy()
     while len(support) > 1:
         target = _face(H, d, x, support, ridge)
@@ -73,10 +73,10 @@ def _step(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vec
 
 
 def _face(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vector:
-    """The minimiser over sum x = 1 with the given support, of any sign.
+    """The minimizer over sum x = 1 with the given support, of any sign.
 
-    H + level 11' is the same function where the sum is 1. The ridge is centred at x, so that
-    repeated steps go to the minimiser of H itself.
+    H + level 11' is the same function where the sum is 1. The ridge is centered at x, so that
+    repeated steps go to the minimizer of H itself.
     """
     from scipy.linalg.lapack import dposv  # noqa: PLC0415 - a while that others don't pay
 

@@ -35,7 +35,7 @@ def solve(
     threads: int = 1,
     **options: Any,
 ) -> Solution:
-    """The w that minimises the weighted mean of the losses plus Psi(w), with a certified gap.
+    """The w that minimizes the weighted mean of the losses plus Psi(w), with a certified gap.
 
     Parameters
     ----------

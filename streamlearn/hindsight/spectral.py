@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.core.parameters import number
-from streamlearn.hindsight.passes import Matrix
+from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.hindsight.problem import checked_matrix
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def spectral_bound(X: Any, *, tolerance: float = 1e-3, seed: int = 0) -> Spectra
     tolerance = number("spectral_bound", "tolerance", tolerance, above=0.0)
     X = checked_matrix(X)
     n = X.shape[0]
-    matrix = Matrix(X)
+    matrix = RowMatrix(X)
     squares = matrix.squares()
     largest = float(squares.max())
     if not np.isfinite(largest):
@@ -75,7 +75,7 @@ def spectral_bound(X: Any, *, tolerance: float = 1e-3, seed: int = 0) -> Spectra
     if min(X.shape) <= SMALL:
         high = _eigenvalue(X / largest**0.5)
     elif signed:
-        high = _power(Matrix(checked_matrix(abs(X))), scale, tolerance, seed, signed=False)[1]
+        high = _power(RowMatrix(checked_matrix(abs(X))), scale, tolerance, seed, signed=False)[1]
     high = max(min(high, float((squares / largest).sum())) * SAFETY, low)
     return SpectralBound(n, largest**0.5, min(high / n, 1.0), min(low / n, 1.0))
 
@@ -88,7 +88,7 @@ def beta(b: int, n: int, squared_norm: float) -> float:
     return 1.0 + (b - 1) * excess / (n - 1) if b > 1 else 1.0
 
 
-def unit_norm(matrix: Matrix, *, tolerance: float = 1e-3, seed: int = 0) -> float:
+def unit_norm(matrix: RowMatrix, *, tolerance: float = 1e-3, seed: int = 0) -> float:
     """The squared spectral norm of the rows divided by their lengths, nearly: from below."""
     squares = matrix.squares()
     scale = np.zeros(len(squares))
@@ -98,7 +98,7 @@ def unit_norm(matrix: Matrix, *, tolerance: float = 1e-3, seed: int = 0) -> floa
 
 
 def _power(
-    matrix: Matrix, scale: Array, tolerance: float, seed: int, *, signed: bool
+    matrix: RowMatrix, scale: Array, tolerance: float, seed: int, *, signed: bool
 ) -> tuple[float, float]:
     """Bounds of the squared norm of the scaled rows; no upper one if some values are negative."""
     n = len(scale)

@@ -12,7 +12,7 @@ from streamlearn.kafka.security import Security
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from streamlearn.kafka.reader import Reader
+    from streamlearn.kafka.reader import KafkaReader
     from streamlearn.kafka.sink import KafkaSink
     from streamlearn.kafka.transactions import Fencing
 
@@ -59,7 +59,7 @@ class Connection:
             f"to {right} (and DESCRIBE) it"
         )
 
-    def reader(self, *, isolation: str, fetch_bytes: int, group: str | None) -> Reader:
+    def reader(self, *, isolation: str, fetch_bytes: int, group: str | None) -> KafkaReader:
         """Connect, to read."""
         if self.client == "confluent":
             _check_confluent()

@@ -58,7 +58,7 @@ def without(kept: Mapping[str, str], partitions: Iterable[Partition]) -> dict[st
     return {name: text for name, text in kept.items() if name not in names}
 
 
-class Epochs:
+class LeaderEpochs:
     """The marks of what was given, and those that are to be found again."""
 
     def __init__(self) -> None:

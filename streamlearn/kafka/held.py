@@ -18,17 +18,17 @@ from streamlearn.errors import SourceChanged, SourceDenied, SourceError
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from streamlearn.kafka.reader import Reader
+    from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream.sources.source import Partition, Records
 
 PACE_SECONDS = 0.02  # between two questions, so that a full stream asks once for some batches
 AGAIN_SECONDS = 0.1  # until a topic that was not there, or a broker, is asked again
 
 
-class Held:
+class Unverified:
     """What was fetched and is not yet confirmed; all but `_run` is for one thread."""
 
-    def __init__(self, reader: Reader, known: Mapping[str, str]) -> None:
+    def __init__(self, reader: KafkaReader, known: Mapping[str, str]) -> None:
         self.size = 0  # bytes
         self._reader = reader
         self._known = known  # topic ids; "" of brokers that have none

@@ -10,7 +10,7 @@ from streamlearn.kafka.topics import changed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from streamlearn.kafka.reader import Reader
+    from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream.sources.source import Partition
 
 Start = Literal["earliest", "latest"] | int
@@ -24,7 +24,7 @@ class Asked(NamedTuple):
     reset: bool
 
 
-class Settled(NamedTuple):
+class StartPositions(NamedTuple):
     """Where to begin, where everything ended at this time, and what could no longer be had."""
 
     positions: dict[Partition, int]
@@ -33,14 +33,14 @@ class Settled(NamedTuple):
 
 
 def settle(
-    reader: Reader,
+    reader: KafkaReader,
     partitions: list[Partition],
     positions: Mapping[Partition, int],
     identities: tuple[Mapping[str, str] | None, Mapping[str, str]],
     asked: Asked,
     *,
     by_pattern: bool,
-) -> Settled:
+) -> StartPositions:
     """Decide for every partition; `SourceChanged` if a position is of something else, or gone."""
     before, now = identities
     problem = changed(before, now) if before is not None else None
@@ -71,7 +71,7 @@ def settle(
         if where in kept:
             settled[where] = _resume(where, kept[where], firsts[where], ends[where], asked)
             lost[where] = max(settled[where] - kept[where], 0)
-    return Settled(settled, ends, lost)
+    return StartPositions(settled, ends, lost)
 
 
 def _about(identity: Mapping[str, str], topic: str) -> dict[str, str]:
@@ -80,7 +80,7 @@ def _about(identity: Mapping[str, str], topic: str) -> dict[str, str]:
 
 
 def _start(
-    reader: Reader,
+    reader: KafkaReader,
     partitions: Iterable[Partition],
     start: Start,
     firsts: Mapping[Partition, int],
@@ -108,7 +108,7 @@ def _resume(where: Partition, position: int, first: int, end: int, asked: Asked)
         if not asked.reset:
             raise SourceChanged(
                 f"kafka: {name} ends at offset {end}, and the checkpoint goes on at {position}: "
-                "records that were learnt are no longer there; --reset-offsets goes on at the end"
+                "records that were learned are no longer there; --reset-offsets goes on at the end"
             )
         return end
     return position

@@ -59,7 +59,7 @@ def unreadable(partition: Partition, first: int, end: int, reason: str) -> Sourc
     )
 
 
-class Reader(Protocol):
+class KafkaReader(Protocol):
     """A client library that reads from partitions assigned by hand.
 
     `poll`, `assign`, `pause` and `resume` are for one thread; the others may be called from

@@ -16,7 +16,7 @@ from streamlearn.errors import SourceDenied, SourceError, SourceUnreachable
 
 
 class Kind(NamedTuple):
-    """A kind of failure: how it is recognised, and what to do about it."""
+    """A kind of failure: how it is recognized, and what to do about it."""
 
     pattern: re.Pattern[str]
     error: type[SourceError]

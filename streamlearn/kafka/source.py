@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from streamlearn.errors import SourceChanged, SourceError
-from streamlearn.kafka.epochs import Epochs, marks_of, without, written
-from streamlearn.kafka.held import Held
+from streamlearn.kafka.epochs import LeaderEpochs, marks_of, without, written
+from streamlearn.kafka.held import Unverified
 from streamlearn.kafka.order import Backlog
 from streamlearn.kafka.positions import Asked, Start, settle
 from streamlearn.kafka.reader import OutOfRange, cut_off
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.kafka.connection import Connection
-    from streamlearn.kafka.reader import Reader
+    from streamlearn.kafka.reader import KafkaReader
     from streamlearn.kafka.topics import News
 
 log = logging.getLogger(__name__)
@@ -102,10 +102,10 @@ class KafkaSource:
         self._paused: set[Partition] = set()
         self._most = min(batch, 500)  # records to ask for, by their size; small until it is known
         self._asked_ends = 0.0
-        self._reader: Reader | None = None
-        self._held: Held | None = None
+        self._reader: KafkaReader | None = None
+        self._held: Unverified | None = None
         self._fault: SourceError | None = None  # raised when all that came before it was given
-        self._epochs = Epochs()
+        self._epochs = LeaderEpochs()
         self._watch: Watch | None = None
 
     def identity(self) -> dict[str, str]:
@@ -135,7 +135,7 @@ class KafkaSource:
                 self._asked,
                 by_pattern=self._selection.pattern is not None,
             )
-            self._held = Held(reader, ids_of(cluster))
+            self._held = Unverified(reader, ids_of(cluster))
             self._goal = settled.ends
             self._count_lost(settled.lost)
             self._identity = without(self._identity, settled.positions)
@@ -352,12 +352,12 @@ class KafkaSource:
             with suppress(Exception):  # a broker that is away can't be told
                 reader.close()
 
-    def _live(self) -> Reader:
+    def _live(self) -> KafkaReader:
         if self._reader is None:
             raise ValueError("this source is closed, or not yet open")
         return self._reader
 
-    def _holding(self) -> Held:
+    def _holding(self) -> Unverified:
         if self._held is None:
             raise ValueError("this source is closed, or not yet open")
         return self._held

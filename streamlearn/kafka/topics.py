@@ -17,7 +17,7 @@ from streamlearn.stream.sources.source import Partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from streamlearn.kafka.reader import Cluster, Reader
+    from streamlearn.kafka.reader import Cluster, KafkaReader
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Selection:
             except re.error as error:
                 raise ValueError(f"pattern {self.pattern!r}: {error}") from error
 
-    def look(self, reader: Reader) -> Cluster:
+    def look(self, reader: KafkaReader) -> Cluster:
         """Ask the cluster for the topics that are selected now."""
         if self.pattern is None:
             return reader.cluster(self.names)
@@ -60,7 +60,7 @@ class Selection:
         """Return the topics asked for by name that are not there."""
         return [name for name in self.names if name not in cluster.topics]
 
-    def check(self, reader: Reader, cluster: Cluster, bootstrap: str) -> None:
+    def check(self, reader: KafkaReader, cluster: Cluster, bootstrap: str) -> None:
         """Refuse topics that are not there, with names that are."""
         missing = self.missing(cluster)
         if missing:
@@ -122,7 +122,9 @@ class Watch:
     ends the source is raised there.
     """
 
-    def __init__(self, reader: Reader, selection: Selection, every: float, start: Cluster) -> None:
+    def __init__(
+        self, reader: KafkaReader, selection: Selection, every: float, start: Cluster
+    ) -> None:
         self._reader = reader
         self._selection = selection
         self._every = every

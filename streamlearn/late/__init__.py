@@ -1,5 +1,5 @@
-"""Labels that come late: events held until their label arrives, and learnt as they were."""
+"""Labels that come late: events held until their label arrives, and learned as they were."""
 
-from streamlearn.late.estimator import LateLabels
+from streamlearn.late.estimator import DelayedLabels
 
-__all__ = ["LateLabels"]
+__all__ = ["DelayedLabels"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from river import base
 
-from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.errors import IncompatibleError, InvalidEventError, ModelFileError
 from streamlearn.estimators import model_file
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.linear import Event, Linear, plain, revived
@@ -20,17 +20,16 @@ from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.late.join import DROP, Join
 from streamlearn.late.joined import PREDICTED
 from streamlearn.late.remembered import Remembered
-from streamlearn.rules import Refused
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Hashable
 
 
-class LateLabels(base.Base):
+class DelayedLabels(base.Base):
     """Predicts events now, holds their features, and learns them when their labels come.
 
-    What is learnt are the features as they were, and `loss` is that of the prediction as it was. A
+    What is learned are the features as they were, and `loss` is that of the prediction as it was. A
     label may come before its features. Time is what the calls say, not the machine's clock; it goes
     on with the latest `t`, see `streamlearn.late.clock` for those that cannot be believed.
 
@@ -43,7 +42,7 @@ class LateLabels(base.Base):
     hold_for
         How many seconds features wait for their label; None: as long as there is room.
     on_timeout
-        `"drop"`, or the label that is learnt where none came in time.
+        `"drop"`, or the label that is learned where none came in time.
     corrections
         Learn a label that comes after its time-out, and take back what the time-out had taught.
         For rules that add slopes up (dual averaging); others are refused.
@@ -51,7 +50,7 @@ class LateLabels(base.Base):
     Examples
     --------
     >>> import streamlearn as sl
-    >>> model = sl.LateLabels(sl.LinearClassifier(), hold_for=1800.0, on_timeout=False)
+    >>> model = sl.DelayedLabels(sl.LinearClassifier(), hold_for=1800.0, on_timeout=False)
     >>> model.predict_one("e1", {"ad": "shoes"}, t=0.0)  # None: no label was seen yet
     >>> model.predict_one("e2", {"ad": "hats"}, t=60.0)
     >>> model.learn_one("e1", True, t=75.0)
@@ -71,26 +70,28 @@ class LateLabels(base.Base):
         corrections: bool = False,
     ) -> None:
         if not isinstance(estimator, LinearClassifier | LinearRegressor):
-            raise Refused(
-                f"LateLabels holds rows of this package's estimators, not {estimator!r}: give it a "
-                "LinearClassifier, a LinearRegressor or a preset"
+            raise IncompatibleError(
+                f"DelayedLabels holds rows of this package's estimators, not {estimator!r}: "
+                "give it a LinearClassifier, a LinearRegressor or a preset"
             )
         if estimator._loss.kind == "multitarget":  # noqa: SLF001 - one of us
-            raise Refused(f"{estimator!r} has several targets, and a late label is one value")
+            raise IncompatibleError(
+                f"{estimator!r} has several targets, and a late label is one value"
+            )
         self.estimator = estimator
         self.hold_events = hold_events
         self.hold_for = hold_for
         self.on_timeout = on_timeout
         self.corrections = corrections
-        # rows are learnt without the GIL: another thread must not add to them meanwhile
+        # rows are learned without the GIL: another thread must not add to them meanwhile
         self._turn = threading.Lock()
         self._accepted: dict[Any, None] = {}
         label = on_timeout.item() if isinstance(on_timeout, np.generic) else on_timeout
         if not (isinstance(label, str) and label == DROP):
             try:
                 self._accepted_label(label)
-            except BadEvent as error:
-                raise BadEvent(f"on_timeout is {DROP!r}, or a label: {error}") from None
+            except InvalidEventError as error:
+                raise InvalidEventError(f"on_timeout is {DROP!r}, or a label: {error}") from None
         self._join = Join(hold_events, hold_for, label, corrections)
         self._memory = Remembered(self._join)
         self._sums = [0.0, 0.0]  # of loss times weight, and of weight
@@ -113,7 +114,7 @@ class LateLabels(base.Base):
             return self._predicted(id, x, t, w)[0]
 
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
-        """A label came at time `t`: its event is learnt, or the label waits for it."""
+        """A label came at time `t`: its event is learned, or the label waits for it."""
         key, moment = name(id), seconds(t)
         with self._turn:
             label = self._accepted_label(y)
@@ -122,7 +123,7 @@ class LateLabels(base.Base):
             self._learn()
 
     def _accepted_label(self, y: Any) -> Any:
-        """A label as Python has it; BadEvent if it cannot be learnt with those before it."""
+        """A label as Python has it; InvalidEventError if it does not fit those before it."""
         if self.estimator.learns != "classes":
             self.estimator.check_labels([y])
             return y if isinstance(y, float) else float(y)
@@ -130,7 +131,7 @@ class LateLabels(base.Base):
         try:
             known = label in self._accepted
         except TypeError:
-            raise BadEvent(f"a label must be hashable, got {y!r}") from None
+            raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
         if not known:
             self.estimator.check_labels([*self._accepted, label])
             self._accepted[label] = None
@@ -278,7 +279,7 @@ class LateLabels(base.Base):
         one = self.estimator
         with self._turn:
             saved = {
-                "estimator": "LateLabels",
+                "estimator": "DelayedLabels",
                 "late": one.described(one._state()),  # noqa: SLF001 - one of us
                 "params": plain(self._settings()),
                 "state": self._state(),
@@ -289,7 +290,7 @@ class LateLabels(base.Base):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """What `save` wrote; nothing in the file is executed."""
         data = model_file.read(path)
-        if data.get("estimator") != "LateLabels":
+        if data.get("estimator") != "DelayedLabels":
             raise ModelFileError(
                 f"{path} holds a {data.get('estimator')} without late labels: load it with its own "
                 "`load`"

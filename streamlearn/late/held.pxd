@@ -48,7 +48,7 @@ cdef class Segment:
 
 
 @cython.final
-cdef class Held:
+cdef class HeldEvents:
     cdef readonly Py_ssize_t count
     cdef Py_ssize_t size, used, removed
     cdef list segments, vacant

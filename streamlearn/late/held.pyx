@@ -3,8 +3,8 @@
 An entry is a few bytes in a row: what is known of it, its slots, a bit for each of them, values. A
 value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of half a
 megabyte. One that is full never changes again but for which of its entries are live, so a
-checkpoint shares its bytes and copies the marks alone. When more has gone than is left, neighbours
-are united; one whose neighbour is too large for that is copied alone.
+checkpoint shares its bytes and copies the marks alone. When more has gone than is left, neighbors
+are united; one whose neighbor is too large for that is copied alone.
 """
 
 cimport cython
@@ -140,7 +140,7 @@ cdef class Segment:
 
 
 @cython.final
-cdef class Held:
+cdef class HeldEvents:
     """Held entries; a place is a segment's number, and where in it an entry begins.
 
     Whoever appends and removes says so to the table of `places`; the store itself tells it of what

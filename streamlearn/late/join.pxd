@@ -4,10 +4,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from streamlearn.engine.events cimport Tags
 from streamlearn.late.arrivals cimport Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport Entry, Held
+from streamlearn.late.held cimport Entry, HeldEvents
 from streamlearn.late.joined cimport Joined
 from streamlearn.late.places cimport Places
-from streamlearn.late.settled cimport Settled
+from streamlearn.late.settled cimport ResolvedIds
 from streamlearn.late.tickets cimport Tickets
 from streamlearn.core.row cimport Row
 
@@ -21,8 +21,8 @@ cdef class Join:
     cdef readonly Py_ssize_t hold_events, hold_bytes
     cdef readonly bint corrections, keep_orphans
     cdef readonly object on_timeout
-    cdef readonly Held waiting, guessed
-    cdef readonly Settled settled
+    cdef readonly HeldEvents waiting, guessed
+    cdef readonly ResolvedIds settled
     cdef readonly Clock clock
     cdef readonly Joined rows
     cdef readonly list orphans
@@ -48,7 +48,9 @@ cdef class Join:
     cdef int64_t find(self, uint64_t tag, uint64_t* at) noexcept
     cdef int64_t find_guess(self, uint64_t tag) noexcept
     cdef int hold(self, Entry* entry, const void* rest, Row* row) except -1
-    cdef int learn(self, Entry* entry, Held held, int64_t place, Tags* tags, int role) except -1
+    cdef int learn(
+        self, Entry* entry, HeldEvents held, int64_t place, Tags* tags, int role
+    ) except -1
     cdef int settle(self, int64_t place, uint64_t at, bint guessed) except -1
     cdef int remember(self, uint64_t at, uint64_t tag, uint8_t kind) except -1
     cdef int correct(self, int64_t place, uint64_t at, uint64_t tag, Tags* tags) except -1

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from streamlearn.engine.events import Events
 from streamlearn.features.reader import Reader
 from streamlearn.late.clock import Clock
-from streamlearn.late.held import Held
+from streamlearn.late.held import HeldEvents
 from streamlearn.late.joined import Joined
-from streamlearn.late.settled import Settled
+from streamlearn.late.settled import ResolvedIds
 
 BOUNDS: tuple[float, ...]
 COUNTS: tuple[str, ...]
@@ -49,11 +49,11 @@ class Join:
     @property
     def keep_orphans(self) -> bool: ...
     @property
-    def waiting(self) -> Held: ...
+    def waiting(self) -> HeldEvents: ...
     @property
-    def guessed(self) -> Held: ...
+    def guessed(self) -> HeldEvents: ...
     @property
-    def settled(self) -> Settled: ...
+    def settled(self) -> ResolvedIds: ...
     @property
     def clock(self) -> Clock: ...
     @property

@@ -1,15 +1,15 @@
-"""The join of features and labels: what is held, for how long, and what is learnt when.
+"""The join of features and labels: what is held, for how long, and what is learned when.
 
-Events go in, in the order of their records; out come the rows to be predicted and learnt, in the
+Events go in, in the order of their records; out come the rows to be predicted and learned, in the
 order in which that is to be done (`rows`). Nothing but the order of records and their times decides
 what comes out: not the machine's clock, and not where a batch ends.
 
-- Features are predicted, and held under their id. When the label comes they are learnt as they
+- Features are predicted, and held under their id. When the label comes they are learned as they
   were; a label that comes first is held too.
 - What is held for longer than `hold_for` on the stream's clock (`Clock`) times out: features are
-  learnt with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events`, or
+  learned with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events`, or
   `hold_bytes`, are held already the oldest makes way, as if timed out.
-- An id whose label was learnt is remembered within the same bounds: a second label is a duplicate,
+- An id whose label was learned is remembered within the same bounds: a second label is a duplicate,
   or corrects the one of the time-out, if `corrections` says so.
 """
 
@@ -22,14 +22,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport INFINITY, NAN, fmin, isnan
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from streamlearn.engine.events cimport CLASS, INT, UNLABELLED, Events, Kind, Tags
+from streamlearn.engine.events cimport CLASS, INT, UNLABELED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.late.arrivals cimport AHEAD, Arrivals
 from streamlearn.late.clock cimport Clock
-from streamlearn.late.held cimport Entry, Held
+from streamlearn.late.held cimport Entry, HeldEvents
 from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, Joined
 from streamlearn.late.places cimport Places
-from streamlearn.late.settled cimport DONE, GUESSED, Settled, is_settled
+from streamlearn.late.settled cimport DONE, GUESSED, ResolvedIds, is_settled
 from streamlearn.late.tickets cimport Tickets
 from streamlearn.core.row cimport Row
 
@@ -48,7 +48,7 @@ cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers u
 
 cdef enum:
     SOON = 8  # events
-    FEATURES = UNLABELLED  # the kind of an entry; others are those of labels
+    FEATURES = UNLABELED  # the kind of an entry; others are those of labels
 
 
 @cython.final
@@ -64,7 +64,7 @@ cdef class Join:
     on_timeout
         `"drop"`, or the label of features whose own did not come.
     corrections
-        Whether a label that comes after its time-out is learnt, and the time-out's taken back.
+        Whether a label that comes after its time-out is learned, and the time-out's taken back.
     keep_orphans
         Whether what was said of labels that found no features is kept in `orphans`.
     hold_bytes
@@ -103,20 +103,20 @@ cdef class Join:
         self.due = INFINITY
 
     def hold_nothing(self, seed):
-        """What waits, what was learnt, and a table of what is where.
+        """What waits, what was learned, and a table of what is where.
 
-        Beside it what was learnt with the label of a time-out, to be corrected, with its own table.
+        Beside it what was learned with the label of a time-out, to be corrected, in its own table.
         """
         self.places, self.guesses = Places(seed), Places(seed)
-        self.waiting, self.guessed = Held(self.places), Held(self.guesses)
-        self.settled = Settled()
+        self.waiting, self.guessed = HeldEvents(self.places), HeldEvents(self.guesses)
+        self.settled = ResolvedIds()
 
     def set_label(self):
         """The label of time-outs as a number."""
         cdef Kind kind = kind_of(self.on_timeout)
         self.at_timeout.kind = kind
         if isinstance(self.on_timeout, str) and self.on_timeout == DROP:
-            self.at_timeout.kind = UNLABELLED
+            self.at_timeout.kind = UNLABELED
         elif kind != CLASS:
             self.at_timeout.label = self.on_timeout
         else:
@@ -136,7 +136,7 @@ cdef class Join:
         self.delay = <int64_t*><size_t>self.delays.ctypes.data
 
     def clear(self):
-        """The rows were learnt: what they have given back may be given again."""
+        """The rows were learned: what they have given back may be given again."""
         self.rows.clear()
         self.orphans = []
         self.seats.settle()
@@ -180,7 +180,7 @@ cdef class Join:
         if later < coming.n:
             self.places.approach(coming.tag[later])
         later = i + SOON
-        if later < coming.n and coming.events.kind[later] != UNLABELLED:
+        if later < coming.n and coming.events.kind[later] != UNLABELED:
             at = coming.tag[later] >> 32
             place = self.places.probe(coming.tag[later], &at)
             if place >= 0 and not is_settled(place):
@@ -208,7 +208,7 @@ cdef class Join:
         cdef Events events = coming.events
         cdef Row row
         cdef Tags tags
-        if events.kind[i] != UNLABELLED:
+        if events.kind[i] != UNLABELED:
             return self.one_label(coming, i, origin)
         coming.fill(i, &tags)
         if tags.id == NULL:
@@ -222,7 +222,7 @@ cdef class Join:
         cdef Events events = coming.events
         cdef Tags tags
         coming.fill(i, &tags)
-        if tags.kind == UNLABELLED or tags.id == NULL:
+        if tags.kind == UNLABELED or tags.id == NULL:
             why = NO_ID if tags.id == NULL else "there is no label"
             events.bad.append((<Py_ssize_t>events.record[i], None, why))
             return 0
@@ -234,7 +234,7 @@ cdef class Join:
         """An event as Python has it, read by this reader."""
         cdef Tags tags
         reader.read(event, True)
-        tags.kind, tags.label, tags.weight, tags.time = UNLABELLED, NAN, weight, time
+        tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, weight, time
         tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
         self.known = max(self.known, reader.size)
         self.take_features(&reader.row, &tags, self.places.hashed(tags.id, tags.id_length))
@@ -325,7 +325,7 @@ cdef class Join:
             at[0] += 1
 
     cdef int64_t find_guess(self, uint64_t tag) noexcept:
-        """The place of what was learnt with the label of a time-out, and is kept."""
+        """The place of what was learned with the label of a time-out, and is kept."""
         cdef uint64_t at = tag >> 32
         cdef int64_t place = self.guesses.probe(tag, &at)
         while self.guessed.at(place).tag != tag:
@@ -342,8 +342,10 @@ cdef class Join:
 
     # What happens to them
 
-    cdef int learn(self, Entry* entry, Held held, int64_t place, Tags* tags, int role) except -1:
-        """Held features are learnt with this label."""
+    cdef int learn(
+        self, Entry* entry, HeldEvents held, int64_t place, Tags* tags, int role
+    ) except -1:
+        """Held features are learned with this label."""
         cdef Row row
         cdef Tags said = tags[0]
         said.weight = entry.number
@@ -352,7 +354,7 @@ cdef class Join:
         return self.rows.enter(&row, &said, self.known, role, entry.ticket)
 
     cdef int settle(self, int64_t place, uint64_t at, bint guessed) except -1:
-        """What waited was learnt; if it was a guess it is kept. `at` is the cell of its id."""
+        """What waited was learned; if it was a guess it is kept. `at` is the cell of its id."""
         cdef Entry* entry = self.waiting.at(place)
         if guessed:
             self.guesses.enter(entry.tag, self.guessed.copy(entry))
@@ -425,7 +427,7 @@ cdef class Join:
                 self.orphans.append(said)  # of one held before orphans were kept nothing is known
             return self.let_go(place, entry.tag)
         self.timed_out += 1
-        if self.at_timeout.kind == UNLABELLED:
+        if self.at_timeout.kind == UNLABELED:
             self.seats.take_back(entry.ticket)
             return self.let_go(place, entry.tag)
         self.at_timeout.time = entry.time
@@ -578,7 +580,7 @@ cdef class Join:
             self.believe_guesses()
 
     def believe_guesses(self):
-        """Nothing is corrected of what was learnt so far: time-outs had another label then."""
+        """Nothing is corrected of what was learned so far: time-outs had another label then."""
         cdef int64_t place = self.guessed.oldest()
         while place >= 0:
             if self.guessed.at(place).ticket >= 0:

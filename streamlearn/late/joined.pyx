@@ -1,4 +1,4 @@
-"""The rows of a join: each is predicted, or learnt with a label that came or timed out.
+"""The rows of a join: each is predicted, or learned with a label that came or timed out.
 
 A prediction waits for its label at a ticket: `exchange` puts it there, and brings it back.
 """
@@ -17,7 +17,7 @@ PREDICTED, LEARNT, TIMED_OUT, CORRECTED = TO_PREDICT, TO_LEARN, TO_TIME_OUT, TO_
 
 @cython.final
 cdef class Joined(Events):
-    """Rows in the order in which they are predicted and learnt."""
+    """Rows in the order in which they are predicted and learned."""
 
     def __init__(self):
         Events.__init__(self)
@@ -44,8 +44,8 @@ cdef class Joined(Events):
         """Keep the scores of the rows that were predicted; others have those that were kept.
 
         A row of `scores` for each row, of `kept` and `asked` for each ticket; `asked` is None, or
-        keeps the scores at which the labels of time-outs were learnt. A row that could not be
-        learnt (NaN) stays so, and what was not kept (NaN) is left as it is.
+        keeps the scores at which the labels of time-outs were learned. A row that could not be
+        learned (NaN) stays so, and what was not kept (NaN) is left as it is.
         """
         cdef Py_ssize_t i, j, k, n = scores.shape[1], m = len(kept)
         cdef double* score = <double*><size_t>scores.ctypes.data

@@ -1,6 +1,6 @@
 """Predictions that wait for their labels: the scores of one learner, each at a ticket.
 
-Of joined rows some are predicted now and learnt later, some rows or some days on. What they are
+Of joined rows some are predicted now and learned later, some rows or some days on. What they are
 measured by is the score of then. It is kept as it was, but for the sides of the classes: while one
 class alone is known its sign may turn, and columns are added for later ones.
 """
@@ -27,13 +27,13 @@ class Remembered:
     Parameters
     ----------
     join
-        Whose rows are learnt.
+        Whose rows are learned.
     """
 
     def __init__(self, join: Join) -> None:
         self.join = join
         self.scores = np.full((0, 1), np.nan)  # by ticket
-        # if those may be corrected: the scores at which the labels of time-outs were learnt
+        # if those may be corrected: the scores at which the labels of time-outs were learned
         self.asked = np.full((0, 1), np.nan)
 
     @property
@@ -67,14 +67,14 @@ class Remembered:
         return [start + row for row in rows.tolist()]
 
     def asked_at(self, row: int) -> Array:
-        """The scores at which a row was learnt with `label_before`; NaN: it was not."""
+        """The scores at which a row was learned with `label_before`; NaN: it was not."""
         return np.asarray(self.asked[self.join.rows.tickets[row]])
 
     def take(self, scores: Array, start: int, stop: int) -> None:
-        """Remember the scores of what was predicted, and show those of what was learnt.
+        """Remember the scores of what was predicted, and show those of what was learned.
 
-        A row that could not be learnt (NaN) stays so; one that was never predicted, by a learner
-        that is newer, is shown as it was when it was learnt.
+        A row that could not be learned (NaN) stays so; one that was never predicted, by a learner
+        that is newer, is shown as it was when it was learned.
         """
         asked = self.asked if self.join.corrections else None
         self.join.rows.exchange(scores, start, stop, self.scores, asked)

@@ -6,7 +6,7 @@ from streamlearn.late.places cimport Places
 
 cdef enum:  # what became of an id
     DONE
-    GUESSED  # learnt with the label of a time-out, and its features kept to be corrected
+    GUESSED  # learned with the label of a time-out, and its features kept to be corrected
     GONE  # it is elsewhere now
 
 cdef enum:
@@ -18,12 +18,12 @@ cdef enum:
 
 
 cdef inline bint is_settled(int64_t place) noexcept:
-    """Whether what is there was learnt."""
+    """Whether what is there was learned."""
     return place >> SIDE_BIT
 
 
 @cython.final
-cdef class Block:
+cdef class IdBlock:
     cdef object arrays  # what owns the memory below
     cdef uint64_t* tags
     cdef double* stamps
@@ -32,7 +32,7 @@ cdef class Block:
 
 
 @cython.final
-cdef class Settled:
+cdef class ResolvedIds:
     cdef readonly Py_ssize_t count
     cdef int64_t first, last  # of all that ever were, by number
     cdef int64_t base  # the number of the first of the first block
@@ -43,9 +43,9 @@ cdef class Settled:
     cdef int64_t oldest(self)
     cdef int restamp(self, double most) except -1
 
-    cdef inline Block block(self, int64_t place):
+    cdef inline IdBlock block(self, int64_t place):
         """The block that an id is in."""
-        return <Block>PyList_GET_ITEM(self.blocks, (place - self.base & NUMBERS) >> BITS)
+        return <IdBlock>PyList_GET_ITEM(self.blocks, (place - self.base & NUMBERS) >> BITS)
 
     cdef inline uint64_t tag(self, int64_t place) noexcept:
         """The hash of an id."""

@@ -16,7 +16,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Block:
+cdef class IdBlock:
     """Ids that were settled one after the other."""
 
     def __cinit__(self):
@@ -32,7 +32,7 @@ cdef class Block:
 
 
 @cython.final
-cdef class Settled:
+cdef class ResolvedIds:
     """An id's place is its number among all that were settled, less its upper bits."""
 
     def __cinit__(self):
@@ -44,9 +44,9 @@ cdef class Settled:
     cdef int64_t append(self, uint64_t tag, double stamp, uint8_t kind) except -1:
         """One more; its place."""
         cdef int64_t place = self.last & NUMBERS
-        cdef Block last
+        cdef IdBlock last
         if self.last - self.base == len(self.blocks) * <int64_t>SIZE:
-            self.blocks.append(Block())
+            self.blocks.append(IdBlock())
         last = self.block(place)
         last.tags[place & (SIZE - 1)] = tag
         last.stamps[place & (SIZE - 1)] = stamp
@@ -75,7 +75,7 @@ cdef class Settled:
     cdef int restamp(self, double most) except -1:
         """None was settled later than this; those of no known time were settled now."""
         cdef int64_t i
-        cdef Block one
+        cdef IdBlock one
         for one in self.blocks:  # a checkpoint may share the old ones
             tags, stamps, kinds = one.arrays
             one.own(tags, stamps.copy(), kinds)
@@ -87,7 +87,7 @@ cdef class Settled:
     def state(self):
         """Blocks in their order, from the oldest on; what changes no more is shared, not copied."""
         cdef int64_t at = self.base
-        cdef Block one
+        cdef IdBlock one
         found = []
         for one in self.blocks:
             a, b = max(self.first - at, 0), min(self.last - at, <int64_t>SIZE)

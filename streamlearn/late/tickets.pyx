@@ -37,7 +37,7 @@ cdef class Tickets:
         self.backs += 1
 
     cdef void settle(self) noexcept:
-        """The rows were learnt."""
+        """The rows were learned."""
         memcpy(self.free + self.frees, self.back, self.backs * sizeof(int32_t))
         self.frees += self.backs
         self.backs = 0

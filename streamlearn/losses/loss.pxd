@@ -2,7 +2,7 @@
 
 from libc.math cimport exp, log, log1p
 
-from streamlearn.core.parameters cimport Spec
+from streamlearn.core.parameters cimport Parameterized
 
 
 cdef enum:
@@ -17,7 +17,7 @@ cdef extern from *:
         FEW "STREAMLEARN_FEW"  # how many losses are added up at once
 
 
-cdef struct Few:  # events that were learnt
+cdef struct Few:  # events that were learned
     int n
     double score[FEW]
     double label[FEW]
@@ -30,7 +30,7 @@ cdef extern from "<float.h>" nogil:
     const double DBL_MIN
 
 
-cdef class AnyLoss(Spec):
+cdef class AnyLoss(Parameterized):
     cdef readonly double curvature_bound
     cdef readonly bint leaves_zero
     cdef readonly bint ball_proved

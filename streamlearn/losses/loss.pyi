@@ -5,12 +5,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 
 _Array: TypeAlias = NDArray[np.float64]
 
 @disjoint_base
-class AnyLoss(Spec):
+class AnyLoss(Parameterized):
     kind: ClassVar[str]
     @property
     def curvature_bound(self) -> float: ...

@@ -7,7 +7,7 @@ for the bounds of the hindsight solvers; a curved one also `flow_at`.
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
 
-from streamlearn.core.parameters cimport Spec
+from streamlearn.core.parameters cimport Parameterized
 
 import numpy as np
 
@@ -22,13 +22,13 @@ cdef enum Quantity:
     PROBABILITY
 
 
-cdef class AnyLoss(Spec):
+cdef class AnyLoss(Parameterized):
     """What scalar and vector losses share: an immutable value, known by its constructor call.
 
     kind: "binary" (labels -1 and +1), "one-class", "regression", "multiclass", "multitarget".
     curvature_bound: the least upper bound of the second derivative, infinite where there is none.
     leaves_zero: False where the loss is flat at p = 0, so that a rule would never leave w = 0.
-    ball_proved: the minimiser of strength/2 |w|^2 + mean loss is in the ball 1/sqrt(strength).
+    ball_proved: the minimizer of strength/2 |w|^2 + mean loss is in the ball 1/sqrt(strength).
     score_is_label: the score is on the label's scale.
     has_probability: the score stands for a probability.
     """

@@ -31,10 +31,10 @@ cdef class KL(Penalty):
     """Psi(w) = strength sum_j w_j ln(w_j / prior_j) on the simplex; prior None: uniform.
 
     `prior` is a sequence of positive numbers, one for each slot in order of appearance (columns,
-    with `learn_rows`); slots past its end share its smallest entry. It is normalised over the
-    slots known. The normaliser takes a pass over all slots: O(n) an event.
+    with `learn_rows`); slots past its end share its smallest entry. It is normalized over the
+    slots known. The normalizer takes a pass over all slots: O(n) an event.
 
-    >>> KL(1.0).minimiser([0.0, 0.0], a=1.0, b=1.0)
+    >>> KL(1.0).minimizer([0.0, 0.0], a=1.0, b=1.0)
     array([0.5, 0.5])
     """
 

@@ -185,6 +185,6 @@ cdef class Berhu(Penalty):
 
 
 def soft(v, threshold):
-    """v moved towards 0 by `threshold`, and 0 where it would pass it."""
+    """v moved toward 0 by `threshold`, and 0 where it would pass it."""
     v = np.asarray(v, dtype=float)
     return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)

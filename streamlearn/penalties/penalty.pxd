@@ -1,6 +1,6 @@
 from streamlearn.penalties.order cimport Order
 from streamlearn.core.row cimport soft
-from streamlearn.core.parameters cimport Spec
+from streamlearn.core.parameters cimport Parameterized
 
 # What of the dual vector a penalty wants kept up to date.
 cdef enum Watch:
@@ -54,7 +54,7 @@ cdef class DualVector:
     cdef int rebuild(self) except -1
 
 
-cdef class Penalty(Spec):
+cdef class Penalty(Parameterized):
     cdef readonly double l1, l2, radius
     cdef Watch watches(self, double rho)
     cdef void shape(

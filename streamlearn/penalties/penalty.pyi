@@ -3,7 +3,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 
 _Array: TypeAlias = NDArray[np.float64]
 
@@ -11,7 +11,7 @@ INFINITY: float
 
 class DualVector: ...
 
-class Penalty(Spec):
+class Penalty(Parameterized):
     simple: ClassVar[bool]
     coordinatewise: ClassVar[bool]
     own_geometry: ClassVar[bool]
@@ -33,5 +33,5 @@ class Penalty(Spec):
     def prox(self, v: ArrayLike, step: float = 1.0) -> _Array: ...
     def auxiliary(self, w: ArrayLike) -> float: ...
     def repeated(self, w: float, step: float, k: float) -> float: ...
-    def minimiser(self, s: ArrayLike, a: float, b: float, rho: float = 0.0) -> _Array: ...
+    def minimizer(self, s: ArrayLike, a: float, b: float, rho: float = 0.0) -> _Array: ...
     def attach(self, s: DualVector, rho: float) -> None: ...

@@ -1,8 +1,8 @@
 """The penalty Psi(w), and the three ways in which a rule meets it.
 
-- Dual rules (001) minimise <s, w> + a Psi(w) + b h(w), with s the sum of all gradients: `shape`
+- Dual rules (001) minimize <s, w> + a Psi(w) + b h(w), with s the sum of all gradients: `shape`
   turns (a, b) and what is known of s into the few scalars from which any slot's weight is read.
-- Rules with a step of their own for every slot ask slot by slot: `coordinate` is that minimiser
+- Rules with a step of their own for every slot ask slot by slot: `coordinate` is that minimizer
   for one slot, `repeat` the prox applied k times to a slot that no event has touched.
 - Primal rules with one step for all read the strengths `l1`, `l2` and `radius` themselves.
 
@@ -12,7 +12,7 @@
 from libc.math cimport ceil, exp, expm1, fabs, fmax, fmin, log1p, pow, sqrt
 
 from streamlearn.penalties.order cimport Order
-from streamlearn.core.parameters cimport Spec
+from streamlearn.core.parameters cimport Parameterized
 
 import numpy as np
 
@@ -97,7 +97,7 @@ cdef class DualVector:
         return 0
 
 
-cdef class Penalty(Spec):
+cdef class Penalty(Parameterized):
     """Psi(w): a convex function that says which weights are dear.
 
     `l1` and `l2` are the strengths of its l1 and squared l2 parts, `radius` that of its 2-norm
@@ -215,11 +215,11 @@ cdef class Penalty(Spec):
         """The prox applied k times to one weight (coordinate-wise penalties)."""
         return self.repeat(w, step, k)
 
-    def minimiser(self, s, a, b, rho=0.0):
+    def minimizer(self, s, a, b, rho=0.0):
         """argmin_w <s, w> + a Psi(w) + b h(w), the step of 001 Algorithm 1, as an array.
 
         >>> from streamlearn.penalties import L1
-        >>> L1(0.5).minimiser([3.0, -0.2], a=1.0, b=1.0)
+        >>> L1(0.5).minimizer([3.0, -0.2], a=1.0, b=1.0)
         array([-2.5,  0. ])
         """
         array = np.array(s, dtype=float)

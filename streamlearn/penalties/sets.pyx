@@ -172,7 +172,7 @@ cdef class Simplex(Penalty):
             shape.scale = 1.0 / b
             shape.threshold = s.order.level(b, 0.0, 0) / b
         else:
-            # no event yet: the minimiser of h, which is uniform
+            # no event yet: the minimizer of h, which is uniform
             shape.scale = 0.0
             shape.threshold = -1.0 / s.n if s.n > 0 else 0.0
 

@@ -1,6 +1,6 @@
 cimport cython
 
-from streamlearn.engine.learner cimport Learner
+from streamlearn.engine.learner cimport RowLearner
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.regret.reservoir cimport Reservoir
 
@@ -25,7 +25,7 @@ cdef class Account(Watcher):
     # from what it was known as before that
     cdef double penalty_change
     cdef bint exact, penalised
-    cdef public Learner learner
+    cdef public RowLearner learner
     cdef public object look
     cdef public object wake
     cdef double due

@@ -114,7 +114,7 @@ cdef class Account(Watcher):
         if events * cost > CHEAP:
             self.next_look = events + max(1.0, min(0.5 * events, max(0.01 * events, cost)))
 
-    def learnt_penalty(self, double penalty):
+    def learned_penalty(self, double penalty):
         """Psi(w) after all events so far is this."""
         self.learn_penalty(penalty)
 
@@ -163,9 +163,9 @@ cdef class Account(Watcher):
         self.stop = 0
 
     def observe(self, starts, slots, values, labels, weights, scores):
-        """Rows of a batch, in CSR arrays, with the scores before each was learnt.
+        """Rows of a batch, in CSR arrays, with the scores before each was learned.
 
-        Those of weight 0 or with a score that is not finite were not learnt, and don't count.
+        Those of weight 0 or with a score that is not finite were not learned, and don't count.
         """
         starts = np.ascontiguousarray(starts, np.int64)
         slots = np.ascontiguousarray(slots, np.int32)

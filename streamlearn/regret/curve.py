@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Curve:
+class RegretCurve:
     """The reports of each learner at each checkpoint."""
 
     checkpoints: list[int]
@@ -54,7 +54,7 @@ class Curve:
         axes.set_xscale("log")
         axes.set_xlabel("events")
         axes.set_ylabel("average regret")
-        axes.axhline(0.0, color="grey", linewidth=0.8)
+        axes.axhline(0.0, color="gray", linewidth=0.8)
         axes.legend()
         figure.savefig(path)
 
@@ -68,7 +68,7 @@ def curve(
     w: Any = None,
     gap: float = 1e-4,
     seconds: float = 60.0,
-) -> Curve:
+) -> RegretCurve:
     """Learn the rows once with each estimator, and report their regrets after so many rows.
 
     All must have one loss and penalty, one kind of intercept and the same weights of classes, so
@@ -96,7 +96,7 @@ def curve(
             reports[name].append(tracker.report(seconds if first is None else 0.0))
             first = tracker if first is None else first
         start = stop
-    return Curve(points, reports)
+    return RegretCurve(points, reports)
 
 
 def _trackers(
@@ -119,7 +119,7 @@ def _trackers(
     for name, task in tasks.items():
         if task != first:
             raise ValueError(
-                f"{name} minimises {task.loss!r} + {task.penalty!r} (intercept: {task.intercept}), "
+                f"{name} minimizes {task.loss!r} + {task.penalty!r} (intercept: {task.intercept}), "
                 f"another {first.loss!r} + {first.penalty!r} (intercept: {first.intercept}): one "
                 "comparator serves learners of one problem; make one curve for each"
             )

@@ -104,14 +104,14 @@ class Ledger:
         scores: Any,
         penalty_value: float | None = None,
     ) -> None:
-        """A batch of CSR rows with the scores that each had before it was learnt.
+        """A batch of CSR rows with the scores that each had before it was learned.
 
         `labels` are codes, as the loss takes them; rows of weight 0 do not count. `penalty_value`
         is Psi(w) after the batch.
         """
         self.account.observe(starts, slots, values, labels, weights, scores)
         if penalty_value is not None:
-            self.account.learnt_penalty(penalty_value)
+            self.account.learned_penalty(penalty_value)
 
     @property
     def objective(self) -> float:

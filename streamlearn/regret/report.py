@@ -11,11 +11,11 @@ SAMPLE_MORE = "its sample of events is too small: it needs more memory, or more 
 
 @dataclass(frozen=True)
 class Report:
-    """How far a learner is from the best fixed model of the events it has learnt.
+    """How far a learner is from the best fixed model of the events it has learned.
 
-    events, weight: how many, and the sum of their weights; of classes that are learnt one versus
+    events, weight: how many, and the sum of their weights; of classes that are learned one versus
         the rest, those before the third class came.
-    progressive_loss: the weighted sum of the losses, each before its event was learnt.
+    progressive_loss: the weighted sum of the losses, each before its event was learned.
     objective: that plus the sum of Psi(w_t); `penalty` says how it was taken: "exact", or
         "sampled": Psi was read from time to time, and is assumed linear in between.
     comparator: the objective of the fixed model u that was found, on the same events.

@@ -37,9 +37,9 @@ class Tracker:
     Parameters
     ----------
     estimator
-        A LinearClassifier or LinearRegressor, or a preset, that has learnt nothing yet.
+        A LinearClassifier or LinearRegressor, or a preset, that has learned nothing yet.
     kept
-        The state of the ledger of an estimator that has learnt already, to go on from.
+        The state of the ledger of an estimator that has learned already, to go on from.
     memory
         How many events are kept for the comparator. Up to so many the comparator is that of all
         events; beyond, it is estimated from two disjoint uniform samples of half that size.
@@ -71,8 +71,8 @@ class Tracker:
             raise ValueError(f"{estimator!r} is not one of streamlearn's estimators")
         if estimator.steps and kept is None:
             raise ValueError(
-                f"the model has learnt {estimator.steps} steps already, and regret counts from the "
-                "first event on; give a fresh one (estimator.clone())"
+                f"the model has learned {estimator.steps} steps already, and regret counts from "
+                "the first event on; give a fresh one (estimator.clone())"
             )
         self.estimator = estimator
         # what follows is the estimator's; it tells the ledger of each event itself

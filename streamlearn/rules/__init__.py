@@ -12,7 +12,6 @@ from streamlearn.rules.forward_backward import ForwardBackward
 from streamlearn.rules.ftrl_proximal import FTRLProximal
 from streamlearn.rules.gradient_descent import GradientDescent
 from streamlearn.rules.mixture import Mixture
-from streamlearn.rules.needs import Refused
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.pegasos import Pegasos
 from streamlearn.rules.pnorm import PNormDualAveraging
@@ -40,7 +39,6 @@ __all__ = [
     "Pegasos",
     "PrimalGradient",
     "Proximal",
-    "Refused",
     "Rule",
     "TruncatedGradient",
 ]

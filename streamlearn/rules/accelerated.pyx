@@ -13,7 +13,7 @@ from libc.math cimport fabs, fmax, pow
 from streamlearn.penalties.penalty cimport read
 from streamlearn.core.row cimport Row
 from streamlearn.rules.dual cimport Dual
-from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.rules.rule cimport StepSums, Rule
 
 from streamlearn.rules.needs import euclidean, not_simplex, smooth
 from streamlearn.rules.rule import Field
@@ -46,7 +46,7 @@ cdef class AcceleratedDualAveraging(Dual):
     cdef readonly object smoothness
     cdef public double longest, coming
     cdef double bend
-    cdef Ledger history
+    cdef StepSums history
 
     def __init__(self, gamma=1.0, smoothness=None):
         self.gamma = number("AcceleratedDualAveraging", "gamma", gamma, low=0.0)
@@ -62,7 +62,7 @@ cdef class AcceleratedDualAveraging(Dual):
         self.coming = self.longest
         self.bend = self.loss.curvature_bound
         if self.lazy:
-            self.history = Ledger()
+            self.history = StepSums()
         # an average of w, itself an average, has no closed form
         self.lazy = False
 

@@ -92,7 +92,7 @@ cdef class CoinBetting(Guarded):
     cdef double meet(self, Row* row) noexcept nogil:
         return self.shown(row, True)
 
-    cdef inline double shown(self, Row* row, bint learnt) noexcept nogil:
+    cdef inline double shown(self, Row* row, bint learned) noexcept nogil:
         cdef double p, lost
         cdef Pair x, w, whole, part, score = two(0.0, 0.0), lost_pair = score
         # by names of their own, or they would be read anew after every store
@@ -109,7 +109,7 @@ cdef class CoinBetting(Guarded):
             x = values(value, i, j)
             w = firsts(load(a), load(b))
             if any_above(size(x), seconds(load(a), load(b))):
-                w = two(self.enlarged(a, first(x), learnt), self.enlarged(b, second(x), learnt))
+                w = two(self.enlarged(a, first(x), learned), self.enlarged(b, second(x), learned))
             # as in `add`
             x = times(w, x)
             whole = plus(score, x)
@@ -120,7 +120,7 @@ cdef class CoinBetting(Guarded):
         lost = first(lost_pair) + second(lost_pair)
         add(second(score), &p, &lost)
         p += lost
-        if learnt:
+        if learned:
             self.unguarded = p
         return self.clip(p)
 
@@ -170,13 +170,13 @@ cdef class CoinBetting(Guarded):
             store(a + ABSOLUTE, firsts(absolute, total))
             store(a + WEIGHT, firsts(w, m))
 
-    cdef double enlarged(self, double* cell, double x, bint learnt) noexcept nogil:
+    cdef double enlarged(self, double* cell, double x, bint learned) noexcept nogil:
         """The weight of a feature that may be larger than all gradients and values before."""
         cdef double m = fabs(x), w
         if m <= cell[LARGEST]:
             return cell[WEIGHT]
         w = self.bet(cell, m)
-        if learnt:
+        if learned:
             cell[LARGEST] = m
             cell[WEIGHT] = w
         return w

@@ -19,7 +19,7 @@ from streamlearn.penalties.penalty cimport (
     set_soft,
 )
 from streamlearn.core.row cimport Row, soft_dot
-from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.rules.rule cimport StepSums, Rule
 
 from streamlearn.rules.needs import not_simplex
 from streamlearn.rules.rule import Field
@@ -157,7 +157,7 @@ cdef class Dual(Rule):
     # -- averages --------------------------------------------------------------------------------
 
     cdef int keep_ledger(self) except -1:
-        self.ledger = Ledger()
+        self.ledger = StepSums()
         self.ledger.reserve(self.n)
         self.ledger.base = self.t
         self.ledger.append(-self.shape.scale, self.shape.threshold)

@@ -16,7 +16,7 @@ cdef class ExponentiatedDualAveraging(DualAveraging):
     """Exponentiated gradient as dual averaging (001 section 2.1), on the simplex.
 
     The simplex is over the slots known when an event is scored, that event's included; a new slot
-    enters with gradient sum 0. The normaliser takes a pass over all slots: O(n) an event.
+    enters with gradient sum 0. The normalizer takes a pass over all slots: O(n) an event.
     """
 
     _names = ("gamma",)

@@ -10,7 +10,7 @@ from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.rules.rule cimport StepSums, Rule
 from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
@@ -20,7 +20,7 @@ from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class ForwardBackward(Scaled):
-    """FOBOS with a step that you choose: a number, or one of `sl.schedules`; O(d) an event."""
+    """FOBOS with a step that you choose: a number, or one of `sl.rules.schedules`; O(d) an event."""
 
     _names = ("step",)
     _examples = ((0.1,), (InverseSqrt(0.3),), (Inverse(0.8),))
@@ -113,7 +113,7 @@ cdef class Thresholded(Rule):
         self.tired = False
 
     cdef int keep_ledger(self) except -1:
-        self.ledger = Ledger()
+        self.ledger = StepSums()
         self.ledger.reserve(self.n)
         self.ledger.base = self.t
         self.ledger.append(self.scale, self.drift)

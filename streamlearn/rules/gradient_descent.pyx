@@ -17,7 +17,7 @@ from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class GradientDescent(Scaled):
-    """Gradient descent with a step that you choose: a number, or one of `sl.schedules`.
+    """Gradient descent with a step that you choose: a number, or one of `sl.rules.schedules`.
 
     l2 and a ball cost O(d) an event. The subgradient of l1 is not lazy: near 0 a weight changes
     its sign at nearly every step, and a slot that comes back after k events replays them, O(k) at

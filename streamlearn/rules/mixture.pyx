@@ -15,12 +15,13 @@ from streamlearn.core.row cimport Row, prefetch
 from streamlearn.rules.guarded cimport Sized
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.sizes cimport Sizes
-from streamlearn.rules.table cimport Table, copied, paste, room
+from streamlearn.rules.table cimport SlotTable, copied, paste, room
 
 from streamlearn.errors import ModelFileError
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
-from streamlearn.rules.needs import Refused, scalar_loss
+from streamlearn.errors import IncompatibleError
+from streamlearn.rules.needs import scalar_loss
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.sizes import KINDS
 from streamlearn.core.parameters import number
@@ -104,7 +105,7 @@ cdef class Mixture(Rule):
         cdef int k
         self.members = tuple(rule.bind(self.penalty, self.loss) for rule in self.rules)
         if self.penalty.on_simplex:
-            raise Refused(
+            raise IncompatibleError(
                 "Mixture: weights on a simplex do not mix with an intercept; use the rule alone"
             )
         self.count = len(self.members)
@@ -132,7 +133,7 @@ cdef class Mixture(Rule):
         seated = [*self.sizes.values(), *(m for m in self.members if m.strides)]
         self.seats = sum([one.width for one in seated])
         padded = (self.seats + LINE - 1) // LINE * LINE
-        self.table = Table(padded if self.seats > LINE // 2 else self.seats)
+        self.table = SlotTable(padded if self.seats > LINE // 2 else self.seats)
         offset = 0
         for one in seated:
             one.sit(self.table, offset)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from streamlearn.errors import IncompatibleError
+
 if TYPE_CHECKING:
     from streamlearn.losses import Loss, VectorLoss
     from streamlearn.penalties import Penalty
@@ -17,17 +19,13 @@ if TYPE_CHECKING:
 Need = Callable[["Rule", "Penalty", "Loss | VectorLoss"], str | None]
 
 
-class Refused(ValueError):
-    """A combination of rule, penalty, loss or option that mathematics forbids."""
-
-
 def check(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> None:
-    """Raise Refused for the first demand that is not met."""
+    """Raise IncompatibleError for the first demand that is not met."""
     for need in (*rule.needs, leaves_zero):
         reason = need(rule, penalty, loss)
         if reason is not None:
             name = type(rule).__name__
-            raise Refused(f"{name} with {penalty!r} and {loss!r}: {reason}")
+            raise IncompatibleError(f"{name} with {penalty!r} and {loss!r}: {reason}")
 
 
 def leaves_zero(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
@@ -90,7 +88,7 @@ def unpenalised(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | 
     if penalty.simple and penalty.l1 == penalty.l2 == 0.0 and penalty.norm_limit == float("inf"):
         return None
     return (
-        "it sets its own regularisation and takes no penalty; use Zero(), "
+        "it sets its own regularization and takes no penalty; use Zero(), "
         "or DualAveraging or FTRLProximal for sparse weights"
     )
 
@@ -100,7 +98,7 @@ def scalar_loss(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | 
     if loss.kind not in ("multiclass", "multitarget"):
         return None
     return (
-        "it learns one output at a time; use a scalar loss (classes are then learnt "
+        "it learns one output at a time; use a scalar loss (classes are then learned "
         "one versus the rest) or another rule, AdaGrad for instance"
     )
 

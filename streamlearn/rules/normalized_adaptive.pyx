@@ -1,4 +1,4 @@
-"""Normalised adaptive steps (Ross, Mineiro, Langford, Normalized Online Learning, 2013).
+"""Normalized adaptive steps (Ross, Mineiro, Langford, Normalized Online Learning, 2013).
 
     N += sum x_j^2 / s_j^2,  G_j += g^2 x_j^2
     w_j <- w_j - rate sqrt(t / N) g x_j / (s_j sqrt(G_j))
@@ -41,7 +41,7 @@ UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
 
 
 cdef class NormalizedAdaptive(Sized):
-    """Normalised adaptive gradient steps, indifferent to the scale of each feature."""
+    """Normalized adaptive gradient steps, indifferent to the scale of each feature."""
 
     _names = ("rate", "update", "size")
     _examples = ((), (4.0, "implicit"), (16.0, "invariant"), (1.0, "explicit", "typical"))

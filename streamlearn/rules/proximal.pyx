@@ -3,7 +3,7 @@
     tau_t  balances  2 tau_t R^2  and  G_t^2 / (2 (lambda_{1:t} + tau_{1:t}))
     w <- project( w - (lambda w + slope x) / (lambda_{1:t} + tau_{1:t}) )
 
-With a horizon T, strategy 2: only tau_1 > 0, the minimiser of Theorem 2's B(tau). Without a radius,
+With a horizon T, strategy 2: only tau_1 > 0, the minimizer of Theorem 2's B(tau). Without a radius,
 section 3.4: R starts small and grows by sqrt 2 whenever |w| comes near it; the sums restart then,
 and w is carried over (Algorithm 3 as printed restarts w as well, which its Table 1 does not need).
 The first step of a phase has length |x| 2R/G: where all rows are nearly as long as G allows, it
@@ -17,7 +17,8 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.balanced cimport Balanced
 
 from streamlearn.rules.balanced import optional
-from streamlearn.rules.needs import Refused, accurate
+from streamlearn.errors import IncompatibleError
+from streamlearn.rules.needs import accurate
 from streamlearn.rules.scaled import projection
 from streamlearn.core.parameters import number
 
@@ -43,8 +44,8 @@ cdef class Proximal(Balanced):
         self.project = projection("Proximal", project)
         self.horizon = optional("Proximal", "horizon", horizon)
         if horizon is not None and (radius is None or gradient_bound is None):
-            raise Refused(
-                "Proximal: horizon minimises a bound that needs R and G before the first event; "
+            raise IncompatibleError(
+                "Proximal: horizon minimizes a bound that needs R and G before the first event; "
                 "give radius and gradient_bound as well"
             )
 

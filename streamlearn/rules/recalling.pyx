@@ -1,6 +1,6 @@
 """Rules whose weights take arithmetic, and whose steps begin at them.
 
-An event is scored and then learnt: the weights of its slots are worked out once for both.
+An event is scored and then learned: the weights of its slots are worked out once for both.
 """
 
 from streamlearn.core.row cimport Row
@@ -21,7 +21,7 @@ cdef class Recalling(Rule):
         return p
 
     cdef const double* recall(self, Row* row) noexcept nogil:
-        """The weights of a row that is about to be learnt, a number for each feature."""
+        """The weights of a row that is about to be learned, a number for each feature."""
         if self.asked != row.slot:
             self.query(row)
         self.asked = NULL

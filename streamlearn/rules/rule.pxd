@@ -1,11 +1,11 @@
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport Table
-from streamlearn.core.parameters cimport Spec
+from streamlearn.rules.table cimport SlotTable
+from streamlearn.core.parameters cimport Parameterized
 
 
-cdef class Ledger:
+cdef class StepSums:
     """The scalars (scale c, threshold T) of past steps: |w_j| = c (key - T)_+ at each of them."""
     cdef Py_ssize_t size, capacity
     cdef double base
@@ -19,8 +19,8 @@ cdef class Ledger:
     cdef int reserve(self, Py_ssize_t n) except -1
 
 
-cdef class Rule(Spec):
-    cdef Table table
+cdef class Rule(Parameterized):
+    cdef SlotTable table
     cdef double* cells  # of slot 0, in the table
     cdef readonly int width
     cdef Py_ssize_t offset, stride  # of a slot's numbers; from one slot to the next
@@ -29,7 +29,7 @@ cdef class Rule(Spec):
     cdef public double t
     cdef readonly Penalty penalty
     cdef readonly object loss
-    cdef Ledger ledger
+    cdef StepSums ledger
     # set by a rule that wants its averages settled and then `rest` called, between two steps
     cdef bint tired
     # set by a rule that wants to `see` every event of a batch before it learns their sum

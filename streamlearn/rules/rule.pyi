@@ -3,11 +3,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 from streamlearn.losses.loss import Loss, VectorLoss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.needs import Need
-from streamlearn.rules.table import Table
+from streamlearn.rules.table import SlotTable
 
 _Bound: TypeAlias = tuple[float, None] | tuple[None, str]
 
@@ -17,12 +17,12 @@ class Field(NamedTuple):
     merge: str | None = None
     odd: bool = False
 
-class Ledger:
+class StepSums:
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
     def __sizeof__(self) -> int: ...
 
-class Rule(Spec):
+class Rule(Parameterized):
     fields: ClassVar[tuple[Field, ...]]
     scalars: ClassVar[tuple[str, ...]]
     needs: ClassVar[tuple[Need, ...]]
@@ -47,7 +47,7 @@ class Rule(Spec):
     def bind(self, penalty: Penalty, loss: Loss | VectorLoss) -> Rule: ...
     def variant(self, penalty: Penalty) -> Rule: ...
     def start(self) -> None: ...
-    def sit(self, table: Table, offset: int) -> None: ...
+    def sit(self, table: SlotTable, offset: int) -> None: ...
     def for_intercept(self) -> Rule: ...
     def weights(self, start: int = 0, stop: int | None = None) -> NDArray[np.float64]: ...
     def bound(self, u: ArrayLike | None) -> _Bound: ...

@@ -16,8 +16,8 @@ from libc.stdlib cimport abort, free, malloc
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport Table, copied, paste, room
-from streamlearn.core.parameters cimport Spec
+from streamlearn.rules.table cimport SlotTable, copied, paste, room
+from streamlearn.core.parameters cimport Parameterized
 
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Field(NamedTuple):
     odd: bool = False  # changes sign when the classes change places
 
 
-cdef class Ledger:
+cdef class StepSums:
     def __cinit__(self):
         self.reserve(1024)
         self.forget(0.0)
@@ -126,8 +126,8 @@ cdef class Ledger:
         self.base = state["base"]
 
 
-cdef class Rule(Spec):
-    """How the weights move when an event is learnt."""
+cdef class Rule(Parameterized):
+    """How the weights move when an event is learned."""
 
     fields = ()
     scalars = ("t",)
@@ -162,11 +162,11 @@ cdef class Rule(Spec):
         rule.penalty = penalty
         rule.loss = loss
         rule.width = len(rule.fields)
-        rule.sit(Table(rule.width), 0)
+        rule.sit(SlotTable(rule.width), 0)
         rule.start()
         return rule
 
-    def sit(self, Table table, offset):
+    def sit(self, SlotTable table, offset):
         """Keep the numbers of a slot in this table, from `offset` on."""
         self.table = table
         self.offset = offset
@@ -262,7 +262,7 @@ cdef class Rule(Spec):
         return p
 
     cdef double meet(self, Row* row) noexcept nogil:
-        """The score of an event that is about to be learnt."""
+        """The score of an event that is about to be learned."""
         return self.query(row)
 
     cdef void learn_met(
@@ -272,7 +272,7 @@ cdef class Rule(Spec):
         self.update(row, weight * slope)
 
     cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
-        """For `watchful` rules: an event that is about to be learnt, and its loss at w = 0."""
+        """For `watchful` rules: an event that is about to be learned, and its loss at w = 0."""
 
     cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
         """The sum of slot j's weights over the steps a < t <= b, if no event touched it then."""
@@ -319,7 +319,7 @@ cdef class Rule(Spec):
     # -- state, from the declaration --------------------------------------------------------------
 
     def state(self):
-        """All that is learnt, as plain data and arrays."""
+        """All that is learned, as plain data and arrays."""
         state = self.scalars_now()
         state["cells"] = self.table.part(self.offset, self.width, self.n)
         if self.ledger is not None:
@@ -327,7 +327,7 @@ cdef class Rule(Spec):
         return state
 
     def scalars_now(self):
-        """What is learnt beside the numbers of slots."""
+        """What is learned beside the numbers of slots."""
         return {name: getattr(self, name) for name in self.scalars}
 
     def restore_scalars(self, state):
@@ -379,7 +379,7 @@ cdef class Rule(Spec):
 
     def __reduce__(self):
         if self.penalty is None:
-            return Spec.__reduce__(self)
+            return Parameterized.__reduce__(self)
         return _revive, (type(self), self.params, self.penalty, self.loss, self.state())
 
 

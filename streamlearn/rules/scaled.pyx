@@ -8,7 +8,7 @@ from time to time, so projecting on a ball costs nothing more.
 from libc.math cimport INFINITY, NAN, fabs, sqrt
 
 from streamlearn.core.row cimport Row, dot
-from streamlearn.rules.rule cimport Ledger, Rule
+from streamlearn.rules.rule cimport StepSums, Rule
 
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
@@ -33,7 +33,7 @@ cdef class Scaled(Rule):
         return self.scale * dot(self.cells, row.slot, row.value, row.n)
 
     cdef double query(self, Row* row) noexcept nogil:
-        """The score, which `measure` will ask for if this row is learnt next."""
+        """The score, which `measure` will ask for if this row is learned next."""
         self.asked = row.slot
         self.asked_score = Scaled.score(self, row)
         return self.asked_score
@@ -107,7 +107,7 @@ cdef class Scaled(Rule):
     # -- averages --------------------------------------------------------------------------------
 
     cdef int keep_ledger(self) except -1:
-        self.ledger = Ledger()
+        self.ledger = StepSums()
         self.ledger.reserve(self.n)
         self.ledger.base = self.t
         self.ledger.append(self.scale, 0.0)

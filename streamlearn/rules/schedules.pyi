@@ -1,6 +1,6 @@
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 
-class Schedule(Spec):
+class Schedule(Parameterized):
     def __init__(self, c: float) -> None: ...
     @property
     def c(self) -> float: ...

@@ -2,12 +2,12 @@
 
 from libc.math cimport log, sqrt
 
-from streamlearn.core.parameters cimport Spec
+from streamlearn.core.parameters cimport Parameterized
 
 from streamlearn.core.parameters import number
 
 
-cdef class Schedule(Spec):
+cdef class Schedule(Parameterized):
     """A step size for every event t = 1, 2, ...
 
     >>> InverseSqrt(0.5)(4)

@@ -1,12 +1,12 @@
 from streamlearn.core.pairs cimport Pair
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport Table
+from streamlearn.rules.table cimport SlotTable
 
 
 cdef class Sizes:
     cdef double* cells  # of every slot: the largest |x|, 1 / size, and what a member keeps
     cdef readonly int width
-    cdef Table table
+    cdef SlotTable table
     cdef Py_ssize_t n, offset, stride
     cdef bint hosted  # the table is shared
     cdef double* seen

@@ -4,12 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlearn.rules.rule import Field as Field
-from streamlearn.rules.table import Table
+from streamlearn.rules.table import SlotTable
 
 class Sizes:
     fields: ClassVar[tuple[Field, ...]]
     width: int
-    def sit(self, table: Table, offset: int) -> None: ...
+    def sit(self, table: SlotTable, offset: int) -> None: ...
     def state(self) -> NDArray[np.float64]: ...
     def restore(self, cells: NDArray[np.float64]) -> None: ...
 

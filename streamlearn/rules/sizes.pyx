@@ -4,8 +4,8 @@
 of the mean of sqrt|x| over the events that have the feature: a few outlandish values, as amounts
 and counts bring them, hardly move it, where the largest would make all others look like 0.
 
-Sizes are a fact of the rows, not of what is learnt; so rules that see the same rows share them, and
-each row is measured once for all of them. Weights are kept in units of 1 / size: as a size grows,
+Sizes are a fact of the rows, not of what is learned; so rules that see the same rows share them, and each
+row is measured once for all of them. Weights are kept in units of 1 / size: as a size grows,
 the weight w = cell / size shrinks by itself.
 """
 
@@ -34,7 +34,7 @@ from streamlearn.core.pairs cimport (
     where_above,
 )
 from streamlearn.core.row cimport Row, squared
-from streamlearn.rules.table cimport Table
+from streamlearn.rules.table cimport SlotTable
 
 from streamlearn.rules.rule import Field
 
@@ -50,7 +50,7 @@ cdef class Sizes:
 
     def __cinit__(self):
         self.width = len(self.fields)
-        self.sit(Table(self.width), 0)
+        self.sit(SlotTable(self.width), 0)
 
     def __dealloc__(self):
         free(self.seen)
@@ -58,7 +58,7 @@ cdef class Sizes:
     def __sizeof__(self):
         return object.__sizeof__(self) + (0 if self.hosted else self.table.__sizeof__())
 
-    def sit(self, Table table, offset):
+    def sit(self, SlotTable table, offset):
         """Keep the numbers of a slot in this table, from `offset` on."""
         self.table = table
         self.offset = offset
@@ -92,7 +92,7 @@ cdef class Sizes:
         return self.shown
 
     cdef void see(self, Row* row) noexcept nogil:
-        """Measure a row that is about to be learnt: by the sizes before it, then with it."""
+        """Measure a row that is about to be learned: by the sizes before it, then with it."""
 
     cdef void show(self, Row* row) noexcept nogil:
         """Measure a row that is predicted, by the sizes as they are."""

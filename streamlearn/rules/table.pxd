@@ -1,4 +1,4 @@
-cdef class Table:
+cdef class SlotTable:
     cdef double* cells
     cdef readonly int width
     cdef readonly Py_ssize_t capacity

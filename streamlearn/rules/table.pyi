@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-class Table:
+class SlotTable:
     width: int
     capacity: int
     def __init__(self, width: int) -> None: ...

@@ -35,7 +35,7 @@ cdef int paste(double* target, array) except -1:
     return 0
 
 
-cdef class Table:
+cdef class SlotTable:
     """Rows of `width` numbers, from the start of a line of the cache on."""
 
     def __init__(self, width):

@@ -1,6 +1,6 @@
 """Truncated gradient (Langford, Li, Zhang): 001 (29).
 
-Every K-th step, weights up to the ceiling theta move towards 0 by alpha_t lambda K, and those that
+Every K-th step, weights up to the ceiling theta move toward 0 by alpha_t lambda K, and those that
 would pass it become 0. Slots left alone are lazy: `drift` adds up the truncations of all steps.
 """
 
@@ -8,7 +8,7 @@ from libc.math cimport INFINITY, fabs, floor
 
 from streamlearn.core.row cimport Row
 from streamlearn.rules.recalling cimport Recalling
-from streamlearn.rules.rule cimport Ledger
+from streamlearn.rules.rule cimport StepSums
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.needs import l1_only
@@ -24,7 +24,7 @@ DEF SEEN = 2
 cdef class TruncatedGradient(Recalling):
     """Gradient descent with l1 truncation every K-th step (001 (29)); O(d) an event.
 
-    `step`: a number, or one of `sl.schedules`; `every` is K, `ceiling` is theta.
+    `step`: a number, or one of `sl.rules.schedules`; `every` is K, `ceiling` is theta.
     """
 
     _names = ("step", "every", "ceiling")
@@ -91,7 +91,7 @@ cdef class TruncatedGradient(Recalling):
     # -- averages --------------------------------------------------------------------------------
 
     cdef int keep_ledger(self) except -1:
-        self.ledger = Ledger()
+        self.ledger = StepSums()
         self.ledger.reserve(self.n)
         self.ledger.base = self.t
         self.ledger.append(1.0, self.drift)

@@ -1,6 +1,6 @@
 """Metrics for Prometheus and a live page: what a daemon tells of itself while it runs.
 
-    catalogue  every metric, by name
+    catalog  every metric, by name
     board      the numbers of now; the loop writes, readers read
     quality    how well scores separate and are calibrated, of late
     history    curves of the whole life in bounded memory; recent: of the last minutes

@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamlearn.telemetry.catalogue import BUCKETS, METRICS, REASONS, STAGES
+from streamlearn.telemetry.catalog import BUCKETS, METRICS, REASONS, STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -25,7 +25,7 @@ class Bad(NamedTuple):
     topic: str
     partition: int
     offset: int
-    kind: str  # of catalogue.REASONS
+    kind: str  # of catalog.REASONS
     field: str | None
     reason: str | None  # in full, with the value at fault, if the configuration shows events
     payload: str | None  # the same
@@ -61,10 +61,10 @@ class Board:
     """Values of metrics by their labels.
 
     >>> board = Board()
-    >>> board.add("events_learnt_total", 3, "sparse")
+    >>> board.add("events_learned_total", 3, "sparse")
     >>> board.set("window_loss", 0.25, "sparse")
     >>> board.set("window_loss", float("nan"), "sparse")  # no such number any more
-    >>> board.values("events_learnt_total"), board.values("window_loss")
+    >>> board.values("events_learned_total"), board.values("window_loss")
     ({('sparse',): 3}, {})
     """
 

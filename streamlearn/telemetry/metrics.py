@@ -14,13 +14,13 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from streamlearn.telemetry.catalogue import EDGES, METRICS, PREFIX
+from streamlearn.telemetry.catalog import EDGES, METRICS, PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from streamlearn.telemetry.board import Board
-    from streamlearn.telemetry.catalogue import Metric as Entry
+    from streamlearn.telemetry.catalog import Metric as Entry
 
 
 class BoardCollector(Collector):

@@ -1,4 +1,4 @@
-"""How well scores separate and are calibrated, over the last labelled events."""
+"""How well scores separate and are calibrated, over the last labeled events."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Recent:
         self._fresh: deque[tuple[int, Array, Array, Marks]] = deque()
         self._waiting = 0  # events with a label in those
 
-    def add(self, scores: Array, error: Array, learnt: Marks, count: int) -> None:
+    def add(self, scores: Array, error: Array, learned: Marks, count: int) -> None:
         """The next batch: its scores, which of them were errors, which `count` have a label."""
         if scores.ndim > 1 and scores.shape[1] > 1:
             return  # of several outputs
-        self._fresh.append((count, scores.reshape(-1), error, learnt))
+        self._fresh.append((count, scores.reshape(-1), error, learned))
         self._waiting += count
         while self._waiting - self._fresh[0][0] >= self.events:
             self._waiting -= self._fresh.popleft()[0]  # too old to be looked at
@@ -53,8 +53,8 @@ class Recent:
         if self._fresh:
             batches, self._fresh, self._waiting = self._fresh, deque(), 0
             _, *columns = zip(*batches, strict=True)
-            scores, error, learnt = map(np.concatenate, columns)
-            scores, error = scores[learnt][-self.events :], error[learnt][-self.events :]
+            scores, error, learned = map(np.concatenate, columns)
+            scores, error = scores[learned][-self.events :], error[learned][-self.events :]
             # the label is the one predicted, by the score's sign, unless that was an error
             self._keep(scores, (scores > 0.0) != (error > 0.0))
         return self._scores, self._positive

@@ -1,4 +1,4 @@
-"""The metrics reference, from the catalogue itself.
+"""The metrics reference, from the catalog itself.
 
 python -m streamlearn.telemetry.reference > docs/metrics.md
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from streamlearn.telemetry.catalogue import (
+from streamlearn.telemetry.catalog import (
     DAEMON,
     EDGES,
     FATES,
@@ -25,7 +25,7 @@ from streamlearn.telemetry.catalogue import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from streamlearn.telemetry.catalogue import Metric
+    from streamlearn.telemetry.catalog import Metric
 
 GROUPS = {
     "What flows": FLOW,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.telemetry.catalogue import METRICS, REASONS
+from streamlearn.telemetry.catalog import METRICS, REASONS
 
 if TYPE_CHECKING:
     from streamlearn.telemetry.board import Board

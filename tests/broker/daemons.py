@@ -110,7 +110,7 @@ class Daemons:
         return checkpoints.newest(self.models)
 
     def records(self) -> int:
-        """How many records the newest checkpoint has learnt."""
+        """How many records the newest checkpoint has learned."""
         found = self.newest()
         return 0 if found is None else int(found[1]["counts"]["records"])
 
@@ -121,21 +121,21 @@ class Daemons:
             assert time.monotonic() < deadline, self.said()[-3000:]
             time.sleep(0.01)
 
-    def assert_learnt_once(
+    def assert_learned_once(
         self, partitions: int, length: int, garbage: float = 0.0, period: int | None = None
     ) -> Any:
         """Every record once; and each model is what the library makes of them in that order."""
         found = self.newest()
         assert found is not None, self.said()
-        learnt = found[1]["observers"]["audit"]
+        learned = found[1]["observers"]["audit"]
         ends = dict.fromkeys(range(partitions), 0)  # each range begins where the one before ended
-        for _, number, start, end in learnt:
+        for _, number, start, end in learned:
             assert ends[number] == start
             ends[number] = end
         assert set(ends.values()) == {length}
         assert partitions * length == found[1]["counts"]["records"]
-        reader = sl.Names(max_bytes=config.Features().max_bytes)  # as a daemon has them
-        for name, model in replayed(learnt, garbage=garbage, reader=reader, period=period).items():
+        reader = sl.Names(max_bytes=config.FeaturesConfig().max_bytes)  # as a daemon has them
+        for name, model in replayed(learned, garbage=garbage, reader=reader, period=period).items():
             state = checkpoints.model(self.models, name)["state"]
             assert model_file.pack(state) == model_file.pack(model._state()), name
         return found[1]

@@ -159,7 +159,7 @@ def test_the_leader_is_killed_and_moves(
         until(lambda: all(len(one["isr_nodes"]) == 3 for one in described(admin, topic)))
     process.terminate()
     assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(3, length)
+    daemons.assert_learned_once(3, length)
     assert predicted(cluster.bootstrap, output) == {(n, i) for n in range(3) for i in range(length)}
 
 
@@ -196,7 +196,7 @@ def test_in_sync_replicas_below_the_minimum(
     daemons.wait_for(lambda: daemons.records() == length)
     process.terminate()
     assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(1, length)
+    daemons.assert_learned_once(1, length)
     assert predicted(cluster.bootstrap, output) == {(0, i) for i in range(length)}
 
 
@@ -214,7 +214,7 @@ def test_in_sync_replicas_below_the_minimum_for_too_long(
     assert daemons.records() == length // 2
     cluster.start()
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(1, length)
+    daemons.assert_learned_once(1, length)
     assert predicted(cluster.bootstrap, output) == {(0, i) for i in range(length)}
 
 
@@ -273,7 +273,7 @@ def test_an_unclean_election_cuts_what_was_learned(
     assert str(learned) in reason(daemons)
     # where it was cut is known, unless that was while no daemon ran and the log has grown since
     assert str(kept) in reason(daemons) or (regrown and not running)
-    daemons.assert_learnt_once(1, learned)
+    daemons.assert_learned_once(1, learned)
 
 
 def test_a_rolling_restart(
@@ -293,7 +293,7 @@ def test_a_rolling_restart(
     assert process.poll() is None
     process.terminate()
     assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(3, length)
+    daemons.assert_learned_once(3, length)
     assert predicted(cluster.bootstrap, output) == {(n, i) for n in range(3) for i in range(length)}
 
 
@@ -312,5 +312,5 @@ def test_the_active_controller_fails(
     daemons.wait_for(lambda: daemons.records() == 3 * length)
     process.terminate()
     assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(3, length)
+    daemons.assert_learned_once(3, length)
     assert predicted(cluster.bootstrap, output) == {(n, i) for n in range(3) for i in range(length)}

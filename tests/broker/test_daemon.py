@@ -77,7 +77,7 @@ def killed_often(daemons: Daemons, draw: random.Random, kills: int, *options: st
 @pytest.mark.parametrize(
     ("events", "kills"), [(30_000, 4), pytest.param(300_000, 12, marks=pytest.mark.nightly)]
 )
-def test_killed_at_any_moment_each_record_is_learnt_once(
+def test_killed_at_any_moment_each_record_is_learned_once(
     over: Over,
     make_topic: MakeTopic,
     producer: Producer,
@@ -97,7 +97,7 @@ def test_killed_at_any_moment_each_record_is_learnt_once(
         code = daemons.run("--until", "end", fault=f"{step}:1")
         assert code in KILLED, (step, daemons.said()[-2000:])
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()
-    daemons.assert_learnt_once(partitions, length)
+    daemons.assert_learned_once(partitions, length)
 
 
 def test_with_one_partition_kills_leave_no_trace(
@@ -110,7 +110,7 @@ def test_with_one_partition_kills_leave_no_trace(
     for n, step in enumerate(("write", "rename", "commit"), 1):
         assert torn.run("--until", "end", fault=f"{step}:{n}") in KILLED
     assert torn.run("--until", "end") == Exit.OK, torn.said()
-    torn.assert_learnt_once(1, length)
+    torn.assert_learned_once(1, length)
     for name in ("default", "sparse"):
         states = [checkpoints.model(d.models, name)["state"] for d in (whole, torn)]
         assert model_file.pack(states[0]) == model_file.pack(states[1])
@@ -132,7 +132,7 @@ def test_a_frozen_owner_is_overtaken(over: Over, make_topic: MakeTopic, producer
     daemons.wait_for(lambda: daemons.records() == length)
     second.terminate()
     assert second.wait(15) == Exit.OK
-    daemons.assert_learnt_once(1, length)
+    daemons.assert_learned_once(1, length)
 
 
 def test_a_directory_that_is_moved_away_begins_no_new_model(
@@ -150,7 +150,7 @@ def test_a_directory_that_is_moved_away_begins_no_new_model(
     assert not daemons.models.exists()
     away.rename(daemons.models)
     assert daemons.run(*required, "--until", "end") == Exit.OK, daemons.said()
-    daemons.assert_learnt_once(1, length)
+    daemons.assert_learned_once(1, length)
 
 
 def test_a_standby_takes_over_from_a_dead_owner_and_back(
@@ -183,7 +183,7 @@ def test_a_standby_takes_over_from_a_dead_owner_and_back(
         owner = standby
     owner.terminate()
     assert owner.wait(15) == Exit.OK
-    daemons.assert_learnt_once(1, 3 * part)
+    daemons.assert_learned_once(1, 3 * part)
 
 
 def test_the_configuration_changes_against_a_checkpoint(
@@ -200,7 +200,7 @@ def test_the_configuration_changes_against_a_checkpoint(
         before = len(daemons.said()) if daemons.log.exists() else 0
         code = daemons.run("--until", "100", *arguments)
         said = lines(daemons.said()[before:])
-        said = [line for line in said if line["event"] != "learnt"]
+        said = [line for line in said if line["event"] != "learned"]
         return code, {line.get("name", line["event"]): line for line in said}
 
     assert run(written)[0] == Exit.OK, daemons.said()
@@ -211,7 +211,7 @@ def test_the_configuration_changes_against_a_checkpoint(
         "learner goes on",
         "learner archived",
     )
-    assert said["sparse"]["learnt"] > 50
+    assert said["sparse"]["learned"] > 50
     assert (said["ftrl"]["event"], said["ftrl"]["at"]) == ("learner begins", {f"{topic}:0": 100})
     (archived,) = (daemons.models / "archive").iterdir()
     assert sl.LinearClassifier.load(archived).steps > 50
@@ -367,7 +367,7 @@ def test_the_broker_goes_away_and_comes_back(
         process.terminate()
     for process, daemons in zip(processes, both, strict=True):
         assert process.wait(15) == Exit.OK
-        daemons.assert_learnt_once(2, 2 * half)
+        daemons.assert_learned_once(2, 2 * half)
     for output in outputs.values():
         places = [(partition, at) for _, partition, at in predicted(own_broker.bootstrap, output)]
         assert sorted(places) == [(n, at) for n in range(2) for at in range(2 * half)]
@@ -380,18 +380,18 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
     fill(producer, topic, 1, length)
     daemons = over(topic)
     assert daemons.run("--until", "500") == Exit.OK, daemons.said()
-    learnt = daemons.records()
+    learned = daemons.records()
     admin.delete_records({TopicPartition(topic, 0): 900})
     assert daemons.run("--until", "end") == Exit.STREAM
     assert "--on-gap=continue" in daemons.said()
-    assert daemons.records() == learnt
+    assert daemons.records() == learned
     assert daemons.run("--until", "end", "--on-gap=continue") == Exit.OK, daemons.said()
-    assert daemons.records() == learnt + 100
+    assert daemons.records() == learned + 100
     grow(admin, topic, 2)
     fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
     write(fresh, topic, [event(1, i) for i in range(50)], 1)
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()
-    assert daemons.records() == learnt + 150
+    assert daemons.records() == learned + 150
     delete(admin, topic)
     create(admin, topic)
     assert daemons.run("--until", "end") == Exit.STREAM
@@ -415,7 +415,7 @@ def test_a_topic_made_again_while_it_is_read_is_not_learned(
     process.send_signal(signal.SIGCONT)
     assert process.wait(60) == Exit.STREAM, daemons.said()
     assert daemons.records() == 2 * length
-    daemons.assert_learnt_once(2, length)
+    daemons.assert_learned_once(2, length)
     assert daemons.run("--until", "end") == Exit.STREAM
     assert daemons.run("--until", "end", "--reset-offsets") == Exit.OK, daemons.said()
     assert daemons.records() == 2 * length + 2 * 2 * length
@@ -447,7 +447,7 @@ def test_full_disk(over: Over, make_topic: MakeTopic, producer: Producer, small_
     assert daemons.records() == before, "the old checkpoint is as it was"
     (small_disk / "filler").unlink()
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(1, length)
+    daemons.assert_learned_once(1, length)
 
 
 @pytest.mark.nightly
@@ -461,19 +461,19 @@ def test_memory_stays_flat_over_millions_of_events(
     daemons = over(topic, batch=5000, every=length // 50)
     process = daemons.start()
     curve: list[tuple[int, int]] = []
-    while (learnt := daemons.records()) < length:
+    while (learned := daemons.records()) < length:
         assert process.poll() is None, daemons.said()[-3000:]
         status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
         resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        if not curve or learnt > curve[-1][0]:
-            curve.append((learnt, int(resident.split()[1])))
+        if not curve or learned > curve[-1][0]:
+            curve.append((learned, int(resident.split()[1])))
         time.sleep(0.1)
     process.terminate()
     assert process.wait(20) == Exit.OK
-    print("learnt, kB resident:", curve)  # noqa: T201 -- shown if it fails, or with -s
+    print("learned, kB resident:", curve)  # noqa: T201 -- shown if it fails, or with -s
     tenths: list[list[int]] = [[] for _ in range(10)]
-    for learnt, size in curve:
-        tenths[10 * learnt // length].append(size)
+    for learned, size in curve:
+        tenths[10 * learned // length].append(size)
     # The first two are the warm-up; in the last the backlog ends, and with it what is fetched
     # ahead. Blocks of 4 MB come and go, so what counts is a third beside another.
     early, late = (
@@ -491,7 +491,7 @@ def test_predictions_are_published_before_the_checkpoint_that_passes_them(
     for step in ("flush:2", "rename:3"):
         assert daemons.run("--until", "end", fault=step) in KILLED
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
-    daemons.assert_learnt_once(2, length)
+    daemons.assert_learned_once(2, length)
     source = KafkaSource(connection, topics=[output])
     source.open({}, None)
     got = all_of(source)
@@ -525,7 +525,7 @@ def test_no_prediction_of_a_frozen_owner_follows_those_of_the_next(
         owner.send_signal(signal.SIGCONT)
     assert owner.wait(20) == Exit.FENCED, daemons.said()
     assert standby.wait(60) == Exit.OK, daemons.said()
-    daemons.assert_learnt_once(1, length)
+    daemons.assert_learned_once(1, length)
     told = predicted(bootstrap, output)
     epochs = [epoch for epoch, _, _ in told]
     assert epochs == sorted(epochs)

@@ -1,4 +1,4 @@
-"""Late labels over two topics of a real broker: killed often, each pair is learnt once."""
+"""Late labels over two topics of a real broker: killed often, each pair is learned once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import KILLED
 from tests.broker.test_daemon import over, over_any
-from tests.daemon.test_delayed_labels import LENGTH, assert_learnt_once
+from tests.daemon.test_delayed_labels import LENGTH, assert_learned_once
 from tests.support.delayed_streams import CLICKS, HOLD, SHOWN, topics
 
 if TYPE_CHECKING:
@@ -42,6 +42,6 @@ def test_two_topics_and_delays_with_a_long_tail(
     for step in ("commit:1", "write:2", "flush:2", "rename:2"):
         assert daemons.run(*options, "--until", "end", fault=step) in KILLED, daemons.said()
     assert daemons.run(*options, "--until", "end") == Exit.OK, daemons.said()
-    steps = assert_learnt_once(daemons.models, names)
+    steps = assert_learned_once(daemons.models, names)
     assert steps["learn"] > 400
     assert steps["time out"] > 400

@@ -92,7 +92,7 @@ class Run:
         """End it; every record was learned once, and predicted."""
         self.process.terminate()
         assert self.process.wait(20) == Exit.OK, self.daemons.said()[-3000:]
-        self.daemons.assert_learnt_once(1, self.parts * PART)
+        self.daemons.assert_learned_once(1, self.parts * PART)
         source = KafkaSource(connection, topics=[self.output])
         source.open({}, None)
         offsets = [

@@ -206,7 +206,7 @@ def test_faults_at_half_speed_leave_no_trace(
     soak.daemons.wait_for(lambda: soak.daemons.records() == total)
     soak.owner.terminate()
     assert soak.owner.wait(20) == Exit.OK, soak.daemons.said()[-3000:]
-    counts = soak.daemons.assert_learnt_once(1, total, GARBAGE, PERIOD)["counts"]
+    counts = soak.daemons.assert_learned_once(1, total, GARBAGE, PERIOD)["counts"]
 
     predicted, refused = bytearray(total), bytearray(total)
     for offset in places(connection, output, "offset"):

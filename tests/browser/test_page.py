@@ -171,7 +171,7 @@ def test_a_run_that_ends_is_told_with_its_last_numbers(browser: Browser) -> None
         assert browser.run(STATE) == "stopped: asked to stop"
         assert "has stopped" in browser.run("return document.querySelector('#notice').innerText")
         learned = browser.run("return document.querySelector('#tiles dd').textContent")
-        assert int(learned.replace(",", "")) == loop.pipeline.counts.learnt
+        assert int(learned.replace(",", "")) == loop.pipeline.counts.learned
         # the mark of the state is one line high, whatever it is
         browser.run("document.querySelector('#state').className = 'state bad'")
         assert browser.run("return document.querySelector('#state').offsetHeight") < 60

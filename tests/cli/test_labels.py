@@ -52,7 +52,7 @@ def test_labels_close_and_stay_so(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([*again, "--on-bad", "skip", "--labels", "open"]) == 0
     capsys.readouterr()
     assert main([*again, "--labels", "no,yes,maybe"]) == 0
-    assert json.loads(capsys.readouterr().out)["learnt"] == N
+    assert json.loads(capsys.readouterr().out)["learned"] == N
     assert main([*again, "--labels", "no,maybe"]) == 2
 
 
@@ -100,7 +100,7 @@ def test_classes_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(command) == 2
     assert "--max-classes" in capsys.readouterr().err
     assert main([*command, "--on-bad", "skip", "--max-classes", "5"]) == 0
-    assert json.loads(capsys.readouterr().out)["learnt"] == N // 150 * 5
+    assert json.loads(capsys.readouterr().out)["learned"] == N // 150 * 5
 
 
 def test_a_label_that_is_misspelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

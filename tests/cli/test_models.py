@@ -1,4 +1,4 @@
-"""inspect and models: what they show is what was learnt, and going back is safe."""
+"""inspect and models: what they show is what was learned, and going back is safe."""
 
 from __future__ import annotations
 

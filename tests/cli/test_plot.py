@@ -10,17 +10,17 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from streamlearn.cli.curve import Curve as Progressive
-from streamlearn.cli.plot import Curve, Panel, draw, page, png, svg
-from streamlearn.cli.plot.chart import EDGE, Band, Line, limits, ticks
+from streamlearn.cli.curve import ProgressiveCurve
+from streamlearn.cli.plot import Panel, Series, draw, page, png, svg
+from streamlearn.cli.plot.chart import EDGE, Band, Stroke, limits, ticks
 from streamlearn.cli.plot.strokes import LETTERS
 
 X = [2.0**k for k in range(4, 20)]
 
 
-def falling(name: str, end: float) -> Curve:
+def falling(name: str, end: float) -> Series:
     y = [end + 1.0 / math.sqrt(x) for x in X]
-    return Curve(name, X, y, [v - 0.05 for v in y], [v + 0.05 for v in y])
+    return Series(name, X, y, [v - 0.05 for v in y], [v + 0.05 for v in y])
 
 
 def unpacked(data: bytes) -> np.ndarray:
@@ -43,7 +43,7 @@ def unpacked(data: bytes) -> np.ndarray:
     return rows[:, 1:].reshape(height, width, 3)
 
 
-def test_a_png_has_a_curve_in_its_colour_and_its_band() -> None:
+def test_a_png_has_a_curve_in_its_color_and_its_band() -> None:
     image = unpacked(png(draw("title", [Panel("loss", [falling("one", 0.3)])])))
     blue = (image == (0x1F, 0x5F, 0xA8)).all(axis=2)
     # the line goes from the upper left to the lower right; the legend is right of the axes
@@ -55,13 +55,13 @@ def test_a_png_has_a_curve_in_its_colour_and_its_band() -> None:
 
 
 def test_a_bracket_is_a_band_with_its_edges_and_nothing_between() -> None:
-    curve = Curve("one", [1.0, 10.0, 100.0], low=[1.0, math.nan, 2.0], high=[3.0, 4.0, 5.0])
+    curve = Series("one", [1.0, 10.0, 100.0], low=[1.0, math.nan, 2.0], high=[3.0, 4.0, 5.0])
     shapes = draw("t", [Panel("p", [curve])]).shapes
     (band,) = (shape for shape in shapes if isinstance(shape, Band))
-    edges = [shape for shape in shapes if isinstance(shape, Line) and shape.width == EDGE]
+    edges = [shape for shape in shapes if isinstance(shape, Stroke) and shape.width == EDGE]
     assert [[y for _, y in edge.points] for edge in edges] == [band.low, band.high]
     assert len(band.x) == 2  # what is unknown is left out
-    assert not [shape for shape in shapes if isinstance(shape, Line) and shape.width == 2.0]
+    assert not [shape for shape in shapes if isinstance(shape, Stroke) and shape.width == 2.0]
 
 
 def test_an_svg_is_xml_that_loads_nothing() -> None:
@@ -76,17 +76,17 @@ def test_an_svg_is_xml_that_loads_nothing() -> None:
 @pytest.mark.parametrize(
     "curve",
     [
-        Curve("empty", [], []),
-        Curve("one", [5.0], [0.5]),
-        Curve("none", [1.0, 2.0], [math.nan, math.inf]),
-        Curve("flat", [1.0, 2.0], [0.0, 0.0]),
-        Curve("huge", [1.0, 1e12], [1e300, -1e300]),
-        Curve("tiny", [1.0, 2.0], [1e-300, 2e-300]),
-        Curve("odd ☃ name\n" * 9, X, [-1.0] * len(X)),
+        Series("empty", [], []),
+        Series("one", [5.0], [0.5]),
+        Series("none", [1.0, 2.0], [math.nan, math.inf]),
+        Series("flat", [1.0, 2.0], [0.0, 0.0]),
+        Series("huge", [1.0, 1e12], [1e300, -1e300]),
+        Series("tiny", [1.0, 2.0], [1e-300, 2e-300]),
+        Series("odd ☃ name\n" * 9, X, [-1.0] * len(X)),
     ],
     ids=lambda curve: curve.name[:5],
 )
-def test_whatever_the_curve_there_is_a_picture(curve: Curve) -> None:
+def test_whatever_the_curve_there_is_a_picture(curve: Series) -> None:
     drawing = draw("t", [Panel("p", [curve]), Panel("empty")])
     unpacked(png(drawing))
     ET.fromstring(svg(drawing))  # noqa: S314
@@ -110,14 +110,14 @@ def test_points_do_not_depend_on_batches() -> None:
     draws = np.random.default_rng(0)
     losses, weights = draws.random(1000), draws.integers(1, 4, 1000).astype(float)
     losses[draws.random(1000) < 0.1] = np.nan
-    want = [(p.events, p.weight, p.loss, p.since) for p in Progressive().add(losses, weights)]
-    learnt = ~np.isnan(losses)
+    want = [(p.events, p.weight, p.loss, p.since) for p in ProgressiveCurve().add(losses, weights)]
+    learned = ~np.isnan(losses)
     for events, weight, loss, _ in want:
-        places = np.flatnonzero(learnt)[:events]
+        places = np.flatnonzero(learned)[:events]
         assert weight == weights[places].sum()
         assert loss == pytest.approx(np.average(losses[places], weights=weights[places]))
     for size in (1, 7, 64):
-        curve = Progressive()
+        curve = ProgressiveCurve()
         got = [
             (p.events, p.weight, p.loss, p.since)
             for start in range(0, 1000, size)
@@ -125,4 +125,4 @@ def test_points_do_not_depend_on_batches() -> None:
         ]
         assert [point[:2] for point in got] == [point[:2] for point in want]
         np.testing.assert_allclose(got, want, rtol=1e-12)
-    assert [p.events for p in Progressive(300).add(losses, weights)] == [300, 600]
+    assert [p.events for p in ProgressiveCurve(300).add(losses, weights)] == [300, 600]

@@ -54,7 +54,7 @@ def trained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def by_hand(model: Any, events: list[bytes], label: str = "clicked") -> list[float]:
-    """The losses of events, each before it was learnt, one by one."""
+    """The losses of events, each before it was learned, one by one."""
     found = []
     for line in events:
         event = json.loads(line)
@@ -76,7 +76,7 @@ def test_it_learns_what_the_library_learns(
     facts = trained(capsys, str(clicks), "--label", "clicked", *SPARSE, "--save", str(saved))
     model = sparse()
     losses = by_hand(model, values())
-    assert facts["events"] == facts["learnt"] == N
+    assert facts["events"] == facts["learned"] == N
     assert facts["loss"] == pytest.approx(np.mean(losses), rel=1e-12)
     assert same(sl.LinearClassifier.load(saved), model)
     points = [point["events"] for point in facts["history"]]
@@ -119,7 +119,7 @@ def test_passes(clicks: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert facts["loss of the last pass"] == pytest.approx(np.mean(second))
     assert same(sl.LinearClassifier.load(saved), model)
     assert main(["train", *given]) == 0
-    assert "pass 2: the loss is now that of events learnt before" in capsys.readouterr().out
+    assert "pass 2: the loss is now that of events learned before" in capsys.readouterr().out
 
 
 def packed(path: Path, data: bytes, kind: str) -> Path:
@@ -211,7 +211,7 @@ def test_a_file_of_one_event(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"clicked":1}')
     facts = trained(capsys, str(path), "--label", "clicked", "--save", str(tmp_path / "m"))
-    assert facts["learnt"] == 1
+    assert facts["learned"] == 1
     assert main(["train", str(path), "--label", "clicked"]) == 0
     assert main(["predict", str(tmp_path / "m"), str(path)]) == 0
     path.write_bytes(b"")
@@ -315,14 +315,14 @@ def test_a_csv_whose_values_have_line_breaks(
     assert facts["columns"]["x"] == "text"
 
 
-def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learnt(
+def test_a_csv_to_predict_needs_no_label_and_is_read_as_the_one_that_was_learned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    learnt, saved = tmp_path / "a.csv", str(tmp_path / "m")
+    learned, saved = tmp_path / "a.csv", str(tmp_path / "m")
     # the last line tells that zip is text
     rows = [(f"{i % 3 * 111}", i % 3 == 0, 1 + i % 2) for i in range(300)] + [("K9", True, 1)]
-    learnt.write_text("zip,y,w\n" + "".join(f"{a},{int(b)},{w}\n" for a, b, w in rows))
-    assert main(["train", str(learnt), "--label", "y", "--weight", "w", "--save", saved]) == 0
+    learned.write_text("zip,y,w\n" + "".join(f"{a},{int(b)},{w}\n" for a, b, w in rows))
+    assert main(["train", str(learned), "--label", "y", "--weight", "w", "--save", saved]) == 0
     capsys.readouterr()
     model = sl.LinearClassifier.load(saved)
     assert sorted(model.weights) == ["zip=0", "zip=111", "zip=222", "zip=K9"]
@@ -376,12 +376,12 @@ def test_a_column_that_is_no_feature_may_be_missing_when_predicting(
 def test_a_daemons_checkpoint_knows_which_columns_are_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    learnt, unseen, kept = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "kept"
+    learned, unseen, kept = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "kept"
     rows = "".join(f"{i % 3 * 111},{int(i % 3 == 0)}\n" for i in range(300))
-    learnt.write_text(f"zip,y\n{rows}K9,1\n")
+    learned.write_text(f"zip,y\n{rows}K9,1\n")
     given = {
         "source.kind": "file",
-        "source.paths": [str(learnt)],
+        "source.paths": [str(learned)],
         "format.kind": "csv",
         "format.label": "y",
         "checkpoint.path": str(kept),
@@ -406,8 +406,8 @@ def test_a_csv_that_goes_on_has_columns_of_its_own(
     assert facts["columns"] == {"zip": "text", "y": "numbers", "new": "numbers"}
     lines = tmp_path / "c.jsonl"
     lines.write_text('{"zip": "1", "y": 1}\n')
-    assert trained(capsys, str(lines), "--resume", saved, "--save", saved)["learnt"] == 1
-    assert trained(capsys, str(first), "--resume", saved)["learnt"] == 31
+    assert trained(capsys, str(lines), "--resume", saved, "--save", saved)["learned"] == 1
+    assert trained(capsys, str(first), "--resume", saved)["learned"] == 31
     assert sorted(sl.LinearClassifier.load(saved).weights) == [
         *("new", "zip=0", "zip=1", "zip=2", "zip=K9"),
     ]
@@ -453,7 +453,7 @@ def test_what_a_csv_is_taken_for_does_not_depend_on_when_its_lines_come() -> Non
         assert json.loads(run.stdout.read())["columns"] == {"a": "text", "y": "numbers"}
 
 
-def test_numbers_that_are_learnt_as_classes_are_asked_about(
+def test_numbers_that_are_learned_as_classes_are_asked_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.csv"
@@ -497,7 +497,7 @@ def model(clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> s
     return path
 
 
-def test_predictions_are_the_librarys_and_nothing_is_learnt(
+def test_predictions_are_the_librarys_and_nothing_is_learned(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (tmp_path / "a.model").read_bytes()
@@ -556,13 +556,13 @@ def test_every_format_is_known_by_the_files_name(
     path.write_bytes(b"\n".join(FORMATS[name]) + b"\n")
     label = ["--label", "y"] if name.endswith("sv") else []
     facts = trained(capsys, str(path), *label, "--save", saved)
-    assert facts["learnt"] == 3
+    assert facts["learned"] == 3
     header = FORMATS[name][:1] if name.endswith("sv") else []
     path.write_bytes(b"\n".join([*header, *FORMATS[name][-3:] * 10]) + b"\n")
     assert main(["predict", saved, str(path), "--json"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(found) == 30
-    # nothing was learnt on the way, whatever labels the file has
+    # nothing was learned on the way, whatever labels the file has
     assert [one["score"] for one in found] == [one["score"] for one in found[:3]] * 10
     assert found[0]["prediction"] == found[2]["prediction"] != found[1]["prediction"]
 

@@ -98,7 +98,7 @@ def test_defaults_are_a_whole_configuration() -> None:
 
 def test_every_key_is_read() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "hunter2", "PORT": "9999"})
-    assert isinstance(read.source, config.KafkaSource)
+    assert isinstance(read.source, config.KafkaSourceConfig)
     assert read.source.bootstrap == "localhost:9092"
     assert read.source.start_ms() == 1769817600000
     assert read.source.security.password == config.Secret("hunter2")

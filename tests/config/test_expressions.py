@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import streamlearn as sl
 from streamlearn.config import expressions
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 from streamlearn.estimators.linear import Linear
 from streamlearn.losses.loss import AnyLoss
 
-SPECS = [cls for cls in expressions.known().values() if issubclass(cls, Spec)]
-SCHEDULES = expressions.known(sl.schedules.Schedule)
+SPECS = [cls for cls in expressions.known().values() if issubclass(cls, Parameterized)]
+SCHEDULES = expressions.known(sl.rules.schedules.Schedule)
 
 
 @pytest.mark.parametrize("cls", SPECS, ids=lambda cls: cls.__name__)
@@ -38,7 +38,7 @@ def test_every_estimator_is_read_back_from_what_is_shown(cls: type[Any]) -> None
 
 def test_all_public_specs_are_known() -> None:
     for family in (sl.rules, sl.losses, sl.penalties):
-        bases = {"Rule", "Loss", "VectorLoss", "Penalty", "Refused"}
+        bases = {"Rule", "Loss", "VectorLoss", "Penalty"}
         assert set(family.__all__) - bases <= set(expressions.known())
 
 
@@ -72,7 +72,7 @@ def test_all_public_specs_are_known() -> None:
     ],
 )
 def test_what_is_not_ours_is_refused(text: str, kind: type[Any] | None, said: str) -> None:
-    with pytest.raises(expressions.CallError) as refusal:
+    with pytest.raises(expressions.ExpressionError) as refusal:
         expressions.parse(text, kind)
     assert said in str(refusal.value)
     assert len(str(refusal.value)) < 700

@@ -1,4 +1,4 @@
-"""Late labels in the daemon: killed anywhere, every pair is learnt once, and every time-out."""
+"""Late labels in the daemon: killed anywhere, every pair is learned once, and every time-out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 import streamlearn as sl
 from streamlearn import config
 from streamlearn.daemon import build
-from streamlearn.daemon.collectors.telemetry import Watching
-from streamlearn.daemon.delayed_labels import Joining
+from streamlearn.daemon.collectors.telemetry import TelemetryCollector
+from streamlearn.daemon.delayed_labels import DelayedReading
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
 from streamlearn.daemon.pipeline import Pipeline
@@ -29,7 +29,7 @@ from streamlearn.late.joined import CORRECTED
 from streamlearn.stream import JSONDecoder, Partition, Records
 from streamlearn.stream.sources.polled import Polled
 from streamlearn.telemetry import views
-from streamlearn.telemetry.catalogue import FATES
+from streamlearn.telemetry.catalog import FATES
 from streamlearn.telemetry.metrics import Exposition
 from tests.daemon.test_kills import KILLED, Daemons, whole
 from tests.support.delayed_streams import (
@@ -65,7 +65,7 @@ def newest(models: Path) -> dict[str, Any]:
     return found[1]
 
 
-def assert_learnt_once(
+def assert_learned_once(
     models: Path, names: dict[str, str] | None = None, length: int = LENGTH
 ) -> Counter[str]:
     """Each record once; pairs, time-outs, weights and losses are those of the plain way.
@@ -73,16 +73,16 @@ def assert_learnt_once(
     `names`: what the topics are called there.
     """
     log, data = topics(length), newest(models)
-    learnt = [
+    learned = [
         ((names or {}).get(topic, topic), *rest) for topic, *rest in data["observers"]["audit"]
     ]
-    places = Counter((topic, i) for topic, _, start, end in learnt for i in range(start, end))
+    places = Counter((topic, i) for topic, _, start, end in learned for i in range(start, end))
     assert set(places.values()) == {1}
     assert len(places) == sum(map(len, log.values())) == data["counts"]["records"]
-    plain = Replayed(learnt, log)
+    plain = Replayed(learned, log)
     assert data["join"]["counts"] == plain.join.counts
     steps = Counter(what for what, *_ in plain.join.steps)
-    assert data["counts"]["learnt"] == steps["learn"] + steps["time out"]
+    assert data["counts"]["learned"] == steps["learn"] + steps["time out"]
     assert data["counts"]["events"] == steps["predict"]
     for name, model in plain.models.items():
         kept = type(model).load(models, learner=name)
@@ -98,7 +98,7 @@ def test_killed_at_each_step(step: str, tmp_path: Path, daemons: Daemons) -> Non
     for seed, n in enumerate([1] if step == "claim" else [1, 2]):
         assert daemons.run(tmp_path, seed, f"{step}:{n}", LENGTH) in KILLED
     assert daemons.run(tmp_path, 9, "", LENGTH) == Exit.OK
-    steps = assert_learnt_once(tmp_path / "models")
+    steps = assert_learned_once(tmp_path / "models")
     assert steps["learn"] > 400
     assert steps["time out"] > 400
     dead = [
@@ -204,7 +204,7 @@ def test_what_is_counted_since_the_start(tmp_path: Path) -> None:
     for until in ("6000", "end"):
         text = CONFIG.format(path=tmp_path / "models")
         loop = build.loop(config.parse(text, overrides={"run.until": until}), Log(level="error"))
-        [watching] = [one for one in loop.pipeline.observers if isinstance(one, Watching)]
+        [watching] = [one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)]
         assert loop.run() == Exit.OK
         watching.waiting.measure()
         fates = watching.board.values("late_labels_total")
@@ -277,7 +277,7 @@ def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) ->
 def test_a_corrected_event_counts_once(corrections: bool) -> None:
     """What a time-out had learned is learned again, and measured and counted no more."""
     reader = sl.Names()
-    joining = Joining(
+    joining = DelayedReading(
         Join(hold_events=40, hold_for=30.0, on_timeout=False, corrections=corrections),
         JSONDecoder(reader, OF_EVENTS, grow_always=True),
         JSONDecoder(reader, OF_LABELS),
@@ -297,9 +297,9 @@ def test_a_corrected_event_counts_once(corrections: bool) -> None:
     assert counts["timed_out"] > 50
     assert (seen[CORRECTED] > 10) == corrections
     learned = counts["joined"] + counts["timed_out"]
-    assert pipeline.counts.learnt == learned
+    assert pipeline.counts.learned == learned
     learner = learners["it"]
-    assert learner.learnt == learner.progress["loss"].count == learned
+    assert learner.learned == learner.progress["loss"].count == learned
     assert learner.diverged == 0
     learners.close()
 
@@ -311,7 +311,7 @@ def test_partitions_take_turns() -> None:
     where = [Partition(topic, draw.randrange(3)) for _, topic, _ in found]
     rows: list[list[Any]] = []
     for whole_poll in (True, False):
-        joining = Joining(
+        joining = DelayedReading(
             Join(**HOLD),
             JSONDecoder(sl.Names(), OF_EVENTS, grow_always=True),
             JSONDecoder(sl.Names(), OF_LABELS),

@@ -74,16 +74,16 @@ def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
     found.server.communicate()
 
 
-def assert_learnt_once(directory: Path, length: int = LENGTH) -> None:
+def assert_learned_once(directory: Path, length: int = LENGTH) -> None:
     """Every record once, each model as the library makes it in that order, nothing lost outside."""
     found = checkpoints.newest(directory / "models")
     assert found is not None
     data = found[1]
-    learnt = data["observers"]["audit"]
-    places = Counter((n, i) for _, n, start, end in learnt for i in range(start, end))
+    learned = data["observers"]["audit"]
+    places = Counter((n, i) for _, n, start, end in learned for i in range(start, end))
     assert set(places.values()) == {1}
     assert len(places) == 3 * length == data["counts"]["records"]
-    for name, model in replayed(learnt, garbage=GARBAGE).items():
+    for name, model in replayed(learned, garbage=GARBAGE).items():
         state = checkpoints.model(directory / "models", name)["state"]
         assert model_file.pack(state) == model_file.pack(model._state())
     assert_published(directory, data, length)
@@ -122,7 +122,7 @@ def test_killed_at_each_step(step: str, tmp_path: Path, daemons: Daemons) -> Non
         kind = "kill" if seed % 2 == 0 else "exit"
         assert daemons.run(tmp_path, seed, f"{step}:{n}:{kind}") in KILLED
     assert daemons.run(tmp_path, 9) == Exit.OK
-    assert_learnt_once(tmp_path)
+    assert_learned_once(tmp_path)
 
 
 def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
@@ -144,7 +144,7 @@ def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
         kills += daemons.finished(pid) in KILLED
     assert kills
     assert daemons.run(tmp_path, 99, length=length) == Exit.OK
-    assert_learnt_once(tmp_path, length)
+    assert_learned_once(tmp_path, length)
 
 
 def test_frozen_owner_is_overtaken_and_exits_as_fenced(tmp_path: Path, daemons: Daemons) -> None:
@@ -171,7 +171,7 @@ def test_frozen_owner_is_overtaken_and_exits_as_fenced(tmp_path: Path, daemons: 
     assert daemons.finished(third) == Exit.OK
     assert seen == sorted(seen)
     assert [records for _, records in seen] == sorted(records for _, records in seen)
-    assert_learnt_once(tmp_path, length)
+    assert_learned_once(tmp_path, length)
 
 
 def look_until(

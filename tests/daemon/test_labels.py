@@ -12,7 +12,7 @@ import pytest
 from streamlearn import config
 from streamlearn.cli import main
 from streamlearn.daemon import build
-from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.unlabeled import MANY
 from streamlearn.estimators import checkpoints, model_file
@@ -93,7 +93,9 @@ class Daemon:
         return {name: model_file.pack(data[name]) for name in kept if name in data}
 
     def board(self, name: str) -> dict[tuple[str, ...], float]:
-        [watching] = [one for one in self.loop.pipeline.observers if isinstance(one, Watching)]
+        [watching] = [
+            one for one in self.loop.pipeline.observers if isinstance(one, TelemetryCollector)
+        ]
         return watching.board.values(name)
 
 

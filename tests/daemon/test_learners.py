@@ -94,7 +94,7 @@ def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
     model, labels = MODELS[name]
     model = model.clone()
     learner, measures, published = by_batches(name, 1)
-    learnt = 0
+    learned = 0
     for i, event in enumerate(made(160, labels)):
         features, roles = FIELDS.split(event)
         label, weight = roles["label"], float(roles["weight"])
@@ -109,9 +109,9 @@ def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
             else:
                 assert shares is UNSET
         if label is not None and weight and label != "a":
-            # a label is met before it is learnt, and one that is new changes what scores mean
+            # a label is met before it is learned, and one that is new changes what scores mean
             known = isinstance(model, sl.LinearRegressor) or label in model.labels
-            learnt += known
+            learned += known
             if known:
                 assert math.isfinite(measures["loss"][i])
             if known and isinstance(model, sl.LinearRegressor):
@@ -127,8 +127,8 @@ def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
             assert np.isnan(measures["loss"][i])
         if label is not None and weight:
             model.learn_one(features, label, weight)
-    assert learnt > 40
-    assert learner.learnt == np.count_nonzero(~np.isnan(measures["loss"]))
+    assert learned > 40
+    assert learner.learned == np.count_nonzero(~np.isnan(measures["loss"]))
 
 
 def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
@@ -144,12 +144,12 @@ def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
     )
     outcomes = learners.learn(events)
     learners.close()
-    learnt = outcomes["a"].learnt
+    learned = outcomes["a"].learned
     np.testing.assert_allclose(
-        outcomes["a"].measures["log_loss"][learnt], outcomes["a"].measures["loss"][learnt]
+        outcomes["a"].measures["log_loss"][learned], outcomes["a"].measures["loss"][learned]
     )
     np.testing.assert_allclose(
-        outcomes["b"].measures["log_loss"][learnt], outcomes["b"].measures["loss"][learnt]
+        outcomes["b"].measures["log_loss"][learned], outcomes["b"].measures["loss"][learned]
     )
 
 
@@ -189,7 +189,7 @@ def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
             for first, last, learner, _ in learners.stretches("best", outcomes, len(events))
             for _ in range(first, last)
         ]
-        wanted = events.learnt_weights() > 0.0
+        wanted = events.learned_weights() > 0.0
         for row in range(len(events)):
             expected.append(names[now])
             if not wanted[row]:
@@ -218,8 +218,8 @@ def test_events_that_diverge_are_left_out_and_counted() -> None:
     outcome = learners.learn(events)["wild"]
     wild = learners["wild"]
     assert wild.diverged > 0
-    assert wild.diverged + wild.learnt == 20
-    assert np.isfinite(outcome.measures["loss"][outcome.learnt]).all()
+    assert wild.diverged + wild.learned == 20
+    assert np.isfinite(outcome.measures["loss"][outcome.learned]).all()
     nothing = np.zeros(len(events), dtype=bool)
     values, _, _, numbers = predictions(
         model, outcome.scores, None, LabelSet(Fields(), classes=False), nothing

@@ -22,8 +22,8 @@ from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.checkpointing.writer import Failed, Written
 from streamlearn.daemon.collectors.observer import Observer
-from streamlearn.daemon.collectors.regret_trackers import Regret
-from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
+from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
@@ -103,15 +103,15 @@ def newest(directory: Path) -> dict[str, Any]:
     return found[1]
 
 
-def learnt(data: dict[str, Any]) -> bytes:
-    """All that must not depend on how it was learnt, as bytes."""
+def learned(data: dict[str, Any]) -> bytes:
+    """All that must not depend on how it was learned, as bytes."""
     return model_file.pack({name: data[name] for name in ("learners", "features", "choice")})
 
 
 BEST = ("error", 200, 0.0)
 
 
-# -- what is learnt ------------------------------------------------------------------------------
+# -- what is learned ------------------------------------------------------------------------------
 
 
 def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_batches_and_restarts_leave_no_trace(tmp_path: Path) -> None:
         data = newest(directory)
         assert data["restarts"] == restarts
         assert data["counts"]["records"] == 1000
-        outcomes.add(learnt(data))
+        outcomes.add(learned(data))
     assert len(outcomes) == 1
 
 
@@ -226,9 +226,9 @@ def test_the_end_says_what_each_learner_came_to(tmp_path: Path) -> None:
     code, loop = run(tmp_path, "default,sparse", log)
     assert code == Exit.OK
     told = log.lines()[-3:]
-    assert [line["event"] for line in told] == ["learnt", "learnt", "stopped"]
+    assert [line["event"] for line in told] == ["learned", "learned", "stopped"]
     for line, one in zip(told, loop.pipeline.learners, strict=False):
-        assert (line["name"], line["events"]) == (one.name, one.learnt)
+        assert (line["name"], line["events"]) == (one.name, one.learned)
         assert (line["loss"], line["nonzero"]) == (one.progress["loss"].mean, one.model.nonzero)
         assert 0.0 < line["error"] < 1.0
 
@@ -243,8 +243,8 @@ def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
     loop.pipeline.observers.append(Asked())
     assert loop.run() == Exit.OK
     assert newest(tmp_path)["counts"]["records"] == loop.pipeline.counts.records > 0
-    summary = {line["name"]: line["events"] for line in log.lines("learnt")}
-    assert summary == {one.name: one.learnt for one in loop.pipeline.learners}
+    summary = {line["name"]: line["events"] for line in log.lines("learned")}
+    assert summary == {one.name: one.learned for one in loop.pipeline.learners}
 
 
 # -- predictions and dead letters ----------------------------------------------------------------
@@ -362,7 +362,7 @@ def test_what_lies_behind_the_end_is_not_skipped_to(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_file_that_never_was_is_not_skipped_to(tmp_path: Path) -> None:
-    """All of the file would be learnt again as another part of it."""
+    """All of the file would be learned again as another part of it."""
     path, log = tmp_path / "a.jsonl", Said()
     line = '{"a": 1, "y": 1}\n'
     path.write_text(line * 40)
@@ -476,7 +476,7 @@ def test_output_that_is_full_is_waited_for(tmp_path: Path) -> None:
             super().send(*args, **options)
 
     sink = Full()
-    loop = made(tmp_path, MadeUp(1, 300), sinks={"predictions": Patient(sink)})
+    loop = made(tmp_path, MadeUp(1, 300), sinks={"predictions": BlockingSink(sink)})
     assert loop.run() == Exit.OK
     assert len(sink.sent) == 300
     assert sink.tries == 900
@@ -487,7 +487,7 @@ def test_output_that_stays_full_for_too_long_ends_it(tmp_path: Path) -> None:
         def send_all(self, records: Sequence[Record]) -> None:
             raise SinkFull(f"no room for {len(records)}")
 
-    sinks = {"predictions": Patient(Full())}
+    sinks = {"predictions": BlockingSink(Full())}
     loop = made(tmp_path, MadeUp(1, 300), sinks=sinks, max_age_seconds=0.3)
     assert loop.run() == Exit.CHECKPOINT
 
@@ -512,7 +512,7 @@ def test_what_an_output_refuses_for_good_ends_it(
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_batch_that_was_learnt_and_not_published_is_not_saved(tmp_path: Path, asked: bool) -> None:
+def test_batch_that_was_learned_and_not_published_is_not_saved(tmp_path: Path, asked: bool) -> None:
     class Stuck(Kept):
         def send(self, *args: Any, **options: Any) -> None:
             if len(self.sent) == 150:
@@ -521,7 +521,7 @@ def test_batch_that_was_learnt_and_not_published_is_not_saved(tmp_path: Path, as
                 raise SinkFull("the buffer stays full") if asked else SinkError("refused")
             super().send(*args, **options)
 
-    sinks = {"predictions": Patient(Stuck())}
+    sinks = {"predictions": BlockingSink(Stuck())}
     options: dict[str, Any] = {"every_events": 10**9, "every_seconds": 1e9}
     loop = made(tmp_path, MadeUp(1, 300), sinks=sinks, **options)
     assert loop.run() == (Exit.UNSAVED if asked else Exit.SOURCE)
@@ -600,14 +600,14 @@ def test_standby_waits_and_takes_over(tmp_path: Path) -> None:
     assert made(tmp_path, standby=False).run() == Exit.OWNED
     states = []
 
-    class Look(Observer):
+    class WeightsCollector(Observer):
         def on_state(self, status: Any) -> None:
             states.append(status.state)
             if status.state == "standby":
                 owner.release()
 
     loop = made(tmp_path)
-    loop.pipeline.observers.append(Look())
+    loop.pipeline.observers.append(WeightsCollector())
     assert loop.run() == Exit.OK
     assert states == ["standby", "loading", "active", "stopping", "stopped"]
     assert checkpoints.valid(tmp_path)[0].epoch == 2
@@ -622,7 +622,7 @@ def test_standby_can_be_stopped(tmp_path: Path) -> None:
     owner.release()
 
 
-def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
+def test_damaged_checkpoint_is_said_and_learned_again(tmp_path: Path) -> None:
     assert made(tmp_path, MadeUp(1, 500), until="400").run() == Exit.OK
     path = tmp_path / checkpoints.valid(tmp_path)[0].name
     path.write_bytes(path.read_bytes()[:-10])
@@ -631,7 +631,7 @@ def test_damaged_checkpoint_is_said_and_learnt_again(tmp_path: Path) -> None:
     assert log.lines("damaged")[0]["checkpoint"] == path.name
     whole = tmp_path / "whole"
     assert made(whole, MadeUp(1, 500)).run() == Exit.OK
-    assert learnt(newest(tmp_path)) == learnt(newest(whole))
+    assert learned(newest(tmp_path)) == learned(newest(whole))
     for place in checkpoints.places(tmp_path):
         (tmp_path / place.name).write_bytes(b"")
     assert made(tmp_path).run() == Exit.CHECKPOINT
@@ -656,7 +656,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
         def ended(self) -> bool:
             return False
 
-    class Look(Observer):
+    class WeightsCollector(Observer):
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
             sink.error = SinkError("3 records were not delivered")
 
@@ -671,7 +671,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
 
     source = Idle(1, 50)
     loop = made(tmp_path, source, sinks={"predictions": sink}, until=None)
-    loop.pipeline.observers.append(Look())
+    loop.pipeline.observers.append(WeightsCollector())
     assert loop.run() == Exit.OK
     assert results[:2] == [False, True]
     assert failures == list(range(1, len(failures) + 1))
@@ -682,7 +682,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
 def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None:
     ages: list[tuple[float | None, float | None]] = []
 
-    class Look(Observer):
+    class WeightsCollector(Observer):
         def on_checkpoint(self, result: Any) -> None:  # noqa: ARG002 - all are written
             keeper = loop.keeper
             assert keeper is not None
@@ -690,7 +690,7 @@ def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None
             ages.append((keeper._unsaved_since, keeper._copied_at if newer else None))
 
     loop = made(tmp_path)
-    loop.pipeline.observers.append(Look())
+    loop.pipeline.observers.append(WeightsCollector())
     assert loop.run() == Exit.OK
     assert len({expected for _, expected in ages}) > 1
     assert all(since == expected for since, expected in ages)
@@ -737,7 +737,7 @@ def test_directory_that_is_moved_away_stops_it_and_is_resumed_when_it_is_back(
     records = newest(directory)["counts"]["records"]
     assert made(directory, MadeUp(1, 1000, seed=1), until=str(1000 - records)).run() == Exit.OK
     assert made(tmp_path / "whole", MadeUp(1, 1000), until="1000").run() == Exit.OK
-    assert learnt(newest(directory)) == learnt(newest(tmp_path / "whole"))
+    assert learned(newest(directory)) == learned(newest(tmp_path / "whole"))
 
 
 # -- other sources ------------------------------------------------------------------------------
@@ -807,7 +807,7 @@ def test_failing_source_ends_it_with_the_reason(
     assert str(error) in log.lines("stopped")[0]["reason"]
     loop = made(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9)
     assert loop.run() == code
-    # what was learnt before is kept, unless nobody knows what state it is in
+    # what was learned before is kept, unless nobody knows what state it is in
     found = checkpoints.newest(tmp_path)
     kept = found is not None and found[1]["counts"]["records"] == loop.pipeline.counts.records
     assert kept == (code != Exit.CRASH)
@@ -849,7 +849,7 @@ def test_learners_come_go_and_change(tmp_path: Path) -> None:
     }
     data = newest(tmp_path)
     assert data["learners"]["ftrl"]["born"]["events"] == 100
-    assert loop.pipeline.learners["sparse"].learnt > loop.pipeline.learners["ftrl"].learnt
+    assert loop.pipeline.learners["sparse"].learned > loop.pipeline.learners["ftrl"].learned
     (path,) = (tmp_path / "archive").iterdir()
     assert path.name.startswith("default-00000001-")
     audit = newest(tmp_path)["observers"]["audit"]
@@ -974,7 +974,7 @@ def test_a_full_table_of_names_is_logged_and_resumed(beyond: str, tmp_path: Path
             assert len(log.lines("table of names full")) == reader.full
             assert reader.bytes_used <= 20_000
     assert reader.full
-    assert learnt(newest(tmp_path / "parts")) == learnt(newest(tmp_path / "whole"))
+    assert learned(newest(tmp_path / "parts")) == learned(newest(tmp_path / "whole"))
 
 
 def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
@@ -983,16 +983,16 @@ def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
             until = str(150 * (i + 1)) if i < restarts else "end"
             log = Said()
             loop = made(tmp_path / part, MadeUp(1, 900, seed=i), until=until, log=log)
-            regret = Regret(log, 200, 0, 1.0)
+            regret = RegretTrackers(log, 200, 0, 1.0)
             if part != "without":
                 loop.pipeline.observers.append(regret)
             assert loop.run() == Exit.OK
             assert not log.lines("observer") + log.lines("not followed")
         if part != "without":
             report = regret.trackers["sparse"].report(0.0)
-            assert report.events == loop.pipeline.counts.learnt
+            assert report.events == loop.pipeline.counts.learned
     parts, whole, without = (newest(tmp_path / part) for part in ("parts", "whole", "without"))
-    assert learnt(parts) == learnt(whole) == learnt(without)
+    assert learned(parts) == learned(whole) == learned(without)
     for name in ("default", "sparse"):
         kept = [data["observers"]["regret"][name] for data in (parts, whole)]
         assert model_file.pack(kept[0]["account"]) == model_file.pack(kept[1]["account"])
@@ -1130,7 +1130,7 @@ def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> No
     loop = build.loop(config.parse("", overrides=given), log, **asked)
     assert loop.run() == Exit.OK, log.lines("stopped")
     assert loop.pipeline.counts.bad == 0
-    assert loop.pipeline.learners["default"].learnt == (78 if way == "skip" else 2)
+    assert loop.pipeline.learners["default"].learned == (78 if way == "skip" else 2)
     assert loop.pipeline.learners.reader.names() == ["a"]
 
 
@@ -1149,7 +1149,7 @@ def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> No
     assert loop.run() == Exit.OK
     letters = [json.loads(line) for line in dead.read_bytes().splitlines()]
     assert [base64.b64decode(one["value_base64"]) for one in letters] == [rows[2], rows[4]]
-    assert loop.pipeline.learners["default"].learnt == 3
+    assert loop.pipeline.learners["default"].learned == 3
 
 
 # -- which record it was --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 from streamlearn.stream import Events, Fields, JSONDecoder
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ def one_by_one(model: Any, events: list[dict[str, Any]]) -> list[Any]:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize("name", MODELS)
-def test_events_are_learnt_as_one_by_one(name: str, size: int) -> None:
+def test_events_are_learned_as_one_by_one(name: str, size: int) -> None:
     model, labels = MODELS[name]
     events = made(240, labels)
-    if name == "simplex":  # its scores are those of all names seen, of events not learnt too
+    if name == "simplex":  # its scores are those of all names seen, of events not learned too
         events = [event for event in events if event.get("w") and event.get("label") is not None]
     alone: Any = model.clone()
     shared: Any = model.clone()
@@ -117,20 +117,20 @@ def test_several_estimators_share_one_reader(tmp_path: Any) -> None:
         assert one.weights == other.weights
         assert one.predict_proba_one(events[0]) == other.predict_proba_one(events[0])
     # a checkpoint holds the features once, a file of one model all it needs
-    kept = [model.learnt() for model in together]
+    kept = [model.learned() for model in together]
     assert all("features" not in state for state in kept)
     again = sl.Names()
     again.restore(reader.state())
     for one, state in zip(apart, kept, strict=True):
         other = one.clone()
         other.share_features(again)
-        other.restore_learnt(state)
+        other.restore_learned(state)
         assert other.weights == one.weights
         other.save(tmp_path / "model")
         assert type(one).load(tmp_path / "model").weights == one.weights
 
 
-def test_scoring_after_others_have_learnt_names() -> None:
+def test_scoring_after_others_have_learned_names() -> None:
     reader = sl.Names()
     first, second = sl.LinearClassifier(), sl.LinearClassifier()
     for model in (first, second):
@@ -167,7 +167,7 @@ def test_a_row_that_diverges_is_left_out() -> None:
     for i, (x, y) in enumerate(rows):
         try:
             alone.learn_one({"x": x}, y)
-        except sl.Diverged:
+        except sl.DivergenceError:
             left_out.append(i)
     assert left_out
     assert np.flatnonzero(np.isnan(scores)).tolist() == left_out
@@ -208,12 +208,12 @@ def test_labels_no_learner_takes_are_bad_and_leave_no_name() -> None:
     assert len(two.progressive_events(events)) == 3
 
 
-def test_a_batch_is_checked_before_anything_is_learnt() -> None:
+def test_a_batch_is_checked_before_anything_is_learned() -> None:
     events = Events()
     for label in (1.0, "x"):
         events.add([(0, 1.0)], label)
     model = sl.LinearRegressor()
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         model.progressive_events(events)
     assert model.steps == 0
     with pytest.raises(ValueError, match="one label"):

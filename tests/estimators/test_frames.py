@@ -126,7 +126,7 @@ def test_a_frame_is_learned_whole_or_not_at_all(bad: Any) -> None:
     if isinstance(bad, float):
         X["late"] = pd.Series([1.0] * (N - 1) + [bad])
     model = sl.LinearClassifier()
-    with pytest.raises(sl.BadEvent) as refused:
+    with pytest.raises(sl.InvalidEventError) as refused:
         model.learn_many(X, pd.Series([True, False] * (N // 2)))
     assert "late" in str(refused.value.field)
     assert model.steps == 0
@@ -135,12 +135,12 @@ def test_a_frame_is_learned_whole_or_not_at_all(bad: Any) -> None:
 
 def test_a_column_name_that_is_no_name_is_refused() -> None:
     for column in ([1.0, 2.0], ["a", "b"]):
-        with pytest.raises(sl.BadEvent):
+        with pytest.raises(sl.InvalidEventError):
             sl.LinearClassifier().learn_many(pd.DataFrame({1.5: column}), pd.Series([True, False]))
 
 
 def test_a_row_that_diverges_is_reported_and_those_before_it_are_learned() -> None:
     model = sl.LinearRegressor(sl.rules.GradientDescent(1e3))
-    with pytest.raises(sl.Diverged):
+    with pytest.raises(sl.DivergenceError):
         model.learn_many(pd.DataFrame({"a": [1e60] * 50}), pd.Series([1.0] * 50))
     assert 0 < model.steps < 50

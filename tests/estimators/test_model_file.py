@@ -217,11 +217,11 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
     model = sl.LinearClassifier()
     model.learn_one({"a": 1.0}, True)
-    state = model.learnt()
+    state = model.learned()
     rule = state["learner"]["weights"]["rule"]
     rule[part] = np.zeros((5, 99)) if part == "cells" else [*rule[part], rule[part][0]]
     with pytest.raises(sl.ModelFileError, match="not the state"):
-        sl.LinearClassifier().restore_learnt(state)
+        sl.LinearClassifier().restore_learned(state)
 
 
 def test_a_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def objective(w: Any, X: Any, y: Any, loss: Any, penalty: Any) -> float:
     return float(np.mean(loss.value(X @ w, y)) + penalty.value(np.asarray(w, dtype=float)))
 
 
-def learnt(estimator: Any, X: Any, y: Any, passes: int) -> Any:
+def learned(estimator: Any, X: Any, y: Any, passes: int) -> Any:
     draw = np.random.default_rng(1)
     for _ in range(passes):
         order = draw.permutation(len(X))
@@ -46,7 +46,7 @@ def test_pegasos_is_the_svm(batch: int) -> None:
     model = sl.LinearClassifier(
         R.Pegasos(), loss, penalty, fit_intercept=False, average="tail", batch=batch
     )
-    w = learnt(model, X, labels, 300)
+    w = learned(model, X, labels, 300)
     assert least <= objective(w, X, labels, loss, penalty) + 1e-9 <= 1.01 * least
     assert np.allclose(w, best.coef_[0], atol=0.05)
 
@@ -56,7 +56,7 @@ def test_pegasos_is_the_svm(batch: int) -> None:
     [
         R.DualAveraging(),
         R.DualAveraging(schedule="zero"),
-        R.ForwardBackward(sl.schedules.Inverse(10.0)),
+        R.ForwardBackward(sl.rules.schedules.Inverse(10.0)),
         R.Pegasos(),
         R.Proximal(radius=5.0),
         R.OptimisticProximal(),
@@ -72,7 +72,7 @@ def test_l2_logistic_regression(rule: Any) -> None:
     best.fit(X, labels)
     least = objective(best.coef_[0], X, labels, loss, penalty)
     model = sl.LinearClassifier(rule, loss, penalty, fit_intercept=False, average="tail")
-    w = learnt(model, X, labels, 300)
+    w = learned(model, X, labels, 300)
     assert least <= objective(w, X, labels, loss, penalty) + 1e-9 <= 1.01 * least
 
 
@@ -80,7 +80,7 @@ def test_l2_logistic_regression(rule: Any) -> None:
     "rule",
     [
         R.DualAveraging(gamma=5.0),
-        R.ForwardBackward(sl.schedules.InverseSqrt(0.1)),
+        R.ForwardBackward(sl.rules.schedules.InverseSqrt(0.1)),
         R.AdaGradDualAveraging(0.5),
     ],
     ids=repr,
@@ -92,7 +92,7 @@ def test_the_lasso(rule: Any) -> None:
     best = Lasso(alpha=strength, fit_intercept=False, tol=1e-10).fit(X, y).coef_
     least = objective(best, X, y, loss, penalty)
     model = sl.LinearRegressor(rule, loss, penalty, fit_intercept=False)
-    w = learnt(model, X, y, 500)
+    w = learned(model, X, y, 500)
     assert least <= objective(w, X, y, loss, penalty) + 1e-9 <= 1.03 * least
     if not isinstance(rule, R.ForwardBackward):  # whose last step is as noisy as its last event
         assert (w != 0.0).tolist() == (best != 0.0).tolist()
@@ -107,7 +107,7 @@ def test_novelty_is_the_one_class_svm() -> None:
     # nu/2 |w|^2 + mean of max(0, rho - w x), up to terms without w
     loss, penalty = L.Novelty(max(rho, 0.0)), P.L2(nu)
     model = sl.LinearClassifier(R.Pegasos(), loss, penalty, fit_intercept=False, average="tail")
-    w = learnt(model, X, np.ones(len(X)), 300)
+    w = learned(model, X, np.ones(len(X)), 300)
     ours = objective(w, X, np.ones(len(X)), loss, penalty)
     theirs = objective(svm.coef_, X, np.ones(len(X)), loss, penalty)
     assert rho > 0.0

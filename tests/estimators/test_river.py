@@ -135,7 +135,7 @@ def test_the_number_of_checks() -> None:
     assert "check_bounded_memory_growth" in titles
 
 
-def test_clone_takes_along_what_was_learnt_if_asked() -> None:
+def test_clone_takes_along_what_was_learned_if_asked() -> None:
     model = sl.PegasosClassifier(l2=0.1, average="uniform", batch=3)
     model.learn_one({"a": 1.0}, "x")
     model.learn_one({"a": -1.0}, "y")
@@ -162,7 +162,7 @@ def columns(frame: pd.DataFrame) -> list[Any]:
     return list(frame.columns)
 
 
-def test_frames_are_labelled_as_river_does() -> None:
+def test_frames_are_labeled_as_river_does() -> None:
     X = pd.DataFrame({"a": [1.0, -1.0, 2.0]}, index=[7, 8, 9])
     model = sl.LinearClassifier()
     assert model.predict_proba_many(X).shape == (3, 0)

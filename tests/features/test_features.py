@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from streamlearn.errors import BadEvent, ModelFileError
+from streamlearn.errors import InvalidEventError, ModelFileError
 from streamlearn.features import Hashing, Names, Reader, from_state
 
 KINDS = [Names, Hashing]
@@ -139,7 +139,7 @@ def test_what_is_refused(
     before = reader.state()
     if isinstance(event, dict):
         event = {"new": 1.0, **event, "late": "x"}
-    with pytest.raises(BadEvent, match=says) as caught:
+    with pytest.raises(InvalidEventError, match=says) as caught:
         reader.read_event(event, grow)
     assert isinstance(caught.value, ValueError)
     if field is not None:
@@ -154,7 +154,7 @@ def test_nesting_as_deep_as_allowed() -> None:
     assert read(Names(), nested(32)) == {".".join(["x"] * 33): 1.0}
     event: dict[str, object] = {}
     event["self"] = event
-    with pytest.raises(BadEvent, match="levels"):
+    with pytest.raises(InvalidEventError, match="levels"):
         Names().read_event(event)
 
 
@@ -164,22 +164,22 @@ def test_a_sum_that_overflows_takes_the_new_names_back() -> None:
     before = reader.state()
     bad = {"new": 1, 7: 2, ("t",): 3, "a.b": 1e308, "a": {"b": 1e308}}
     for _ in range(3):
-        with pytest.raises(BadEvent, match=r"a\.b"):
+        with pytest.raises(InvalidEventError, match=r"a\.b"):
             reader.read_event(bad)
         assert reader.state() == before
         assert reader.slot_of("new") is None
         assert reader.slot_of(7) is None
     many = {str(i): 1.0 for i in range(1000)}
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         reader.read_event({**many, **bad})
     assert reader.state() == before
     assert read(reader, many) == many
     assert read(reader, {"old": 2, 5: 3}) == {"old": 2.0, 5: 3.0}
     fresh = Names()
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         fresh.read_event({0: 1, 1: 1, **bad})
     assert (fresh.size, fresh.identity, fresh.names()) == (0, 0, [])
-    with pytest.raises(BadEvent, match="add up"):
+    with pytest.raises(InvalidEventError, match="add up"):
         Hashing(bits=1).read_event({str(i): 1e308 for i in range(9)})
 
 
@@ -254,9 +254,9 @@ def test_a_product_of_zero_is_absent() -> None:
 def test_interactions_too_many_or_too_large() -> None:
     reader = Names(interactions=[("a", "b")])
     many = [str(i) for i in range(2000)]
-    with pytest.raises(BadEvent, match="crossed"):
+    with pytest.raises(InvalidEventError, match="crossed"):
         reader.read_event({"a": many, "b": many})
-    with pytest.raises(BadEvent, match=r"a\^b"):
+    with pytest.raises(InvalidEventError, match=r"a\^b"):
         reader.read_event({"a": 1e200, "b": 1e200})
     assert reader.size == 0
 
@@ -434,7 +434,7 @@ def test_slots_of_many_names() -> None:
     assert reader.slots_of(["a", 5, ("t", 1), "a"]).tolist() == [0, 1, 2, 0]
     assert reader.slots_of(["b", "a"], grow=False).tolist() == [-1, 0]
     assert reader.slots_of([]).tolist() == []
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         reader.slots_of(["new", 1.5])
     assert reader.size == 3
 
@@ -609,7 +609,7 @@ def test_a_table_stops_growing_at_max_names(beyond: str) -> None:
 def test_an_event_refused_at_the_end_of_the_table_changes_nothing() -> None:
     names = Names(max_names=2)
     names.read_event({"a": 1.0})
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         names.read_event(
             {"b": 1.0, "c": 1e308, "d": {"": 1e308, "e": 1e308}, "f": 1e308, "g": 1e308}
         )
@@ -684,7 +684,7 @@ def test_a_refused_event_does_not_fill_the_table() -> None:
     names = Names(max_bytes=10_000)
     names.read_event({"a": 1.0})
     event: dict[str, Any] = {long_name(k): 1.0 for k in range(20)}
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         names.read_event({**event, "f=x": 1e308, "f": {"": 1.0}, "g": 1e308, "g.": 1.0,
                           "h": {"": 1e308}, "h.": 1e308})  # fmt: skip
     assert names.names() == ["a"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 from streamlearn.features import Hashing, Names, from_state
 
 EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None, database=None)
@@ -142,8 +142,8 @@ def test_prediction_is_learning_without_the_new_names(
     before = reader.state()
     predicted = reader.read_event(second, grow=False)
     assert reader.state() == before
-    learnt = [(slot, x) for slot, x in reader.read_event(second) if slot < len(before["names"])]
-    assert predicted == learnt
+    learned = [(slot, x) for slot, x in reader.read_event(second) if slot < len(before["names"])]
+    assert predicted == learned
 
 
 @pytest.mark.parametrize("grow", [True, False])
@@ -156,7 +156,7 @@ def test_any_event_is_read_or_refused_whole(grow: bool, events: list[Any]) -> No
         for reader in (names, hashing):
             try:
                 row = reader.read_event(event, grow)
-            except BadEvent as error:
+            except InvalidEventError as error:
                 assert str(error)  # noqa: PT017 either outcome is right
                 if reader is names:
                     assert names.state() == before

@@ -85,7 +85,7 @@ def filled(count: int, size: int, intercepts: int, seed: int = 0) -> Planes:
     ("count", "size", "intercepts"), [(1, 3, 0), (6, 4, 1), (30, 8, 0), (60, 8, 1), (40, 30, 2)]
 )
 def test_minimum_and_bound_agree(penalty: Penalty, count: int, size: int, intercepts: int) -> None:
-    """Strong duality: w is the minimiser and alpha proves it."""
+    """Strong duality: w is the minimizer and alpha proves it."""
     planes = filled(count, size, intercepts)
     master = Master(planes, penalty)
     near = np.zeros(size)
@@ -113,7 +113,7 @@ def test_any_weights_give_a_lower_bound(penalty: Penalty) -> None:
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("intercepts", [0, 1])
-def test_a_proximal_term_is_minimised_with_it(penalty: Penalty, intercepts: int) -> None:
+def test_a_proximal_term_is_minimized_with_it(penalty: Penalty, intercepts: int) -> None:
     planes = filled(30, 6, intercepts)
     master = Master(planes, penalty)
     near = np.random.default_rng(5).normal(size=6) * 0.1

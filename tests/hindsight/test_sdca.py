@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from streamlearn.hindsight import METHODS, Problem, solve
 from streamlearn.hindsight.dual_steps import Batches, Steps
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
-from streamlearn.hindsight.outside import Lines
+from streamlearn.hindsight.outside import SupportLines
 from streamlearn.hindsight.sdca import DualSolution
 from streamlearn.losses import Exponential, Hinge, Logistic, Poisson, Squared
 from streamlearn.penalties import L1, L2, ElasticNet
@@ -368,7 +368,7 @@ def test_leaps_save_epochs() -> None:
 
 
 def test_lines_bound_a_convex_function() -> None:
-    lines = Lines(0.0)
+    lines = SupportLines(0.0)
 
     def height(t: float) -> float:
         return abs(t - 3.0) + 0.1 * (t + 1.0) ** 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlearn.errors import SourceChanged
-from streamlearn.kafka.epochs import Epochs, Mark, marks_of, without, written
+from streamlearn.kafka.epochs import LeaderEpochs, Mark, marks_of, without, written
 from streamlearn.stream.sources.source import Partition, Records
 
 HERE, THERE = Partition("clicks", 0), Partition("clicks", 1)
@@ -19,14 +19,14 @@ def came(*offsets: int, epoch: int = 3) -> Records:
 
 
 @pytest.fixture
-def epochs() -> Epochs:
+def epochs() -> LeaderEpochs:
     """Return marks of which one is sought."""
-    epochs = Epochs()
+    epochs = LeaderEpochs()
     epochs.seek({HERE: MARK})
     return epochs
 
 
-def test_reading_begins_at_the_mark_and_gives_what_follows(epochs: Epochs) -> None:
+def test_reading_begins_at_the_mark_and_gives_what_follows(epochs: LeaderEpochs) -> None:
     assert epochs.start(HERE, 44) == 41
     assert epochs.start(THERE, 7) == 7
     new = epochs.new(came(41, 44, 45))
@@ -34,18 +34,18 @@ def test_reading_begins_at_the_mark_and_gives_what_follows(epochs: Epochs) -> No
     assert epochs.new(came(46)).offsets == (46,)
 
 
-def test_a_mark_alone_moves_no_position_back(epochs: Epochs) -> None:
+def test_a_mark_alone_moves_no_position_back(epochs: LeaderEpochs) -> None:
     new = epochs.new(came(41))
     assert (list(new.offsets), new.end) == ([], 44)
 
 
 @pytest.mark.parametrize("records", [came(41, 44, epoch=4), came(41, 42), came(42, epoch=4)])
-def test_another_log(epochs: Epochs, records: Records) -> None:
+def test_another_log(epochs: LeaderEpochs, records: Records) -> None:
     with pytest.raises(SourceChanged, match="clicks/0 was cut before position 44"):
         epochs.new(records)
 
 
-def test_a_mark_that_was_compacted_away_or_deleted_proves_nothing(epochs: Epochs) -> None:
+def test_a_mark_that_was_compacted_away_or_deleted_proves_nothing(epochs: LeaderEpochs) -> None:
     assert epochs.new(came(45, epoch=4)).offsets == (45,)
     epochs.seek({HERE: MARK})
     assert epochs.give_up(HERE)
@@ -55,7 +55,7 @@ def test_a_mark_that_was_compacted_away_or_deleted_proves_nothing(epochs: Epochs
 
 
 def test_marks_of_what_was_given() -> None:
-    epochs = Epochs()
+    epochs = LeaderEpochs()
     epochs.given(came(5, 6))
     epochs.given(Records(HERE, (), (), 9))
     epochs.given(Records(THERE, (), (), 9))

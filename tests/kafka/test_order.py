@@ -1,4 +1,4 @@
-"""In which order records of several partitions are taken, learnt, and left out."""
+"""In which order records of several partitions are taken, learned, and left out."""
 
 from __future__ import annotations
 

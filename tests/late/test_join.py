@@ -90,7 +90,7 @@ SETTINGS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_what_is_learnt_is_what_the_reference_learns(settings: tuple[Any, ...]) -> None:
+def test_what_is_learned_is_what_the_reference_learns(settings: tuple[Any, ...]) -> None:
     hold_events, hold_for, on_timeout, corrections = settings
     for seed in range(2):
         events = happenings(seed, 1000, 60)
@@ -338,7 +338,7 @@ def test_orphans_are_wanted_later() -> None:
 
 @pytest.mark.parametrize(("before", "corrected"), [(False, 1), (True, 0), (0, 0), (0.0, 0)])
 def test_what_timed_out_with_another_label_is_not_corrected(before: Any, corrected: int) -> None:
-    """The label that a correction would take back is not the one that was learnt."""
+    """The label that a correction would take back is not the one that was learned."""
     join = Join(10, 5.0, before, corrections=True)
     join.read(sl.Names(), {"a": 1.0}, b"a", 0.0, 1.0)
     join.read(sl.Names(), {"a": 1.0}, b"b", 6.0, 1.0)
@@ -356,7 +356,7 @@ def test_what_timed_out_with_another_label_is_not_corrected(before: Any, correct
     assert later.tickets == 2
 
 
-def test_a_time_out_that_could_not_be_learnt_is_not_taken_back() -> None:
+def test_a_time_out_that_could_not_be_learned_is_not_taken_back() -> None:
     """Whatever was asked for the event whose place it has."""
     join = Join(10, 5.0, False, corrections=True)
     memory = Remembered(join)

@@ -1,4 +1,4 @@
-"""`sl.LateLabels`: as river's own delayed validation, and what is learnt in the end."""
+"""`sl.DelayedLabels`: as river's own delayed validation, and what is learned in the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_river_s_delayed_validation_gives_the_same_score() -> None:
         data(), plain, metrics.Accuracy(), moment=moment, delay=delay
     ).get()
     mine = sl.LinearClassifier()
-    late, found = sl.LateLabels(mine), metrics.Accuracy()
+    late, found = sl.DelayedLabels(mine), metrics.Accuracy()
     said = {}
     for i, x, y in stream.simulate_qa(data(), moment=moment, delay=delay):
         if y is None:
@@ -62,7 +62,7 @@ def test_river_s_delayed_validation_gives_the_same_score() -> None:
 
 
 def test_the_loss_is_that_of_the_prediction_as_it_was() -> None:
-    late = sl.LateLabels(sl.LinearClassifier(sl.rules.DualAveraging()))
+    late = sl.DelayedLabels(sl.LinearClassifier(sl.rules.DualAveraging()))
     scores = [late.score_one(i, {"a": 1}, i) for i in range(5)]
     for i in range(5):
         late.learn_one(i, True, 10.0 + i)
@@ -74,7 +74,7 @@ def test_the_loss_is_that_of_the_prediction_as_it_was() -> None:
 @pytest.mark.parametrize("labels", [(1, 0), (0, 1), ("b", "a", "c"), (3, 5, 1)], ids=str)
 def test_classes_that_come_later_change_no_prediction(labels: tuple[Any, ...]) -> None:
     """A score is kept through all that becomes of its sides and columns."""
-    late = sl.LateLabels(sl.LinearClassifier())
+    late = sl.DelayedLabels(sl.LinearClassifier())
     late.score_one("kept", {"a": 1.0, "b": 1.0}, 0)
     for i, label in enumerate(labels * 3):
         late.predict_one(i, {"a": float(i % len(labels)), "b": 1.0}, i)
@@ -88,7 +88,7 @@ def test_classes_that_come_later_change_no_prediction(labels: tuple[Any, ...]) -
 
 def test_a_correction_takes_the_slope_back() -> None:
     rule, penalty = sl.rules.DualAveraging(gamma=2.0), sl.penalties.L1(1e-3)
-    one = sl.LateLabels(
+    one = sl.DelayedLabels(
         sl.LinearClassifier(rule, penalty=penalty),
         hold_for=10.0,
         on_timeout=False,
@@ -115,7 +115,7 @@ def test_a_correction_takes_the_slope_back() -> None:
     [(False, False), (False, 0), (0, False), (0, 0.0), (np.bool_(False), False), (1, np.True_)],
 )
 def test_the_same_label_of_whatever_type_corrects_nothing(guess: Any, label: Any) -> None:
-    late = sl.LateLabels(
+    late = sl.DelayedLabels(
         sl.DualAveragingClassifier(), hold_for=10.0, on_timeout=guess, corrections=True
     )
     late.predict_one("e", {"a": 2.0}, 0.0)
@@ -127,20 +127,20 @@ def test_the_same_label_of_whatever_type_corrects_nothing(guess: Any, label: Any
 def test_labels_that_no_float_holds() -> None:
     labels = [2**53 + 1, 2**53, 2**60, 10**400, 1]
     model = sl.LinearClassifier()
-    late = sl.LateLabels(model)
+    late = sl.DelayedLabels(model)
     for i in range(40):
         late.predict_one(i, {f"f{i % 5}": 1.0}, i)
         late.learn_one(i, labels[i % 5], i)
     assert set(model.labels) == set(labels)
     for i, label in enumerate(labels):
         assert late.predict_one(100 + i, {f"f{i}": 1.0}) == label
-    number = sl.LateLabels(sl.LinearRegressor())
-    with pytest.raises(sl.BadEvent, match="too large"):
+    number = sl.DelayedLabels(sl.LinearRegressor())
+    with pytest.raises(sl.InvalidEventError, match="too large"):
         number.learn_one("e", 10**400)
 
 
-def test_numbers_of_any_kind_are_learnt_as_such() -> None:
-    late = sl.LateLabels(sl.LinearRegressor())
+def test_numbers_of_any_kind_are_learned_as_such() -> None:
+    late = sl.DelayedLabels(sl.LinearRegressor())
     for i in range(20):
         late.predict_one(i, {"a": 1.0}, i)
         late.learn_one(i, Decimal(i), i)
@@ -151,7 +151,7 @@ def test_factors_are_those_of_labels_of_any_type() -> None:
     plain, late = (
         sl.LinearClassifier(class_weight={np.int64(0): 1.0, np.int64(1): 5.0}) for _ in range(2)
     )
-    joined = sl.LateLabels(late)
+    joined = sl.DelayedLabels(late)
     for i in range(30):
         plain.learn_one({"a": float(i % 7)}, i % 2)
         joined.predict_one(i, {"a": float(i % 7)}, i)
@@ -168,12 +168,12 @@ def test_corrections_are_refused_where_they_mean_nothing() -> None:
         sl.DualAveragingClassifier(batch=2),
         sl.LinearClassifier(sl.rules.DualAveraging(), sl.losses.Softmax()),
     ):
-        with pytest.raises(sl.Refused, match="DualAveraging"):
-            sl.LateLabels(estimator, **options)
+        with pytest.raises(sl.IncompatibleError, match="DualAveraging"):
+            sl.DelayedLabels(estimator, **options)
 
 
 def test_bad_input_is_refused_and_changes_nothing() -> None:
-    late = sl.LateLabels(sl.LinearClassifier())
+    late = sl.DelayedLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0}, 1.0)
     before = model_file.pack(late._state())
     for wrong in (
@@ -192,17 +192,17 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
         with pytest.raises(ValueError, match=r"."):
             wrong()
     assert model_file.pack(late._state()) == before
-    with pytest.raises(sl.Refused, match="LinearClassifier"):
-        sl.LateLabels(object())  # type: ignore[arg-type]
+    with pytest.raises(sl.IncompatibleError, match="LinearClassifier"):
+        sl.DelayedLabels(object())  # type: ignore[arg-type]
 
 
 def test_labels_that_only_together_are_too_many_are_refused_when_they_come() -> None:
     simplex = sl.penalties.Simplex()
     two = sl.LinearClassifier(sl.rules.DualAveraging(), penalty=simplex, fit_intercept=False)
-    late = sl.LateLabels(two)
+    late = sl.DelayedLabels(two)
     late.learn_one("e", "a", 1.0)
     late.learn_one("f", "b", 1.0)
-    with pytest.raises(sl.BadEvent, match="third class"):
+    with pytest.raises(sl.InvalidEventError, match="third class"):
         late.learn_one("g", "c", 1.0)
     late.predict_one("e", {"a": 1.0}, 2.0)
     late.predict_one("f", {"a": 2.0}, 2.0)
@@ -210,7 +210,7 @@ def test_labels_that_only_together_are_too_many_are_refused_when_they_come() -> 
 
 
 def test_regression() -> None:
-    late = sl.LateLabels(sl.LinearRegressor(), hold_events=2)
+    late = sl.DelayedLabels(sl.LinearRegressor(), hold_events=2)
     for i in range(3):
         late.predict_one(i, {"a": 1.0})
     late.learn_one(2, 3.5)
@@ -223,8 +223,8 @@ def test_regression() -> None:
 
 
 def test_threads_take_turns() -> None:
-    """A batch of time-outs is learnt without the GIL."""
-    late = sl.LateLabels(sl.LinearClassifier(), hold_for=50.0, on_timeout=False)
+    """A batch of time-outs is learned without the GIL."""
+    late = sl.DelayedLabels(sl.LinearClassifier(), hold_for=50.0, on_timeout=False)
     failed: list[Exception] = []
 
     def work(thread: int) -> None:
@@ -252,7 +252,7 @@ def test_threads_take_turns() -> None:
 
 
 def test_a_copy_is_of_one_moment() -> None:
-    """Another thread learns while it is made: no label is learnt that is waited for still."""
+    """Another thread learns while it is made: no label is learned that is waited for still."""
 
     class Slow(sl.LinearClassifier):
         def __getstate__(self) -> dict[str, Any]:
@@ -263,26 +263,26 @@ def test_a_copy_is_of_one_moment() -> None:
             return super().__getstate__()
 
     threads: list[threading.Thread] = []
-    late = sl.LateLabels(Slow())
+    late = sl.DelayedLabels(Slow())
     late.predict_one("e", {"a": 1.0})
     other = copy.deepcopy(late)
     threads[0].join()
-    assert (late.held, late.estimator.learnt()["labels"]) == (0, [False, True])
-    assert (other.held, other.estimator.learnt()["labels"]) == (1, [])
+    assert (late.held, late.estimator.learned()["labels"]) == (0, [False, True])
+    assert (other.held, other.estimator.learned()["labels"]) == (1, [])
 
 
 def test_a_shallow_copy_learns_by_itself() -> None:
-    late = sl.LateLabels(sl.LinearClassifier())
+    late = sl.DelayedLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0})
     other = copy.copy(late)
     other.learn_one("e", "b")
     assert (other.held, late.held) == (0, 1)
-    assert (other.estimator.learnt()["labels"], late.estimator.learnt()["labels"]) == (["b"], [])
+    assert (other.estimator.learned()["labels"], late.estimator.learned()["labels"]) == (["b"], [])
 
 
 def test_a_prediction_does_not_know_its_own_label() -> None:
     """Nor where the label came first, and brings a class that is new."""
-    late = sl.LateLabels(sl.LinearClassifier())
+    late = sl.DelayedLabels(sl.LinearClassifier())
     late.learn_one("a", "yes")
     assert late.predict_one("a", {"x": 1.0}) is None
     assert late.predict_one("b", {"x": 1.0}) == "yes"

@@ -59,7 +59,7 @@ def test_averages_are_dense_averages(rule: Any, penalty: Any) -> None:
     ("rule", "penalty"),
     [
         (sl.rules.DualAveraging(), sl.penalties.L1(0.005)),
-        (sl.rules.ForwardBackward(sl.schedules.InverseSqrt(0.5)), sl.penalties.L1(0.01)),
+        (sl.rules.ForwardBackward(sl.rules.schedules.InverseSqrt(0.5)), sl.penalties.L1(0.01)),
         (sl.rules.ForwardBackward(0.1), sl.penalties.ElasticNet(0.003, 0.1)),
         (sl.rules.TruncatedGradient(0.1, 3, 0.3), sl.penalties.L1(0.01)),
         (sl.rules.Pegasos(), sl.penalties.L2(0.05)),
@@ -100,7 +100,7 @@ def test_averages_of_slots_that_come_late(rule: Any, penalty: Any) -> None:
 def test_averages_when_a_step_forgets_everything(c: float) -> None:
     """Step c/t with c l2 = t makes the factor 1 - step l2 exactly 0 at t."""
     data = stream_for(LOGISTIC, weighed=False)
-    rule = sl.rules.GradientDescent(sl.schedules.Inverse(c))
+    rule = sl.rules.GradientDescent(sl.rules.schedules.Inverse(c))
     compare(rule, sl.penalties.L2(1.0), data, [1, 2, 3, 4, 5, 6, 40])
 
 

@@ -84,7 +84,7 @@ def test_what_is_certified_is_so_by_brute_force(rule: Any, penalty: Any) -> None
         model = estimator(rule, penalty, loss, fit_intercept=wish)
         try:
             tracker, paid = followed(model, data)
-        except sl.Diverged:
+        except sl.DivergenceError:
             continue
         report = tracker.report()
         if report.penalty == "exact":

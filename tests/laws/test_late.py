@@ -64,7 +64,7 @@ def state(model: Any) -> bytes:
 def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
     loss, options = some(rule, penalty, PAIRS.index((rule, penalty)))
     plain = estimator(rule, penalty, loss, **options)
-    late = sl.LateLabels(estimator(rule, penalty, loss, **options))
+    late = sl.DelayedLabels(estimator(rule, penalty, loss, **options))
     stream = events(loss)
     texts = [json.dumps({**x, "y": y, "w": w}).encode() for x, y, w in stream]
     decoder = JSONDecoder(plain._model.reader, Fields(label="y", weight="w"), [plain])
@@ -83,9 +83,9 @@ def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
     "loss", [loss for loss in VECTOR_LOSSES if loss.kind == "multiclass"], ids=brief
 )
 @pytest.mark.parametrize("rule", [sl.rules.DualAveraging(), sl.rules.AdaGrad()], ids=brief)
-def test_without_delay_classes_are_learnt_as_ever(rule: Any, loss: Any) -> None:
+def test_without_delay_classes_are_learned_as_ever(rule: Any, loss: Any) -> None:
     plain = sl.LinearClassifier(rule, loss)
-    late = sl.LateLabels(sl.LinearClassifier(rule, loss))
+    late = sl.DelayedLabels(sl.LinearClassifier(rule, loss))
     for i, (x, y, w) in enumerate(events(loss)):
         assert late.predict_one(i, x, w=w) == plain.predict_one(x)
         plain.learn_one(x, y, w)
@@ -103,11 +103,11 @@ def test_a_file_goes_on(rule: Any, tmp_path: Path) -> None:
     )
     try:
         learner.check_corrections()
-    except sl.Refused:
+    except sl.IncompatibleError:
         pass
     else:
         options["corrections"] = True
-    model = sl.LateLabels(learner, **options)
+    model = sl.DelayedLabels(learner, **options)
     data = events(sl.losses.Logistic())
     happens = [(float(i), i, None) for i in range(len(data))]
     draw = random.Random(3)
@@ -128,7 +128,7 @@ def test_a_file_goes_on(rule: Any, tmp_path: Path) -> None:
     twins = [
         copy.deepcopy(model),
         pickle.loads(pickle.dumps(model)),
-        sl.LateLabels.load(tmp_path / "model"),
+        sl.DelayedLabels.load(tmp_path / "model"),
     ]
     run(model, happens[70:])
     assert model.counts["timed_out"] > model.counts["corrected"]

@@ -159,7 +159,7 @@ def test_leaves_zero(loss: Any) -> None:
 
 @scalar
 def test_ball_is_proved_only_where_it_holds(loss: Any) -> None:
-    """With one example x = y = 1 the minimiser of strength/2 w^2 + loss(w) is in the ball."""
+    """With one example x = y = 1 the minimizer of strength/2 w^2 + loss(w) is in the ball."""
     if not loss.ball_proved:
         return
     for strength in (1e-3, 0.1, 1.0, 10.0):

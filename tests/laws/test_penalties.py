@@ -23,7 +23,7 @@ def vectors(count: int, scale: float = 2.0) -> list[Vector]:
     return found
 
 
-def neighbours(penalty: Any, w: Vector) -> list[Vector]:
+def neighbors(penalty: Any, w: Vector) -> list[Vector]:
     """Points of the domain, near and far: along axes, between them, at random, and back to w."""
     rng = np.random.default_rng(5)
     ways = [*np.eye(N), *-np.eye(N), *rng.normal(size=(30, N)), w, -w]
@@ -65,13 +65,13 @@ def test_value_is_the_papers(penalty: Any) -> None:
 
 @every
 @pytest.mark.parametrize("step", [0.0, 0.05, 1.0, 20.0])
-def test_prox_is_the_minimiser(penalty: Any, step: float) -> None:
+def test_prox_is_the_minimizer(penalty: Any, step: float) -> None:
     for v in vectors(4):
         w = np.asarray(penalty.prox(v, step))
         close(w, dense_penalty(penalty).prox(v, step))
         worth = step * penalty.value(w) if step else 0.0
         assert np.isfinite(penalty.value(w))
-        for z in neighbours(penalty, w):
+        for z in neighbors(penalty, w):
             other = step * penalty.value(z) if step else 0.0
             # |z - v|^2 - |w - v|^2, without cancellation
             rise = other - worth + 0.5 * float((z - w) @ (z + w - 2 * v))
@@ -80,12 +80,12 @@ def test_prox_is_the_minimiser(penalty: Any, step: float) -> None:
 
 @every
 @pytest.mark.parametrize(("a", "b", "rho"), WEIGHTS)
-def test_minimiser_is_the_papers(penalty: Any, a: float, b: float, rho: float) -> None:
+def test_minimizer_is_the_papers(penalty: Any, a: float, b: float, rho: float) -> None:
     if rho > 0.0 and (penalty.own_geometry or penalty.on_simplex):
         rho = 0.0
     reference = dense_penalty(penalty)
     for s in vectors(5, 6.0):
-        w = penalty.minimiser(s, a=a, b=b, rho=rho)
+        w = penalty.minimizer(s, a=a, b=b, rho=rho)
         expected = reference.argmin(s, a, b, rho)
         close(w, expected)
         np.testing.assert_array_equal(w == 0.0, expected == 0.0)
@@ -95,7 +95,7 @@ def test_minimiser_is_the_papers(penalty: Any, a: float, b: float, rho: float) -
             return float(s @ z + a * penalty.value(z) + b * h)
 
         best = objective(w)
-        for z in neighbours(penalty, w):
+        for z in neighbors(penalty, w):
             assert objective(z) >= best - 1e-12 * (1.0 + abs(best) + float(np.abs(s) @ np.abs(z)))
 
 
@@ -112,13 +112,13 @@ def test_repeated_prox_is_many(penalty: Any) -> None:
 
 @every
 def test_strong_convexity(penalty: Any) -> None:
-    """Psi(z) >= Psi(w) + <g, z - w> + modulus/2 |z - w|^2 at the minimiser of Psi - <g, .>."""
+    """Psi(z) >= Psi(w) + <g, z - w> + modulus/2 |z - w|^2 at the minimizer of Psi - <g, .>."""
     if penalty.modulus == 0.0 or isinstance(penalty, sl.penalties.Entropy):
         return
     norm = 1.0 if penalty.on_simplex else penalty.params.get("p", 2.0)
     for s in vectors(4, 0.4):
-        w = penalty.minimiser(s, a=1.0, b=0.0)
-        for z in neighbours(penalty, w):
+        w = penalty.minimizer(s, a=1.0, b=0.0)
+        for z in neighbors(penalty, w):
             gap = penalty.value(z) - penalty.value(w) + float(s @ (z - w))
             needed = 0.5 * penalty.modulus * float(np.linalg.norm(z - w, norm)) ** 2
             assert gap >= needed * (1 - 1e-9) - 1e-12 * (1 + abs(penalty.value(w)))
@@ -128,7 +128,7 @@ def test_a_short_prior_goes_on_with_its_least() -> None:
     short = sl.penalties.KL(0.3, (4.0, 5.0))
     long = sl.penalties.KL(0.3, (4.0, 5.0, *[4.0] * (N - 2)))
     s = vectors(3)[2]
-    close(short.minimiser(s, a=1.0, b=1.0), long.minimiser(s, a=1.0, b=1.0))
+    close(short.minimizer(s, a=1.0, b=1.0), long.minimizer(s, a=1.0, b=1.0))
 
 
 ZERO = sl.penalties.Zero()

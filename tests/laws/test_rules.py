@@ -353,7 +353,7 @@ def test_classes_are_mirrored(rule: Any, penalty: Any) -> None:
     ids=brief,
 )
 def test_one_versus_the_rest(rule: Any, penalty: Any) -> None:
-    """Each class is learnt as if alone; the third one from when it appears."""
+    """Each class is learned as if alone; the third one from when it appears."""
     data = classes(LOGISTIC)
     model = estimator(rule, penalty, LOGISTIC)
     model.learn_rows(data.rows, data.y)

@@ -29,7 +29,7 @@ from streamlearn.cli.main import COMMANDS, parser
 from streamlearn.config import Config, reading, reference
 from streamlearn.stream import Clicks, Synthetic
 from streamlearn.telemetry import reference as metrics
-from streamlearn.telemetry.catalogue import METRICS, PREFIX
+from streamlearn.telemetry.catalog import METRICS, PREFIX
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "config" / "prometheus"
@@ -276,7 +276,7 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
         model.learn_one({"x": x}, y)
         same.learn_one({"x": x}, y)
     assert model.weights == pytest.approx(same.weights)
-    with pytest.raises(sl.Refused, match="takes L2 or Zero"):
+    with pytest.raises(sl.IncompatibleError, match="takes L2 or Zero"):
         sl.LinearRegressor(rule, loss, sl.penalties.L1(0.1))
 
 

@@ -23,7 +23,7 @@ IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?c?import[ \t]+(.*)$", 
 
 
 def layers() -> dict[str, tuple[int, str]]:
-    """Return each member's height, and the sign that stands between it and its neighbours."""
+    """Return each member's height, and the sign that stands between it and its neighbors."""
     lines = reversed(CONTRACTS["layers"]["layers"])
     return {
         name: (height, "|" if "|" in line else ":")
@@ -71,6 +71,6 @@ def test_sources_that_are_not_compiled_say_so(tmp_path: Path) -> None:
     """As in a clone into which nothing was installed."""
     compiled = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "streamlearn", ignore=compiled)
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import streamlearn"
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import streamlearn as sl; sl.Names"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "not compiled here" in run.stderr.splitlines()[-1]

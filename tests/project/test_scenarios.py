@@ -84,7 +84,7 @@ def constant(settings: config.Config, model: Any) -> float:
     while not source.ended():
         if polled := source.poll(0.0):
             reading.read(Polled(polled))
-            rows = np.flatnonzero(reading.learnt)
+            rows = np.flatnonzero(reading.learned)
             labels += [reading.rows.label_of(i) for i in rows.tolist()]
     first = labels[0]
     numbers = isinstance(model, sl.LinearRegressor)
@@ -110,7 +110,7 @@ class Until(Observer):
 
     def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - the seam's
         first = next(iter(self.learners))
-        if first.progress["loss"].recent < self.baseline and first.learnt >= 2000:
+        if first.progress["loss"].recent < self.baseline and first.learned >= 2000:
             self.below = True
             self.loop.stop_wanted.set()
 

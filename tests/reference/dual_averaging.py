@@ -1,4 +1,4 @@
-"""Regularised dual averaging: 001 Algorithms 1 and 2, section 7.2 and section 2.1.
+"""Regularized dual averaging: 001 Algorithms 1 and 2, section 7.2 and section 2.1.
 
 In the form of (43): s_t = g_1 + ... + g_t and
 w_{t+1} = argmin_w <s_t, w> + t Psi(w) + beta_t h(w).

@@ -62,7 +62,7 @@ class Entry:
 
 
 class Join:
-    """What is learnt, in `steps`: (what, id, features, label, weight)."""
+    """What is learned, in `steps`: (what, id, features, label, weight)."""
 
     def __init__(
         self,

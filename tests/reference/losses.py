@@ -270,7 +270,7 @@ class Poisson(Loss):
 class MulticlassHinge:
     """max_y' cost(y, y')^rescale (p_y' - p_y + cost(y, y')) over the K outputs p; y is an index.
 
-    Of several maximisers y itself is taken (slope 0 at the kink), then the lowest.
+    Of several maximizers y itself is taken (slope 0 at the kink), then the lowest.
     """
 
     def __init__(self, cost: ArrayLike | None = None, rescale: float = 0.0) -> None:

@@ -4,7 +4,7 @@ Each has `value(w)`; `prox(v, step)` = argmin_w step Psi(w) + 1/2 |w - v|^2; and
 averaging (001 equation 43), `argmin(s, a, b, rho)` = argmin_w <s, w> + a Psi(w) + b h(w), where
 h = 1/2 |w|^2 + rho |w|_1, or the penalty's own h (KL, LpSquared, Entropy).
 
-`start(n)` is the minimiser of h: 0, or the middle of the simplex. Penalties that are sums over
+`start(n)` is the minimizer of h: 0, or the middle of the simplex. Penalties that are sums over
 the coordinates also take arrays for `step`, `a` and `b`.
 """
 
@@ -207,7 +207,7 @@ class Simplex(_Set):
 
 
 def gibbs(energy: Vector, prior: Vector) -> Vector:
-    """prior_i exp(-energy_i), normalised."""
+    """prior_i exp(-energy_i), normalized."""
     w = prior * np.exp(np.min(energy) - energy)
     return w / np.sum(w)
 

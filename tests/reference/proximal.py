@@ -1,4 +1,4 @@
-"""Adaptive regularisation: 000 (4) and footnote 3, Algorithms 2 and 3.
+"""Adaptive regularization: 000 (4) and footnote 3, Algorithms 2 and 3.
 
 f_t(w) = lambda/2 |w|^2 + loss; g_t is its whole subgradient at w_t. G_t is the constant G, or
 the largest |g_t| so far.

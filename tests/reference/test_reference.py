@@ -37,7 +37,7 @@ PENALTIES = {
 }
 OWN_H = (penalties.KL, penalties.LpSquared, penalties.Entropy)
 
-LABELLED = [
+LABELED = [
     *[losses.Hinge(1.0), losses.Hinge(0.0), losses.SquaredHinge(1.0), losses.SquaredHinge(0.0)],
     *[losses.Logistic(), losses.Exponential(), losses.Novelty(0.5)],
 ]
@@ -53,7 +53,7 @@ def own_h(penalty: penalties.Penalty, w: Any, rho: float) -> float:
     return float(0.5 * w @ w + rho * np.sum(np.abs(w)))
 
 
-def neighbours(penalty: penalties.Penalty, w: Any, rng: Any) -> list[Any]:
+def neighbors(penalty: penalties.Penalty, w: Any, rng: Any) -> list[Any]:
     """Feasible points around w: along axes, between pairs of axes, at random, and through 0."""
     eye = np.eye(len(w))
     around = [eye[i] for i in range(len(w))]
@@ -75,7 +75,7 @@ def neighbours(penalty: penalties.Penalty, w: Any, rng: Any) -> list[Any]:
 
 
 def assert_subgradient(f: Any, w: Any, slope: Any, points: list[Any]) -> None:
-    """f(z) >= f(w) + <slope, z - w> everywhere: w minimises f - <slope, .>."""
+    """f(z) >= f(w) + <slope, z - w> everywhere: w minimizes f - <slope, .>."""
     assert np.isfinite(f(w))
     for z in points:
         gap = f(z) - f(w) - slope @ (z - w)
@@ -83,18 +83,18 @@ def assert_subgradient(f: Any, w: Any, slope: Any, points: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-def test_prox_is_the_minimiser(name: str) -> None:
+def test_prox_is_the_minimizer(name: str) -> None:
     penalty, rng = PENALTIES[name], np.random.default_rng(1)
     for step in (0.2, 1.0, 3.0):
         v = rng.normal(size=N)
         w = penalty.prox(v, step)
-        points = neighbours(penalty, w, rng)
+        points = neighbors(penalty, w, rng)
         assert_subgradient(lambda z, c=step: c * penalty.value(z), w, v - w, points)
 
 
 @pytest.mark.parametrize("name", PENALTIES)
 @pytest.mark.parametrize("rho", [0.0, 0.4])
-def test_argmin_is_the_minimiser(name: str, rho: float) -> None:
+def test_argmin_is_the_minimizer(name: str, rho: float) -> None:
     penalty, rng = PENALTIES[name], np.random.default_rng(2)
     for a, b in ((1.0, 1.0), (7.0, 2.5), (0.0, 1.0)):
         s = 3.0 * rng.normal(size=N)
@@ -104,14 +104,14 @@ def test_argmin_is_the_minimiser(name: str, rho: float) -> None:
             # 0 * infinity: outside the domain also for a = 0
             return (a * penalty.value(z) if a else 0.0) + b * own_h(penalty, z, rho)
 
-        assert_subgradient(f, w, -s, neighbours(penalty, w, rng))
+        assert_subgradient(f, w, -s, neighbors(penalty, w, rng))
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-def test_start_minimises(name: str) -> None:
+def test_start_minimizes(name: str) -> None:
     penalty, rng = PENALTIES[name], np.random.default_rng(3)
     w = penalty.start(N)
-    points = neighbours(penalty, w, rng)
+    points = neighbors(penalty, w, rng)
     assert_subgradient(partial(own_h, penalty, rho=0.1), w, np.zeros(N), points)
     assert all(penalty.value(w) <= penalty.value(z) + 1e-12 for z in points)
 
@@ -145,10 +145,10 @@ def test_dual_map_inverts_the_gradient() -> None:
         np.testing.assert_allclose(back, theta, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", [*LABELLED, *REAL], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("loss", [*LABELED, *REAL], ids=lambda loss: type(loss).__name__)
 def test_slopes_and_curvatures(loss: losses.Loss) -> None:
     h = 1e-6
-    for y in (-1.0, 1.0) if loss in LABELLED else (0.0, 0.4, 2.0):
+    for y in (-1.0, 1.0) if loss in LABELED else (0.0, 0.4, 2.0):
         for p in np.linspace(-2.03, 2.11, 15):
             assert loss.slope(p, y) == pytest.approx(
                 (loss.value(p + h, y) - loss.value(p - h, y)) / (2 * h), abs=1e-8
@@ -167,7 +167,7 @@ def test_slopes_at_kinks() -> None:
     assert losses.EpsilonInsensitive(0.5).slope(2.5, 2.0) == 0.0
 
 
-@pytest.mark.parametrize("loss", [*LABELLED, *REAL], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("loss", [*LABELED, *REAL], ids=lambda loss: type(loss).__name__)
 def test_flow_is_the_gradient_flow(loss: losses.Loss) -> None:
     jumps = (losses.Hinge, losses.Novelty, losses.Absolute, losses.Quantile)
     smooth = not isinstance(loss, (*jumps, losses.EpsilonInsensitive))
@@ -361,7 +361,7 @@ def test_proximal_balances_its_bound() -> None:
 
 
 @pytest.mark.parametrize("strength", [0.0, 1e-9, 1e-3, 0.1, 10.0])
-def test_best_tau_minimises_the_bound(strength: float) -> None:
+def test_best_tau_minimizes_the_bound(strength: float) -> None:
     G, R, T = 2.0, 1.5, 1000
     tau = best_tau(strength, G, R, T)
     if strength == 0.0:
@@ -419,7 +419,7 @@ def test_primal_gradient_scales_into_its_ball() -> None:
     np.testing.assert_allclose(bound.w, free.w * 0.7 / penalties.pnorm(free.w, 1.4), rtol=1e-12)
 
 
-def test_normalised_adaptive_ignores_scales() -> None:
+def test_normalized_adaptive_ignores_scales() -> None:
     X, y = stream()
     scales = 10.0 ** np.arange(-3, 3)
     for update in ("explicit", "implicit", "invariant"):

@@ -1,6 +1,6 @@
 """Rules that need no tuning of steps, and their mixture.
 
-Normalised adaptive (Ross, Mineiro, Langford 2013), diagonal second order with an implicit step,
+Normalized adaptive (Ross, Mineiro, Langford 2013), diagonal second order with an implicit step,
 coin betting (Orabona, Tommasi 2017). One row at a time; features with x = 0 are left out; an event
 of weight a has loss a l.
 
@@ -50,7 +50,7 @@ class _Tuned(Rule):
         self.clip.see(float(y[0]))
 
     def rescaled(self, x: Vector) -> Vector:
-        """The weights with which an event with this row is learnt."""
+        """The weights with which an event with this row is learned."""
         return self.w
 
     def see(self, x: Vector) -> float:

@@ -52,7 +52,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
 
 
 def paid(model: Any, X: Any, y: Any, w: Any) -> float:
-    """Each event's loss before it is learnt and Psi(w_t), one after the other."""
+    """Each event's loss before it is learned and Psi(w_t), one after the other."""
     total = 0.0
     for i in range(X.shape[0]):
         if w[i] == 0.0:
@@ -428,7 +428,7 @@ def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
         Tracker(**{"estimator": sl.LinearClassifier(), **arguments})
     model = sl.LinearClassifier()
     model.learn_one({"a": 1}, True)
-    with pytest.raises(ValueError, match="has learnt 1 steps already"):
+    with pytest.raises(ValueError, match="has learned 1 steps already"):
         Tracker(model)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import streamlearn as sl
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors.audit import Audit
-from streamlearn.daemon.delayed_labels import Joining
+from streamlearn.daemon.delayed_labels import DelayedReading
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
@@ -143,7 +143,7 @@ def made(directory: Path, source: Any, **policy: Any) -> Loop:
     log, shared = Log("json"), sl.Names()
     learners = Learners(models(), shared)
     given = list(learners)
-    reading = Joining(
+    reading = DelayedReading(
         Join(**HOLD, keep_orphans=True),
         JSONDecoder(shared, OF_EVENTS, given, grow_always=True),
         JSONDecoder(sl.Names(), OF_LABELS, given),

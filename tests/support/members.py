@@ -40,7 +40,7 @@ VECTOR_LOSSES = members(sl.losses, VectorLoss)
 def allowed(rule: Any, penalty: Any, loss: Any) -> bool:
     try:
         rule.bind(penalty, loss)
-    except sl.rules.Refused:
+    except sl.IncompatibleError:
         return False
     return True
 
@@ -61,7 +61,7 @@ def brief(value: Any) -> str:
 
 def dense_value(value: Any) -> Any:
     """A parameter as the reference takes it."""
-    if isinstance(value, sl.schedules.Schedule):
+    if isinstance(value, sl.rules.schedules.Schedule):
         names = {"Constant": "constant", "InverseSqrt": "inverse_sqrt", "Inverse": "inverse"}
         return names[type(value).__name__], value.params["c"]
     if isinstance(value, tuple) and value and isinstance(value[0], sl.rules.Rule):

@@ -11,8 +11,8 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
-from streamlearn.daemon.collectors.regret_trackers import Regret
-from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
+from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
 from tests.support.streams import MadeUp, made
 
@@ -69,13 +69,13 @@ def settings(text: str = "", telemetry: str = "", names: str = "default,sparse")
 
 def watched(
     directory: Path | None, source: Any, given: config.Config | None = None, **policy: Any
-) -> tuple[Loop, Watching]:
+) -> tuple[Loop, TelemetryCollector]:
     """A daemon and what watches it, not yet running."""
     log = Log("json", "error")
     loop = made(directory, source, log=log, **policy)
-    watching = Watching(settings() if given is None else given, log)
+    watching = TelemetryCollector(settings() if given is None else given, log)
     watching.patience = 0.0  # no page is to be told of the end
-    loop.pipeline.observers += [Regret(log, 2000, 0, 0.5), watching]
+    loop.pipeline.observers += [RegretTrackers(log, 2000, 0, 0.5), watching]
     return loop, watching
 
 
@@ -85,7 +85,7 @@ def running(
     source: Any = None,
     given: config.Config | None = None,
     **policy: Any,
-) -> Iterator[tuple[Loop, Watching, str]]:
+) -> Iterator[tuple[Loop, TelemetryCollector, str]]:
     """The same, learning on a thread; and its address."""
     source = Endless(3, 1_000_000) if source is None else source
     # without a checkpoint there is nothing to save at the end

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from streamlearn.daemon.checkpointing import writer
-from streamlearn.telemetry.catalogue import METRICS, PREFIX
+from streamlearn.telemetry.catalog import METRICS, PREFIX
 from tests.support.faulty_stream import FAULTS, Ill, Output, silent, unproved
 from tests.support.missing import installed
 from tests.support.prometheus import data, firing, query, running_prometheus

@@ -60,22 +60,22 @@ def run(options: Options) -> int:
     return 0
 
 
-def outputs(read: config.Config) -> Iterator[config.Problem]:
+def outputs(read: config.Config) -> Iterator[config.ConfigProblem]:
     """What keeps files from being written."""
     for name, path, sources in written(read):
         try:
             writable(path, name, sources)
         except ValueError as error:
-            yield config.Problem("", str(error))
+            yield config.ConfigProblem("", str(error))
 
 
-def read_again(read: config.Config) -> Iterator[config.Problem]:
+def read_again(read: config.Config) -> Iterator[config.ConfigProblem]:
     """Files that are written and would be read as events: each would make the next."""
     for name, path, sources in written(read):
         try:
             refuse_read(path, name, sources)
         except ValueError as error:
-            yield config.Problem("", str(error))
+            yield config.ConfigProblem("", str(error))
 
 
 def written(read: config.Config) -> Iterator[tuple[str, str, list[str]]]:
@@ -86,17 +86,17 @@ def written(read: config.Config) -> Iterator[tuple[str, str, list[str]]]:
             yield f"{name}.path", output.path, sources
 
 
-def directories(read: config.Config) -> Iterator[config.Problem]:
+def directories(read: config.Config) -> Iterator[config.ConfigProblem]:
     """Directories where files are to be read."""
     for path in getattr(read.source, "paths", ()):
         if Path(path).is_dir():
             files = f"{path.rstrip('/')}/*"
-            yield config.Problem(
+            yield config.ConfigProblem(
                 "source.paths", f"{path} is a directory: give the files in it, {files!r}"
             )
 
 
-def resumed(read: config.Config) -> Iterator[config.Problem]:
+def resumed(read: config.Config) -> Iterator[config.ConfigProblem]:
     """What keeps models and source from going on where the checkpoint is; all of it."""
     kept, data = read.checkpoint, None
     try:
@@ -108,8 +108,8 @@ def resumed(read: config.Config) -> Iterator[config.Problem]:
             late = read.labels is not None
             resume.fitted(found, learners, build.reading(read), labels=labels, late=late)
     except (ModelFileError, Stop) as error:
-        yield config.Problem("checkpoint.path", str(error))
-    if isinstance(read.source, config.KafkaSource) or [*directories(read)]:
+        yield config.ConfigProblem("checkpoint.path", str(error))
+    if isinstance(read.source, config.KafkaSourceConfig) or [*directories(read)]:
         return
     source = build.source(read.source, read.format)
     try:
@@ -117,17 +117,17 @@ def resumed(read: config.Config) -> Iterator[config.Problem]:
         at = {Partition(topic, number): position for topic, number, position in positions}
         source.open(at, None if data is None else data["source"])
     except SourceError as error:
-        yield config.Problem("source", str(error))
+        yield config.ConfigProblem("source", str(error))
     finally:
         source.close()
 
 
-def formats(read: config.Config) -> Iterator[config.Problem]:
+def formats(read: config.Config) -> Iterator[config.ConfigProblem]:
     """What keeps records from being read: a format that is not there, columns that lack a field."""
     try:
         build.reading_of(read, config.reader(read.features, read.format), ())
     except ValueError as error:
-        yield config.Problem("format", str(error))
+        yield config.ConfigProblem("format", str(error))
 
 
 def made_of(model: Any) -> dict[str, str]:

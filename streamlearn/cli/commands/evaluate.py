@@ -13,7 +13,7 @@ import numpy as np
 
 from streamlearn import config, regret
 from streamlearn.cli import inputs, plot
-from streamlearn.cli.curve import Curve
+from streamlearn.cli.curve import ProgressiveCurve
 from streamlearn.cli.learning import Pass
 from streamlearn.cli.parsing import INTERRUPTED, json_option, seconds, whole
 from streamlearn.cli.progress import Bar
@@ -21,10 +21,11 @@ from streamlearn.cli.tables import cell, show, show_json
 from streamlearn.config import expressions
 from streamlearn.config.expressions import known, nearest, parse, split
 from streamlearn.daemon import build
+from streamlearn.errors import IncompatibleError
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
 from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
-from streamlearn.rules import Refused, Rule
+from streamlearn.rules import Rule
 from streamlearn.stream.formats.csv import SAMPLE
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ class Entry:
     name: str
     model: Model
     tracker: regret.Tracker
-    loss: Curve = field(default_factory=Curve)
-    measures: dict[str, Curve] = field(default_factory=dict)
+    loss: ProgressiveCurve = field(default_factory=ProgressiveCurve)
+    measures: dict[str, ProgressiveCurve] = field(default_factory=dict)
     points: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -203,7 +204,7 @@ def named(options: Options) -> dict[str, Model]:
         elif name in known(Rule):
             try:
                 found[text] = kind(parse(text, Rule), **given)
-            except Refused as error:
+            except IncompatibleError as error:
                 raise ValueError(f"--learners: {error}") from None
         elif name not in known():
             hint = nearest(name, ["default", *known(Rule), *known(kind)])
@@ -219,7 +220,7 @@ def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
     """A learner, ready to take part."""
     model.share_features(shared)
     tracker = regret.Tracker(model, memory=options.memory, seed=0)
-    others = {measure: Curve() for measure in model.measured if measure != "loss"}
+    others = {measure: ProgressiveCurve() for measure in model.measured if measure != "loss"}
     return Entry(name, model, tracker, measures=others)
 
 
@@ -291,9 +292,9 @@ def panels(entries: list[Entry]) -> list[plot.Panel]:
     def column(one: Entry, key: str) -> list[float]:
         return [math.nan if point[key] is None else point[key] for point in one.points]
 
-    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> plot.Curve:
+    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> plot.Series:
         sides = [column(one, key) if key else [] for key in (line, low, high)]
-        return plot.Curve(one.name, column(one, "events"), *sides)
+        return plot.Series(one.name, column(one, "events"), *sides)
 
     losses = [
         plot.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])

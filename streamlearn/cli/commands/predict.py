@@ -56,9 +56,9 @@ def run(options: Options) -> int:
     model, notes = saved.load(options.model, options.learner)
     # the label is set aside where there is one, and none is needed
     known = {"format.label": "label", **notes.get("format", {})}
-    settings = unlabelled(inputs.settings(options, [], known))
+    settings = unlabeled(inputs.settings(options, [], known))
     decoder = build.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
-    # what these lines look like counts for nothing: the model knows what it has learnt
+    # what these lines look like counts for nothing: the model knows what it has learned
     saved.recall(decoder, notes)
     labels = saved.labels_of(model, notes)
     source = build.source(settings.source, settings.format)
@@ -77,8 +77,8 @@ def run(options: Options) -> int:
     return 0
 
 
-def unlabelled(settings: Config) -> Config:
-    """The settings by which no event has a label or a weight, so that none is learnt."""
+def unlabeled(settings: Config) -> Config:
+    """The settings by which no event has a label or a weight, so that none is learned."""
     format = settings.format  # noqa: A001 - the table's name
     roles = [name for name in (format.label, format.weight) if name is not None]
     aside = () if format.include is not None else roles
@@ -95,7 +95,7 @@ def unlabelled(settings: Config) -> Config:
 
 def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> Iterator[str]:
     """A line for each record: of those that are bad it is empty."""
-    events.weights[:] = 0.0  # so that none is learnt: some formats have labels of their own
+    events.weights[:] = 0.0  # so that none is learned: some formats have labels of their own
     scores = model.progressive_events(events)
     told = outcomes(model, events, labels, scores)
     found = dict(zip(events.index.tolist(), told, strict=True))

@@ -9,7 +9,7 @@ from streamlearn.cli import inputs
 from streamlearn.cli.broker import broker_arguments, connection, reachable
 from streamlearn.cli.parsing import seed, whole
 from streamlearn.cli.progress import Bar
-from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.stream import Clicks, Files, Partition, StandardInput, Synthetic
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(options: Options) -> int:
     inputs.there(options.files)
     with reachable():
         source.open({}, None)
-        sink = Patient(connection(options).sink(options.topic))
+        sink = BlockingSink(connection(options).sink(options.topic))
         try:
             count = publish(source, sink, header=options.header)
         finally:

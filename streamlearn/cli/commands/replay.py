@@ -10,7 +10,7 @@ from streamlearn.cli.broker import reachable
 from streamlearn.cli.commands.check import config_arguments, load
 from streamlearn.cli.parsing import json_option
 from streamlearn.cli.tables import show, show_json
-from streamlearn.daemon.outputs.replay import Aside, Back, reasons, replay
+from streamlearn.daemon.outputs.replay import SentBack, SetAside, reasons, replay
 
 if TYPE_CHECKING:
     import argparse
@@ -83,10 +83,10 @@ def told(rows: list[dict[str, object]], options: Options, nothing: str) -> int:
 def target(settings: config.Config, options: Options) -> Target:
     """Where the letters go."""
     if options.to is not None:
-        return Aside(options.to)
-    if not isinstance(settings.source, config.KafkaSource):
+        return SetAside(options.to)
+    if not isinstance(settings.source, config.KafkaSourceConfig):
         raise ValueError(
             f"{options.file}: the source is not Kafka's, so there is no topic to send them back "
             "to; use --to FILE"
         )
-    return Back(settings.source)
+    return SentBack(settings.source)

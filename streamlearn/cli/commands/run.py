@@ -37,7 +37,7 @@ CODES = {
     Exit.NO_CHECKPOINT: "no checkpoint where one is required, or its directory is gone",
 }
 # Objects made before Python looks for cycles among them. By itself it does so every 700, which are
-# messages of one poll: each would be looked at again and again while the poll is learnt.
+# messages of one poll: each would be looked at again and again while the poll is learned.
 COLLECT_EVERY = 20_000
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
@@ -102,7 +102,7 @@ def run(options: Options) -> int:
     """Run until the end; the exit code says why."""
     extra = {"run.until": options.until, "source.on_gap": options.on_gap}
     settings = load(options, {key: value for key, value in extra.items() if value is not None})
-    if options.reset_offsets and not isinstance(settings.source, config.KafkaSource):
+    if options.reset_offsets and not isinstance(settings.source, config.KafkaSourceConfig):
         raise ValueError(
             f"{options.file}: --reset-offsets is for topics; the source is not Kafka's"
         )

@@ -1,6 +1,6 @@
 """`streamlearn train`: files to a model, with its progressive loss on the way.
 
-The loss of an event is measured before the event is learnt, so the mean is that of predictions on
+The loss of an event is measured before the event is learned, so the mean is that of predictions on
 events not seen before: progressive validation. In later passes it is not, and they say so.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 import streamlearn
 from streamlearn import config
 from streamlearn.cli import inputs, saved
-from streamlearn.cli.curve import Curve
+from streamlearn.cli.curve import ProgressiveCurve
 from streamlearn.cli.learning import Pass, doubt
 from streamlearn.cli.parsing import INTERRUPTED, json_option, whole
 from streamlearn.cli.progress import Bar
@@ -48,7 +48,7 @@ COLUMNS_SHOWN = 20
 COLUMNS = "{:>10} {:>10} {:>10} {:>12} {:>10} {:>10} {:>8}"  # 76 wide, for a terminal of 80
 HEADER = (
     COLUMNS.format("average", "since", "events", "events", "label", "predicted", "features"),
-    COLUMNS.format("loss", "last", "learnt", "weight", "", "", ""),
+    COLUMNS.format("loss", "last", "learned", "weight", "", "", ""),
 )
 
 
@@ -106,11 +106,11 @@ def run(options: Options) -> int:
     for line in teacher.complaints:
         sys.stderr.write(f"bad: {line}\n")
     if not interrupted:
-        inputs.refuse_nothing(settings, facts["events"], facts["learnt"], decoder, options)
+        inputs.refuse_nothing(settings, facts["events"], facts["learned"], decoder, options)
         if options.positive and not teacher.positive:
             wanted = " or ".join(map(repr, options.positive))
             teacher.ask(
-                f"no label is {wanted} (--positive), so all events were learnt as negatives: "
+                f"no label is {wanted} (--positive), so all events were learned as negatives: "
                 "labels are compared as they are written"
             )
     if isinstance(decoder, CSVDecoder):
@@ -178,9 +178,9 @@ class Teacher:
         self.options = options
         self.history: list[dict[str, Any]] = []  # of the first pass
         self.complaints: list[str] = []
-        self.curves: list[Curve] = []
+        self.curves: list[ProgressiveCurve] = []
         self.batches: list[Pass] = []
-        self.others = {name: Curve() for name in model.measured if name != "loss"}
+        self.others = {name: ProgressiveCurve() for name in model.measured if name != "loss"}
         self.bar: Bar | None = None
         self.seconds = 0.0
         self.positive = 0  # events of the first pass whose label is True or 1
@@ -189,10 +189,10 @@ class Teacher:
     def begin(self, number: int, bar: Bar) -> None:
         """A pass begins."""
         self.bar = bar
-        self.curves.append(Curve(self.options.progress))
+        self.curves.append(ProgressiveCurve(self.options.progress))
         bar.title(f"pass {number + 1} of {self.options.passes}")
         if number > 0 and not self.options.json:
-            bar.say(f"pass {number + 1}: the loss is now that of events learnt before")
+            bar.say(f"pass {number + 1}: the loss is now that of events learned before")
 
     def learn(self, batches: Pass) -> None:
         """One pass."""
@@ -265,7 +265,7 @@ class Teacher:
         total = sum(one.events for one in self.batches)
         found: dict[str, Any] = {
             "events": batches.events,
-            "learnt": first.events,
+            "learned": first.events,
             "bad": batches.bad,
             "loss": first.loss,
             **{name.replace("_", " "): curve.end().loss for name, curve in self.others.items()},

@@ -6,8 +6,8 @@ png      shapes as pixels
 strokes  letters as pen strokes, which pixels need and SVG does not
 """
 
-from streamlearn.cli.plot.chart import Curve, Panel, draw
+from streamlearn.cli.plot.chart import Panel, Series, draw
 from streamlearn.cli.plot.png import png
 from streamlearn.cli.plot.svg import page, svg
 
-__all__ = ["Curve", "Panel", "draw", "page", "png", "svg"]
+__all__ = ["Panel", "Series", "draw", "page", "png", "svg"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 900, 280  # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 76, 230, 34, 36  # its margins; the legend is on the right
-COLOURS = (
+COLORS = (
     *("#1f5fa8", "#d4622a", "#2b8a4b", "#a8324a", "#6b4fa0"),
     *("#8a6d1b", "#c2519b", "#4a4a4a", "#1c8c9c", "#7fa02b"),
 )
@@ -21,7 +21,7 @@ INK, FAINT = "#333333", "#dddddd"
 
 
 @dataclass
-class Curve:
+class Series:
     """A line over the number of events, or a band with its edges, or both."""
 
     name: str
@@ -36,15 +36,15 @@ class Panel:
     """Curves that share their axes."""
 
     title: str
-    curves: list[Curve] = field(default_factory=list)
+    curves: list[Series] = field(default_factory=list)
 
 
 @dataclass
-class Line:
+class Stroke:
     """A line through points."""
 
     points: list[tuple[float, float]]
-    colour: str
+    color: str
     width: float = 1.0
 
 
@@ -55,7 +55,7 @@ class Band:
     x: list[float]
     low: list[float]
     high: list[float]
-    colour: str
+    color: str
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Text:
     size: float = 12.0
 
 
-Shape = Line | Band | Text
+Shape = Stroke | Band | Text
 
 
 @dataclass
@@ -82,18 +82,18 @@ class Drawing:
 
 
 def draw(title: str, panels: Sequence[Panel]) -> Drawing:
-    """All panels, each curve in the colour of its name."""
+    """All panels, each curve in the color of its name."""
     names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    colors = {name: COLORS[i % len(COLORS)] for i, name in enumerate(names)}
     shapes: list[Shape] = [Text(LEFT, 24, title, size=15)]
     top = 36.0
     for panel in panels:
-        shapes += panel_shapes(panel, top, colours)
+        shapes += panel_shapes(panel, top, colors)
         top += HEIGHT
     return Drawing(WIDTH, top + 8, shapes)
 
 
-def panel_shapes(panel: Panel, top: float, colours: dict[str, str]) -> Iterator[Shape]:
+def panel_shapes(panel: Panel, top: float, colors: dict[str, str]) -> Iterator[Shape]:
     """Title, axes, curves and legend of a panel."""
     left, right = float(LEFT), float(WIDTH - RIGHT)
     upper, lower = top + TOP, top + HEIGHT - BOTTOM
@@ -118,45 +118,45 @@ def panel_shapes(panel: Panel, top: float, colours: dict[str, str]) -> Iterator[
         return lower - (place - bottom) / (height - bottom) * (lower - upper)
 
     for y in powers(bottom, height) if logarithmic else ticks(bottom, height):
-        yield Line([(left, up(y)), (right, up(y))], FAINT)
+        yield Stroke([(left, up(y)), (right, up(y))], FAINT)
         yield Text(left - 8, up(y) + 4, short(y), "end", 11)
     for power in range(math.ceil(first), math.floor(last) + 1):
         x = across(10.0**power)
-        yield Line([(x, lower), (x, lower + 5)], INK)
+        yield Stroke([(x, lower), (x, lower + 5)], INK)
         yield Text(x, lower + 18, short(10.0**power), "middle", 11)
     yield Text((left + right) / 2, lower + 31, "events", "middle", 11)
-    yield Line([(left, upper), (left, lower), (right, lower)], INK)
+    yield Stroke([(left, upper), (left, lower), (right, lower)], INK)
     for i, curve in enumerate(curves):
-        colour = colours[curve.name]
-        yield from curve_shapes(curve, across, up, colour)
+        color = colors[curve.name]
+        yield from curve_shapes(curve, across, up, color)
         y = upper + 8 + 17 * i
         if y < lower:
-            yield Line([(right + 14, y), (right + 34, y)], colour, 3.0)
+            yield Stroke([(right + 14, y), (right + 34, y)], color, 3.0)
             yield Text(right + 40, y + 4, clipped(curve.name, 27), size=11)
 
 
 def curve_shapes(
-    curve: Curve, across: Callable[[float], float], up: Callable[[float], float], colour: str
+    curve: Series, across: Callable[[float], float], up: Callable[[float], float], color: str
 ) -> Iterator[Shape]:
     """A curve's band with its edges, and its line."""
     x = [across(x) for x in curve.x]
     low, high, y = ([up(y) for y in side] for side in (curve.low, curve.high, curve.y))
     if low:
-        yield Band(x, low, high, colour)
+        yield Band(x, low, high, color)
     for side, width in ((low, EDGE), (high, EDGE), (y, 2.0)):
         if side:
             points = list(zip(x, side, strict=True))
-            yield Line(points if len(points) > 1 else points * 2, colour, width)
+            yield Stroke(points if len(points) > 1 else points * 2, color, width)
 
 
-def finite(curve: Curve) -> Curve:
+def finite(curve: Series) -> Series:
     """The curve without points that are none."""
     sides = [side if len(side) else curve.x for side in (curve.y, curve.low, curve.high)]
     kept = [row for row in zip(curve.x, *sides, strict=True) if all(map(math.isfinite, row))]
     x, *columns = zip(*kept, strict=True) if kept else ((),)
     given = (curve.y, curve.low, curve.high) if kept else ()
     found = (new if len(old) else () for new, old in zip(columns, given, strict=True))
-    return Curve(curve.name, x, *found)
+    return Series(curve.name, x, *found)
 
 
 def limits(low: float, high: float) -> tuple[float, float]:

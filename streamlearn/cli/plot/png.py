@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamlearn.cli.plot.chart import INK, Band, Drawing, Line, Text
+from streamlearn.cli.plot.chart import INK, Band, Drawing, Stroke, Text
 from streamlearn.cli.plot.strokes import ADVANCE, EM, strokes
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def pixels(drawing: Drawing) -> Array:
     """The drawing as rows of RGB in 0 .. 255."""
     canvas = np.full((round(drawing.height * SCALE), round(drawing.width * SCALE), 3), 255.0)
     for shape in drawing.shapes:
-        if isinstance(shape, Line):
-            line(canvas, np.array(shape.points) * SCALE, shape.width * SCALE, rgb(shape.colour))
+        if isinstance(shape, Stroke):
+            line(canvas, np.array(shape.points) * SCALE, shape.width * SCALE, rgb(shape.color))
         elif isinstance(shape, Band):
             band(canvas, shape)
         else:
@@ -36,7 +36,7 @@ def pixels(drawing: Drawing) -> Array:
     return np.asarray(canvas.round().astype(np.uint8))
 
 
-def line(canvas: Array, points: Array, width: float, colour: Array) -> None:
+def line(canvas: Array, points: Array, width: float, color: Array) -> None:
     """Blend a line through points into the canvas."""
     for a, b in pairwise(points):
         low = np.floor(np.minimum(a, b) - width).astype(int).clip(0)
@@ -50,7 +50,7 @@ def line(canvas: Array, points: Array, width: float, colour: Array) -> None:
         place = ((x - a[0]) * along[0] + (y - a[1]) * along[1]) / length if length else 0.0
         place = np.clip(place, 0.0, 1.0)
         distance = np.hypot(x - a[0] - place * along[0], y - a[1] - place * along[1])
-        blend(part, np.clip(0.5 * width + 0.5 - distance, 0.0, 1.0), colour)
+        blend(part, np.clip(0.5 * width + 0.5 - distance, 0.0, 1.0), color)
 
 
 def band(canvas: Array, shape: Band) -> None:
@@ -64,7 +64,7 @@ def band(canvas: Array, shape: Band) -> None:
     rows = np.arange(canvas.shape[0])[:, None] + 0.5
     inside = (rows >= upper) & (rows <= lower)
     part = canvas[:, columns[0] : columns[-1] + 1]
-    blend(part, 0.2 * inside, rgb(shape.colour))
+    blend(part, 0.2 * inside, rgb(shape.color))
 
 
 def write(canvas: Array, text: Text) -> None:
@@ -80,14 +80,14 @@ def write(canvas: Array, text: Text) -> None:
         x += ADVANCE * unit
 
 
-def blend(part: Array, share: Array, colour: Array) -> None:
-    """Mix a colour into a part of the canvas."""
-    part += share[..., None] * (colour - part)
+def blend(part: Array, share: Array, color: Array) -> None:
+    """Mix a color into a part of the canvas."""
+    part += share[..., None] * (color - part)
 
 
-def rgb(colour: str) -> Array:
-    """The parts of a colour such as #1f5fa8."""
-    return np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)], dtype=float)
+def rgb(color: str) -> Array:
+    """The parts of a color such as #1f5fa8."""
+    return np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)], dtype=float)
 
 
 def encoded(image: Array) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.cli.plot.chart import INK, Band, Drawing, Line, Shape
+from streamlearn.cli.plot.chart import INK, Band, Drawing, Shape, Stroke
 from streamlearn.cli.tables import cell
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ def svg(drawing: Drawing) -> str:
 
 def element(shape: Shape) -> str:
     """One shape."""
-    if isinstance(shape, Line):
+    if isinstance(shape, Stroke):
         return (
-            f'<polyline points="{points(shape.points)}" fill="none" stroke="{shape.colour}" '
+            f'<polyline points="{points(shape.points)}" fill="none" stroke="{shape.color}" '
             f'stroke-width="{shape.width:g}" stroke-linejoin="round"/>'
         )
     if isinstance(shape, Band):
         around = [*zip(shape.x, shape.high, strict=True)]
         around += reversed([*zip(shape.x, shape.low, strict=True)])
-        return f'<polygon points="{points(around)}" fill="{shape.colour}" opacity="0.2"/>'
+        return f'<polygon points="{points(around)}" fill="{shape.color}" opacity="0.2"/>'
     return (
         f'<text x="{shape.x:.1f}" y="{shape.y:.1f}" font-size="{shape.size:g}" '
         f'text-anchor="{shape.at}">{escape(shape.text)}</text>'

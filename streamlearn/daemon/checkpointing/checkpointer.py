@@ -14,7 +14,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon.checkpointing.writer import Checkpoints, Failed, Written
+from streamlearn.daemon.checkpointing.writer import CheckpointWriter, Failed, Written
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import reach
 from streamlearn.engine.events import Events
@@ -36,7 +36,7 @@ FINAL = (SinkRefused, SinkDenied, SinkNotFound)  # errors of an output that will
 SLOW = "one is being written, or waits for an output to deliver"
 
 
-class Keeper:
+class Checkpointer:
     """Keeps what the pipeline becomes.
 
     Parameters
@@ -46,7 +46,7 @@ class Keeper:
     every_events, every_seconds
         A checkpoint is due after so many events, or so much time with any records.
     max_age_seconds
-        The longest time for which records may be learnt and not be durable.
+        The longest time for which records may be learned and not be durable.
     keep
         How many checkpoints are kept.
     reading
@@ -82,7 +82,7 @@ class Keeper:
         self.max_age_seconds = max_age_seconds
         self.reading = reading
         self.copies = Copies()
-        self.checkpoints = Checkpoints(
+        self.checkpoints = CheckpointWriter(
             ownership, keep=keep, flush=self._flush, then=self.copies.make_room
         )
         # moves of the pipeline that the latest copy has, and the newest durable checkpoint;
@@ -103,7 +103,7 @@ class Keeper:
             for learner in learners:
                 # An event to score: where slots are hashed, the first one gives a fresh model all.
                 learner.model.progressive_events(nothing)
-                learner.model.learnt()
+                learner.model.learned()
         self.copies.make_room()
 
     def keep(self) -> None:
@@ -129,11 +129,11 @@ class Keeper:
             raise Stop(
                 Exit.CHECKPOINT,
                 f"no checkpoint could be written for {age:.0f} s ({self._why}); the last good one "
-                "is intact, and what followed it is learnt again from there",
+                "is intact, and what followed it is learned again from there",
             )
 
     def finish(self, seconds: float, watchdog: Watchdog) -> bool:
-        """A last checkpoint, within this time; whether all that was learnt is durable."""
+        """A last checkpoint, within this time; whether all that was learned is durable."""
         end = time.monotonic() + seconds
         while True:
             self._collect(0.05)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing.durable import make_directory
 from streamlearn.daemon.process.exits import Exit, Stop
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 from streamlearn.estimators import model_file
 from streamlearn.stream import CSVDecoder, Files
 from streamlearn.stream.formats.label_set import LabelSet
@@ -99,7 +99,7 @@ def resume(
     same_features = data["features"]["reading"] == reading
     try:
         pipeline.restore(data, resumed=changes.resumed, features=same_features)
-    except BadEvent as error:
+    except InvalidEventError as error:
         raise unfit(place, error) from error
     if same_features:
         report_labels(pipeline, labels_of(data))
@@ -149,7 +149,7 @@ def fitted(
     if data["features"]["reading"] == reading:
         try:
             labels.restore(labels_of(data))
-        except BadEvent as error:
+        except InvalidEventError as error:
             raise unfit(place, error) from error
         for name in changes.fresh:
             check_labels(name, learners[name].model, labels.labels)
@@ -168,7 +168,7 @@ def waiting(data: Mapping[str, Any]) -> int:
     return sum(segment["live"] for segment in segments)
 
 
-def unfit(place: Place, error: BadEvent) -> Stop:
+def unfit(place: Place, error: InvalidEventError) -> Stop:
     """The labels do not fit those of the checkpoint."""
     return Stop(Exit.USAGE, f"the configuration does not fit the checkpoint {place.name}: {error}")
 
@@ -177,7 +177,7 @@ def check_labels(name: str, model: Model, seen: list[Any]) -> None:
     """A learner that begins later must be able to learn the labels that were seen before."""
     try:
         model.check_labels(seen)
-    except BadEvent as error:
+    except InvalidEventError as error:
         raise Stop(
             Exit.USAGE, f"learner {name!r} cannot join: the labels so far are {seen}: {error}"
         ) from error
@@ -200,7 +200,7 @@ def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | Non
     """Say what became of each learner."""
     for name in changes.resumed:
         learner = pipeline.learners[name]
-        log.info("learner goes on", name=name, learnt=learner.learnt)
+        log.info("learner goes on", name=name, learned=learner.learned)
     at = {f"{topic}:{n}": position for (topic, n), position in pipeline.positions.items()}
     for name in changes.fresh:
         log.info("learner begins", name=name, at=at or "the start")
@@ -252,7 +252,7 @@ def check_skipped(source: Source, to: Mapping[Partition, int]) -> None:
             raise Stop(
                 Exit.USAGE,
                 f"--skip-to {where.topic}:{where.number}:{at}: no line begins at this byte, and a "
-                "part of one would be learnt",
+                "part of one would be learned",
             )
 
 
@@ -264,7 +264,7 @@ def skip(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:
             raise Stop(
                 Exit.USAGE,
                 f"--skip-to {where.topic}:{where.number}:{position} lies before the checkpoint's "
-                f"position {now}: what was learnt cannot be unlearnt",
+                f"position {now}: what was learned cannot be unlearned",
             )
         pipeline.counts.skipped += 0 if now is None else position - now
         pipeline.positions[where] = position

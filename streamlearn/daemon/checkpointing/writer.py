@@ -52,7 +52,7 @@ class Failed:
     again_in: float
 
 
-class Checkpoints:
+class CheckpointWriter:
     """What writes the checkpoints of one epoch.
 
     Parameters

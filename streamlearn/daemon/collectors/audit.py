@@ -1,4 +1,4 @@
-"""The audit: in which order records were learnt, kept in the checkpoint; for tests of the promise.
+"""The audit: in which order records were learned, kept in the checkpoint; for tests of the promise.
 
 What it holds are ranges [start, end) of positions by partition, in their order. To decode and learn
 the records of those ranges with the library must give the same weights and scores, to the bit.
@@ -18,7 +18,7 @@ VARIABLE = "STREAMLEARN_AUDIT"  # any text switches it on
 
 
 class Range(NamedTuple):
-    """Records of one partition that were learnt one after the other."""
+    """Records of one partition that were learned one after the other."""
 
     topic: str
     partition: int

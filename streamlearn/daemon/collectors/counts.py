@@ -23,7 +23,7 @@ MOST_PLACES = 50  # partitions with series of their own; the others are added up
 OTHERS = ("other", "other")
 
 
-class Tally:
+class CountsCollector:
     """The board's numbers of what flows."""
 
     def __init__(self, board: Board, clock: Callable[[], float]) -> None:
@@ -31,14 +31,14 @@ class Tally:
         self.clock = clock
         self.seen = 0  # events over the model's life
         self.places: dict[Partition, tuple[str, str]] = {}
-        self._learnt: dict[str, int] = {}  # by each learner before this process
+        self._learned: dict[str, int] = {}  # by each learner before this process
         self._notes: list[tuple[Partition, int, int, int, dict[str, float]]] = []
         self._polls: list[float] = []
 
     def start(self, learners: Learners) -> None:
         """The learners are as the checkpoint has them."""
-        self._learnt = {learner.name: learner.learnt for learner in learners}
-        for name in self._learnt:
+        self._learned = {learner.name: learner.learned for learner in learners}
+        for name in self._learned:
             self.board.add("events_predicted_total", 0, name)
         self.enter(learners)
 
@@ -59,8 +59,8 @@ class Tally:
                 self.board.add("events_deleted_total", part.tombstones)
         if batch.since_label is not None:
             self.board.set("events_since_label", batch.since_label)
-        if batch.unlabelled:
-            self.board.add("events_unlabelled_total", batch.unlabelled)
+        if batch.unlabeled:
+            self.board.add("events_unlabeled_total", batch.unlabeled)
 
     def enter(self, learners: Learners) -> None:
         """Bring the board up to date."""
@@ -82,10 +82,10 @@ class Tally:
             board.observe(stage, *taken_by_each)
         predicted = sum(events for _, _, _, events, _ in notes)
         for learner in learners:
-            name, learnt = learner.name, learner.learnt
+            name, learned = learner.name, learner.learned
             board.add("events_predicted_total", predicted, name)
-            board.set("events_learnt_total", learnt - self._learnt[name], name)
-            board.set("learnt_events", learnt, name)
+            board.set("events_learned_total", learned - self._learned[name], name)
+            board.set("learned_events", learned, name)
         if notes:
             board.set("last_batch_timestamp_seconds", self.clock())
 

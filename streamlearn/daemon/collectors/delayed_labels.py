@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 
-class Waiting:
+class DelayedLabelsCollector:
     """What there is to see of late labels, if there are any."""
 
     def __init__(self, board: Board) -> None:

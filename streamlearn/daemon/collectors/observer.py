@@ -1,7 +1,7 @@
 """The seam for whoever looks on: metrics, the live page, regret, an audit.
 
 The loop tells its observers what happened, and keeps what they want to remember in the checkpoint;
-it knows nothing else of them. An observer never changes what is learnt.
+it knows nothing else of them. An observer never changes what is learned.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Part:
 class Batch:
     """What became of records, in the order in which they came; valid until the call returns.
 
-    Rows of `events` are predicted and learnt at once, or each by itself where labels come late;
+    Rows of `events` are predicted and learned at once, or each by itself where labels come late;
     `predicted` are those that were predicted.
     """
 
@@ -47,7 +47,7 @@ class Batch:
     events: Events
     outcomes: Mapping[str, Outcome]  # by learner
     predicted: Array
-    unlabelled: int = 0  # events that will not be learnt: without a label, or of weight 0
+    unlabeled: int = 0  # events that will not be learned: without a label, or of weight 0
     since_label: int | None = None  # events since the last label; None: labels are delayed
     seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
 
@@ -84,7 +84,7 @@ class Observer:
         """The source was asked."""
 
     def on_batch(self, batch: Batch) -> None:
-        """A batch was learnt."""
+        """A batch was learned."""
 
     def on_tick(self, status: Status) -> None:
         """Between two polls, at most a few times a second."""

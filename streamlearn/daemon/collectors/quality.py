@@ -24,7 +24,7 @@ MEASURES = {
 }
 
 
-class Judge:
+class QualityCollector:
     """Tells the board how good each learner is."""
 
     def __init__(self, board: Board) -> None:
@@ -46,14 +46,14 @@ class Judge:
         for learner in learners:
             if "error" in learner.progress:
                 self.quality[learner.name] = quality = Recent(WINDOW)
-                if learner.learnt and learner.name in self._kept:
+                if learner.learned and learner.name in self._kept:
                     quality.restore(self._kept[learner.name])
 
     def note(self, batch: Batch) -> None:
         """Remember the scores of a batch."""
         for name, quality in self.quality.items():
             told = batch.outcomes[name]
-            quality.add(told.scores, told.measures["error"], told.learnt, told.count)
+            quality.add(told.scores, told.measures["error"], told.learned, told.count)
 
     def measure(self, learners: Learners) -> None:
         """Look at all of it; at the scores not too often."""

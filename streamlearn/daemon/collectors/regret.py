@@ -26,7 +26,7 @@ UNFOLLOWED = "it was not followed from its learner's first event on"
 SHARE = 0.005  # most of the loop's time that they may take, if nothing else is said
 
 
-class Regrets:
+class RegretCollector:
     """Tells the board of the regret of all learners that are followed (`daemon.regret`)."""
 
     def __init__(

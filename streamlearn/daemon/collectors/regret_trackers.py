@@ -1,7 +1,7 @@
 """Regret of a daemon's learners: their ledgers, kept in the checkpoint, solved in the background.
 
 A learner's `tracker` is told of every event by the engine itself; what is here brings the two
-together, and gives each its memory back. Nothing that is learnt depends on it.
+together, and gives each its memory back. Nothing that is learned depends on it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from streamlearn.daemon.process.log import Log
 
 
-def wanted(settings: config.Regret, log: Log) -> list[Observer]:
+def wanted(settings: config.RegretConfig, log: Log) -> list[Observer]:
     """What follows regret, if the configuration wants it."""
     if not settings.enabled:
         return []
-    return [Regret(log, settings.memory, settings.seed, settings.cpu_share)]
+    return [RegretTrackers(log, settings.memory, settings.seed, settings.cpu_share)]
 
 
-class Regret(Observer):
+class RegretTrackers(Observer):
     """Follows the regret of every learner for which one is defined."""
 
     name = "regret"
@@ -45,7 +45,7 @@ class Regret(Observer):
     def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the seam's
         """Watch the learners; one that had begun unwatched, from a file say, is left alone."""
         for learner in learners:
-            kept = self._kept.get(learner.name) if learner.learnt else None
+            kept = self._kept.get(learner.name) if learner.learned else None
             try:
                 learner.tracker = Tracker(
                     learner.model, self.memory, self.seed, kept, cpu_share=self.cpu_share

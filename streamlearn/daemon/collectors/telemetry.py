@@ -14,12 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.config import plan
-from streamlearn.daemon.collectors.counts import OTHERS, Tally
-from streamlearn.daemon.collectors.delayed_labels import Waiting
+from streamlearn.daemon.collectors.counts import OTHERS, CountsCollector
+from streamlearn.daemon.collectors.delayed_labels import DelayedLabelsCollector
 from streamlearn.daemon.collectors.observer import Observer
-from streamlearn.daemon.collectors.quality import WINDOW, Judge
-from streamlearn.daemon.collectors.regret import Regrets
-from streamlearn.daemon.collectors.weights import Look
+from streamlearn.daemon.collectors.quality import WINDOW, QualityCollector
+from streamlearn.daemon.collectors.regret import RegretCollector
+from streamlearn.daemon.collectors.weights import WeightsCollector
 from streamlearn.daemon.outputs.dead_letters import reason_code
 from streamlearn.rules import Mixture
 from streamlearn.telemetry import Access, Bad, Board, Health, History, LastMinutes, Routes, Server
@@ -49,10 +49,10 @@ SLOW = {
 
 def wanted(settings: config.Config, log: Log) -> list[Observer]:
     """What watches the daemon, if the configuration wants it."""
-    return [Watching(settings, log)] if settings.telemetry.enabled else []
+    return [TelemetryCollector(settings, log)] if settings.telemetry.enabled else []
 
 
-class Watching(Observer):
+class TelemetryCollector(Observer):
     """Keeps the board, the curves and the health, and serves them."""
 
     name = "telemetry"
@@ -86,15 +86,15 @@ class Watching(Observer):
         self.server = Server(given.host, given.port, routes.answer)
         self.serving: bool | None = None if serves else False  # None: not yet tried
         self.learners: Learners | None = None
-        self.tally = Tally(self.board, clock)
-        self.judge = Judge(self.board)
+        self.tally = CountsCollector(self.board, clock)
+        self.judge = QualityCollector(self.board)
         self._before = (0, clock())  # events and time of the look before
         self._looked = 0.0
         self._next_point = 0.0
         self._fresh = False  # whether there was a look since the last point of the curves
-        self._look = Look(self.board, clock)
-        self.waiting = Waiting(self.board)
-        self.regrets = Regrets(self.board, settings.regret.cpu_share, clock)
+        self._look = WeightsCollector(self.board, clock)
+        self.waiting = DelayedLabelsCollector(self.board)
+        self.regrets = RegretCollector(self.board, settings.regret.cpu_share, clock)
         self._describe(settings)
 
     def _describe(self, settings: config.Config) -> None:
@@ -330,7 +330,7 @@ class Watching(Observer):
         return points
 
 
-def described(learner: config.Learner) -> str:
+def described(learner: config.LearnerConfig) -> str:
     """A learner's model as the configuration has it."""
     if learner.start is not None:
         return f"saved: {learner.start}"
@@ -348,11 +348,11 @@ def loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def exposed(given: config.Telemetry) -> str | None:
+def exposed(given: config.TelemetryConfig) -> str | None:
     """What protects numbers that anybody on the network may read; None if nobody else may.
 
-    >>> from streamlearn.config import Telemetry
-    >>> exposed(Telemetry()), exposed(Telemetry(host="0.0.0.0"))
+    >>> from streamlearn.config import TelemetryConfig
+    >>> exposed(TelemetryConfig()), exposed(TelemetryConfig(host="0.0.0.0"))
     (None, 'set telemetry.token')
     """
     if loopback(given.host) or given.token is not None:

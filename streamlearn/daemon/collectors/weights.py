@@ -31,7 +31,7 @@ ASKED_SECONDS, UNASKED_SECONDS = 10.0, 30.0
 SHARE = 0.003  # most of the time that may go into looking
 
 
-class Look:
+class WeightsCollector:
     """Takes it when it is due; it costs time in the number of weights."""
 
     def __init__(self, board: Board, clock: Callable[[], float]) -> None:
@@ -42,7 +42,7 @@ class Look:
     def due(self, learners: Learners) -> None:
         """Look, unless the last time is too near."""
         now, begun = time.monotonic(), time.thread_time()
-        if now < self._next or not any(one.learnt for one in learners):
+        if now < self._next or not any(one.learned for one in learners):
             return
         reader = learners.reader
         used: Marks = np.zeros(0, bool)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.sources.source import Header
 
 
-class Patient(Sink):
+class BlockingSink(Sink):
     """A sink that waits as long as another one is full, unless the daemon is to stop.
 
     That one must wait a little itself before it says so.

@@ -74,7 +74,7 @@ def of_records(records: Records) -> Iterator[Letter]:
         yield Letter(place(records, offset), records.values[i], key, headers)
 
 
-class Line(msgspec.Struct):
+class LetterLine(msgspec.Struct):
     """A line of a file of dead letters."""
 
     headers: dict[str, str | None] = {}
@@ -84,7 +84,7 @@ class Line(msgspec.Struct):
     value_base64: str | None = None
 
 
-LINES = msgspec.json.Decoder(Line)
+LINES = msgspec.json.Decoder(LetterLine)
 
 
 def of_lines(records: Records) -> Iterator[Letter]:
@@ -102,7 +102,7 @@ def of_lines(records: Records) -> Iterator[Letter]:
         yield Letter(name, value, key, headers)
 
 
-def headers_of(line: Line) -> list[Header]:
+def headers_of(line: LetterLine) -> list[Header]:
     """The headers of a line."""
     if line.headers_base64 is None:
         return [

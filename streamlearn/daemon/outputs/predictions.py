@@ -1,4 +1,4 @@
-"""Predictions: a record for each event, as the chosen learner saw it before it was learnt.
+"""Predictions: a record for each event, as the chosen learner saw it before it was learned.
 
 At least once: after a crash the events since the last checkpoint are predicted again. The source's
 topic, partition and offset (in headers) tell copies; of those the highest epoch counts. Key and id

@@ -25,7 +25,7 @@ import msgspec
 from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.durable import make_directory, write_whole
-from streamlearn.daemon.outputs.blocking import Patient
+from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letter_reader import LETTER, of_lines, of_records
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import SourceChanged, SourceError
@@ -77,10 +77,10 @@ class Target(Protocol):
         """Give everything back."""
 
 
-class Back:
+class SentBack:
     """Into the topics of the source, which its daemon reads."""
 
-    def __init__(self, settings: config.KafkaSource) -> None:
+    def __init__(self, settings: config.KafkaSourceConfig) -> None:
         self.settings = settings
         self.connection = build.connection(settings)
         where = self.ends()
@@ -98,7 +98,7 @@ class Back:
         """To the topic that it came from; its key says to which partition."""
         topic = letter.said("topic") or ""
         if topic not in self.sinks:
-            self.sinks[topic] = Patient(self.connection.sink(topic))
+            self.sinks[topic] = BlockingSink(self.connection.sink(topic))
         self.sinks[topic].send(letter.value, key=letter.key, headers=letter.back())
 
     def flush(self) -> None:
@@ -138,7 +138,7 @@ class Back:
             sink.close()
 
 
-class Aside:
+class SetAside:
     """Into a file, a letter's own bytes a line; after a kill some lines may come twice."""
 
     def __init__(self, path: str) -> None:
@@ -175,7 +175,7 @@ class Aside:
 
 
 @dataclass
-class Outcome:
+class ReplayResult:
     """What became of the letters."""
 
     sent: int = 0
@@ -183,14 +183,14 @@ class Outcome:
     left: Counter[str] = field(default_factory=Counter)  # not sent, by the reason
 
 
-def replay(settings: config.Config, target: Target, *, again: bool = False) -> Outcome:
+def replay(settings: config.Config, target: Target, *, again: bool = False) -> ReplayResult:
     """Send the dead letters of a daemon back, those that were not sent yet."""
     if settings.checkpoint is None:
         raise ValueError("checkpoint.path: missing; what was sent back is remembered there")
     directory = noted_in(settings.checkpoint)
     make_directory(directory)
     letters = Letters(settings)
-    outcome = Outcome()
+    outcome = ReplayResult()
     with alone(directory):
         path = directory / NOTES
         notes = Notes(letters.name) if again else noted(path, letters.name)
@@ -213,7 +213,7 @@ def replay(settings: config.Config, target: Target, *, again: bool = False) -> O
     return outcome
 
 
-def send_back(letter: Letter, target: Target, known: set[str], outcome: Outcome) -> None:
+def send_back(letter: Letter, target: Target, known: set[str], outcome: ReplayResult) -> None:
     """Send one, unless it was or cannot be."""
     problem = letter.problem or target.refuses(letter)
     if problem is not None:
@@ -242,7 +242,7 @@ class Letters:
         output = settings.dead_letters
         self.source: Source
         self.read: Callable[[Records], Iterator[Letter]]
-        if output.topic is not None and isinstance(settings.source, config.KafkaSource):
+        if output.topic is not None and isinstance(settings.source, config.KafkaSourceConfig):
             own = {"topics": (output.topic,), "pattern": None, "on_gap": "continue"}
             own["start"] = "earliest"
             self.source = build.source(msgspec.structs.replace(settings.source, **own))
@@ -298,7 +298,7 @@ def alone(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def noted_in(kept: config.Checkpoint) -> Path:
+def noted_in(kept: config.CheckpointConfig) -> Path:
     """The directory of the notes; without those that are there, letters would be sent again."""
     directory = Path(kept.path)
     if kept.required and not checkpoints.places(directory):

@@ -30,7 +30,7 @@ class Exit(IntEnum):
     FENCED = 7  # another instance has taken over
     WATCHDOG = 8  # the loop was silent for too long; the log has its stack
     OWNED = 9  # another instance owns the models, and this one is not to wait as a standby
-    UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learnt again
+    UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learned again
     DENIED = 11  # the source or an output is there, and refuses the login or the right
     MISSING = 12  # the server is there, and has no such topic; or there is no such file
     UNLEARNED = 13  # the end was reached, and none of the records could be learned

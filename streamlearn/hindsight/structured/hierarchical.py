@@ -91,7 +91,7 @@ class HierarchicalLoss(MultivariateLoss):
         """The nodes, in the order of the outputs."""
         return list(self.tree.nodes)
 
-    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> Rows:
+    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> LabelRows:
         """The loss of scores for these labels."""
         if groups is not None:
             raise ValueError(f"{type(self).__name__} takes no groups; leave them out")
@@ -103,7 +103,7 @@ class HierarchicalLoss(MultivariateLoss):
                 known = ", ".join(map(repr, list(self.tree.labels)[:4]))
                 raise ValueError(f"row {row}: {label!r} is no leaf of the tree ({known}, ...)")
         codes = np.array([self.tree.labels[label] for label in labels], dtype=np.intp)
-        return Rows(self, codes, shares(weights, len(codes)))
+        return LabelRows(self, codes, shares(weights, len(codes)))
 
     def value(self, f: Any, y: Any, groups: Any = None) -> float:
         """The mean loss of the nodes' scores `f`, a row for each label."""
@@ -184,7 +184,7 @@ class HierarchicalLogistic(HierarchicalLoss):
         return np.log(total) + top - f[rows, y], slope
 
 
-class Rows:
+class LabelRows:
     """The weighted mean of a hierarchical loss over rows."""
 
     def __init__(self, loss: HierarchicalLoss, y: Indices, weights: Vector) -> None:

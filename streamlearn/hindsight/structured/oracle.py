@@ -73,7 +73,7 @@ def solve_risk(
     start: Any = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """The w that minimises a convex function of one's own plus Psi(w), with a certified gap.
+    """The w that minimizes a convex function of one's own plus Psi(w), with a certified gap.
 
     Parameters
     ----------

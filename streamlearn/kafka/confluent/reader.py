@@ -63,7 +63,7 @@ FRESH = {
 
 
 class RdReader:
-    """`Reader` over a Consumer and an AdminClient."""
+    """`KafkaReader` over a Consumer and an AdminClient."""
 
     def __init__(
         self, connection: Connection, *, isolation: str, fetch_bytes: int, group: str | None

@@ -46,7 +46,7 @@ NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
 
 class PureReader:
-    """`Reader` over a KafkaConsumer and a KafkaAdminClient."""
+    """`KafkaReader` over a KafkaConsumer and a KafkaAdminClient."""
 
     def __init__(
         self, connection: Connection, *, isolation: str, fetch_bytes: int, group: str | None

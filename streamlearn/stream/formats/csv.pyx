@@ -14,7 +14,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memset
 
-from streamlearn.errors import BadEvent, TableMismatch
+from streamlearn.errors import InvalidEventError, TableMismatch
 
 from streamlearn.engine.events cimport BOOL, Events
 from streamlearn.features.pieces cimport Text
@@ -141,7 +141,7 @@ cdef class CSVDecoder(TextDecoder):
                 name: "text" if name in self.text else "numbers" for name in names}
 
     def know(self, types):
-        """These columns are of numbers or of text, as those were that a model learnt."""
+        """These columns are of numbers or of text, as those were that a model learned."""
         if self.text is None:
             self.types.update(types)
             self.stale = True
@@ -173,7 +173,7 @@ cdef class CSVDecoder(TextDecoder):
         for record in records[:SAMPLE]:
             try:
                 row = cells(record, self.delimiter) if record else None
-            except BadEvent:
+            except InvalidEventError:
                 continue
             if row is None or not any(row):
                 continue
@@ -262,7 +262,7 @@ cdef class CSVDecoder(TextDecoder):
         """Take over the order of a header; False: it is none."""
         try:
             row = cells(line, self.delimiter)
-        except BadEvent:
+        except InvalidEventError:
             return False
         if not self.are_names(row):
             return False
@@ -305,7 +305,7 @@ cdef class CSVDecoder(TextDecoder):
             return 0
         if self.n == 0:
             with gil:
-                raise BadEvent("no header: the first line names the columns")
+                raise InvalidEventError("no header: the first line names the columns")
         self.reader.begin()
         self.reader.repeats = self.alike
         self.label_column = NULL
@@ -316,7 +316,7 @@ cdef class CSVDecoder(TextDecoder):
             if (p == end) != (i == self.n - 1):
                 with gil:
                     count = len(cells(first[:end - first], self.delimiter))
-                    raise BadEvent(f"{count} values for {self.n} columns")
+                    raise InvalidEventError(f"{count} values for {self.n} columns")
             p += self.by.size
         if self.label_column != NULL:
             self.read_label(self.label_column, &self.label)
@@ -346,7 +346,7 @@ cdef class CSVDecoder(TextDecoder):
         q = read_value(p, end, &self.by, &value)
         if q == NULL:
             with gil:
-                raise BadEvent(FAULTS[value.fault])
+                raise InvalidEventError(FAULTS[value.fault])
         if column.role == SKIPPED or is_missing(value):
             return q
         if value.doubled:
@@ -420,7 +420,7 @@ cdef class CSVDecoder(TextDecoder):
     cdef int refuse_number(self, const Column* column, const Value* value) except -1 with gil:
         name = column.name[:column.length].decode()
         text = value.text[:value.length].decode()
-        raise BadEvent(
+        raise InvalidEventError(
             f"field {name!r} is {shown(text)} in a column of numbers: name the column among those"
             " of text", name)
 
@@ -532,7 +532,7 @@ def cells(record, delimiter):
     while True:
         p = read_value(p, end, &by, &value)
         if p == NULL:
-            raise BadEvent(FAULTS[value.fault])
+            raise InvalidEventError(FAULTS[value.fault])
         text = value.text[:value.length].decode()
         found.append(text.replace('""', '"') if value.doubled else text)
         if p == end:

@@ -2,7 +2,7 @@
 
 import importlib
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 from streamlearn.engine.events cimport Events
 from streamlearn.stream.formats.decoder cimport Decoder
@@ -37,10 +37,10 @@ cdef class CustomDecoder(Decoder):
     cdef int record(self, bytes value, Events events) except -1:
         try:
             event = self.function(value)
-        except BadEvent:
+        except InvalidEventError:
             raise
         except Exception as error:
-            raise BadEvent(f"{type(error).__name__}: {error}") from error
+            raise InvalidEventError(f"{type(error).__name__}: {error}") from error
         if event is None:
             events.blank += 1
             return 0

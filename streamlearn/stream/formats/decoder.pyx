@@ -12,9 +12,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport NAN, isfinite
 from libc.string cimport memcmp
 
-from streamlearn.errors import NO_ID, BadEvent
+from streamlearn.errors import NO_ID, InvalidEventError
 
-from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELLED, Events, Kind
+from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELED, Events, Kind
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
 from streamlearn.stream.formats.numbers cimport Decimal, is_exact
@@ -73,7 +73,7 @@ cdef class Decoder:
                 try:
                     self.begin()
                     self.record(value, events)
-                except BadEvent as error:
+                except InvalidEventError as error:
                     events.refuse(error)
             events.records += 1
 
@@ -93,7 +93,7 @@ cdef class Decoder:
         if self.fresh is not None:
             with gil:
                 self.fresh = None
-        self.tags.kind = UNLABELLED
+        self.tags.kind = UNLABELED
         self.tags.label = NAN
         self.tags.weight = 1.0
         self.tags.time = NAN
@@ -104,7 +104,7 @@ cdef class Decoder:
     cdef int take_event(self, object event, Events events) except -1:
         """An event as Python has it."""
         if not (isinstance(event, dict) or isinstance(event, Mapping)):
-            raise BadEvent(
+            raise InvalidEventError(
                 f"an event is an object of field names and values; this is {shown(event)}")
         self.latest = event
         features, roles = self.fields.split(event)
@@ -120,10 +120,10 @@ cdef class Decoder:
         return self.push(events)
 
     cdef bint grows(self) noexcept nogil:
-        """Whether the event is learnt, so that its names count as seen."""
+        """Whether the event is learned, so that its names count as seen."""
         if self.needs_id and self.tags.id == NULL:
             return False
-        return self.grow_always or (self.tags.kind != UNLABELLED and self.tags.weight != 0.0)
+        return self.grow_always or (self.tags.kind != UNLABELED and self.tags.weight != 0.0)
 
     cdef bint learned(self) noexcept nogil:
         """Whether its label is; with `grow_always` the weight may be that of another event."""
@@ -132,9 +132,9 @@ cdef class Decoder:
     cdef int push(self, Events events) except -1 nogil:
         if self.needs_id and self.tags.id == NULL:
             with gil:
-                raise BadEvent(NO_ID)
+                raise InvalidEventError(NO_ID)
         events.append(&self.reader.row, &self.tags, self.reader.size)
-        if self.tags.kind != UNLABELLED and self.learned():
+        if self.tags.kind != UNLABELED and self.learned():
             self.labels.events += 1
             if self.fresh is not None or self.labels.events == self.labels.due:
                 with gil:
@@ -157,14 +157,14 @@ cdef class Decoder:
         return int(label) if kind == INT else label
 
     def admit(self, label):
-        """A label as `meet_label` gave it is learned too; BadEvent if it may not be."""
+        """A label as `meet_label` gave it is learned too; InvalidEventError if it may not be."""
         self.check(label)
         if self.naming:
             self.labels.meet(label)
 
     cdef int take_label(self, object value) except -1:
         if value is None:
-            self.tags.kind = UNLABELLED
+            self.tags.kind = UNLABELED
             return 0
         if not isinstance(value, (bool, int, float, str)):
             raise self.refusal(
@@ -173,7 +173,7 @@ cdef class Decoder:
             raise self.refusal("label", f"is {value}: a label is finite")
         try:
             value = self.labels.taken(value)
-        except BadEvent as error:
+        except InvalidEventError as error:
             raise self.refusal("label", f"is {shown(value)}: {error}") from None
         if isinstance(value, bool):
             return self.take_number(value, BOOL)
@@ -189,7 +189,7 @@ cdef class Decoder:
         code = self.class_codes.get(value)
         if code is None:
             if not self.learned():  # so it may be one that could not be
-                self.tags.kind = UNLABELLED
+                self.tags.kind = UNLABELED
                 return 0
             if isinstance(value, str) and len(value) > LONGEST:
                 raise self.refusal(
@@ -276,7 +276,7 @@ cdef class Decoder:
         return 0
 
     cdef int check(self, object label) except -1:
-        """BadEvent if the stream may not have this label, or a learner can't learn it."""
+        """InvalidEventError if the stream may not have this label, or a learner can't learn it."""
         try:
             for learner in self.counting:
                 learner.check_labels([label])
@@ -284,7 +284,7 @@ cdef class Decoder:
                 self.labels.check(label)
                 for learner in self.naming:
                     learner.check_labels([*self.labels.labels, label])
-        except BadEvent as error:
+        except InvalidEventError as error:
             raise self.refusal("label", f"is {shown(label)}: {error}") from None
         return 0
 
@@ -358,10 +358,10 @@ cdef class Decoder:
         return 0
 
     def refusal(self, role, problem):
-        """A BadEvent that names the field of this role."""
+        """A InvalidEventError that names the field of this role."""
         name = getattr(self.fields, role) or role
         shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
-        return BadEvent(f"{shown_name} {problem}", name)
+        return InvalidEventError(f"{shown_name} {problem}", name)
 
     def field_names(self):
         """The fields that records have had, as far as they are known, nested ones with dots."""

@@ -23,7 +23,7 @@ class Learns(Protocol):
         """What a label is to it."""
 
     def check_labels(self, labels: list[Any]) -> None:
-        """BadEvent if these labels, each of them once, cannot all be learnt in this order."""
+        """Raise InvalidEventError unless these labels, each once, can be learned in this order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Fields:
     ----------
     label
         The field of the label; None: events have none. An event without it, or where it is null,
-        is predicted and not learnt.
+        is predicted and not learned.
     positive
         The label's values that mean True; all others mean False.
     labels

@@ -14,9 +14,9 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
-from streamlearn.engine.events cimport BOOL, FLOAT, INT, UNLABELLED, Events
+from streamlearn.engine.events cimport BOOL, FLOAT, INT, UNLABELED, Events
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport hash_text
@@ -50,7 +50,7 @@ cdef inline const char* past_blanks(const char* p) noexcept:
 cdef class JSONDecoder(Decoder):
     """Objects in JSON: what `json.loads` gives, as features read it.
 
-    Payloads of a schema registry are recognised by their first byte: JSON in them is unwrapped.
+    Payloads of a schema registry are recognized by their first byte: JSON in them is unwrapped.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
@@ -89,7 +89,7 @@ cdef class JSONDecoder(Decoder):
         found = value[5:]
         if found.lstrip(b" \t\r\n")[:1] == b"{":
             return found
-        raise BadEvent(
+        raise InvalidEventError(
             "a schema registry's framing (a zero byte first) around something that is no JSON"
             " object: produce JSON, or name a decoder of your own, format.kind = 'module:callable'")
 
@@ -112,7 +112,7 @@ cdef class JSONDecoder(Decoder):
             more = ""
             if value.lstrip()[:1] == b"[":
                 more = "; an array over several lines is not read: give an object a line"
-            raise BadEvent(f"no JSON: {error}{more}") from None
+            raise InvalidEventError(f"no JSON: {error}{more}") from None
         return self.take_event(event, events)
 
     # The quick way: True, or False if in doubt
@@ -336,7 +336,7 @@ cdef class JSONDecoder(Decoder):
             if not self.literal(b"null", 4):
                 return False
             if key.role == LABEL:
-                self.tags.kind = UNLABELLED
+                self.tags.kind = UNLABELED
                 self.label_text = NULL
             elif key.role == WEIGHT:
                 self.tags.weight = 1.0
@@ -401,7 +401,7 @@ cdef class JSONDecoder(Decoder):
         """The label, now that the weight is known."""
         if self.label_text != NULL:
             self.take_text(self.label_text, self.label_length)
-        elif self.tags.kind != UNLABELLED:
+        elif self.tags.kind != UNLABELED:
             if not self.mapped:
                 self.take_number(self.tags.label, self.tags.kind)
             elif self.tags.kind == FLOAT:

@@ -7,7 +7,7 @@ label is learned from then on. Only the order of events decides when that is.
 
 import msgspec
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 from streamlearn.features.pieces import shown
 from streamlearn.stream.formats.fields import Fields
@@ -37,7 +37,7 @@ cdef class LabelSet:
     ([True, False], True)
     >>> try:
     ...     labels.check("maybe")
-    ... except BadEvent as error:
+    ... except InvalidEventError as error:
     ...     print(error)
     not one of the labels true, false; to add one declare all (format.labels, --labels)
     """
@@ -99,7 +99,7 @@ cdef class LabelSet:
         return max(self.labels) if numbers else self.labels[1]
 
     cdef object taken(self, object value):
-        """The label that a field's value stands for; BadEvent if it is not declared."""
+        """The label that a field's value stands for; InvalidEventError if it is not declared."""
         if self.booleans and isinstance(value, str):
             value = SPELLED.get(value.lower(), value)
         if self.allowed is not None and value not in self.allowed:
@@ -115,11 +115,11 @@ cdef class LabelSet:
         return False
 
     def check(self, label):
-        """BadEvent if this label, which is not known, may not be learned."""
+        """InvalidEventError if this label, which is not known, may not be learned."""
         if self.closed:
             raise self.refused(self.labels)
         if self.most is not None and len(self.labels) >= self.most:
-            raise BadEvent(
+            raise InvalidEventError(
                 f"there are {self.most} labels already; allow more (format.max_classes,"
                 " --max-classes), or learn numbers by regression")
 
@@ -127,7 +127,7 @@ cdef class LabelSet:
         """The refusal of another label than these."""
         listed = ", ".join([msgspec.json.encode(label).decode() for label in labels[:10]])
         more = ", .." if len(labels) > 10 else ""
-        return BadEvent(
+        return InvalidEventError(
             f"not one of the labels {listed}{more}; to add one declare all (format.labels,"
             " --labels)")
 
@@ -161,11 +161,11 @@ cdef class LabelSet:
         """Take over a state that `state` gave; what was declared since holds."""
         lost = [label for label in state["labels"] if self.declared and label not in self.known]
         if lost and self.positive_values is not None:
-            raise BadEvent(
+            raise InvalidEventError(
                 f"the label {shown(lost[0])} was learned as it is, and positive values make labels"
                 " true or false: leave them out (format.positive, --positive)")
         if lost:
-            raise BadEvent(
+            raise InvalidEventError(
                 f"the label {shown(lost[0])} was learned, and is not among those declared; add it"
                 " (format.labels, --labels)")
         self.events = state["events"]

@@ -11,7 +11,7 @@ from streamlearn.stream.formats.numbers cimport Decimal, number_at, short_whole,
 from streamlearn.stream.formats.text cimport past_spaces, shown_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 cdef enum:
     OWN = 1 << 22  # columns below have the slots of their number, as in a matrix
@@ -20,8 +20,8 @@ cdef enum:
 cdef class SVMLightDecoder(TextDecoder):
     """Lines such as `+1 3:0.5 17:1 # comment`; column j is the feature named j, an int.
 
-    So a model that learnt the file is the one that learnt its matrix (`learn_rows`, columns as they
-    are numbered in the file). `qid:n` is the event's id. A label is a number; with `positive` or
+    So a model that learned the file is the one that learned its matrix (`learn_rows`, columns as
+    numbered in the file). `qid:n` is the event's id. A label is a number; with `positive` or
     `labels` declared it is what those say.
 
     >>> from streamlearn import Names
@@ -80,14 +80,14 @@ cdef class SVMLightDecoder(TextDecoder):
                     continue
             if p == name or p[0] != b":":
                 with gil:
-                    raise BadEvent(
+                    raise InvalidEventError(
                         f"{shown_text(name, end)} is no feature: give column:value, the column a"
                         " whole number >= 0")
             first = p + 1
             p = value_at(first, end, &x)
             if p == NULL or (p < end and p[0] > b" ") or not isfinite(x):
                 with gil:
-                    raise BadEvent(
+                    raise InvalidEventError(
                         f"field {column} is {shown_text(first, end)}: a value is a"
                         f"{'' if p == NULL else ' finite'} number", str(column))
             put(reader, column, x)

@@ -9,7 +9,7 @@ from streamlearn.engine.events cimport Events
 from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.sources.lines cimport BESIDE, Cut
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 
 cdef class TextDecoder(Decoder):
@@ -68,7 +68,7 @@ cdef class TextDecoder(Decoder):
                         self.begin()
                         self.line(p, end, events)
                         events.records += 1
-            except BadEvent as error:
+            except InvalidEventError as error:
                 events.refuse(error)
                 events.records += 1
             finally:

@@ -11,7 +11,7 @@ from streamlearn.stream.formats.numbers cimport Decimal, number_at, utf8_length,
 from streamlearn.stream.formats.text cimport past_spaces, shown_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 
 
 cdef extern from *:
@@ -87,7 +87,9 @@ cdef class VWDecoder(TextDecoder):
         bar = <const char*>memchr(p, b"|", end - p)
         if bar == NULL:
             with gil:
-                raise BadEvent("no | in the line: features begin with one, as in '1 | age:30'")
+                raise InvalidEventError(
+                    "no | in the line: features begin with one, as in '1 | age:30'"
+                )
         self.reader.begin()
         self.head(p, bar)
         while bar < end and bar[0] == b"|":
@@ -96,7 +98,7 @@ cdef class VWDecoder(TextDecoder):
             self.reader.cross()
         if bar < end:
             with gil:
-                raise BadEvent(f"{shown_text(bar, end)} has a zero byte: text has none")
+                raise InvalidEventError(f"{shown_text(bar, end)} has a zero byte: text has none")
         self.reader.look_up(self.grows())
         return self.push(events)
 
@@ -120,12 +122,13 @@ cdef class VWDecoder(TextDecoder):
                     elif numbers == 2:
                         if not isfinite(x) or x < 0.0:
                             with gil:
-                                raise BadEvent(f"the importance is {shown_text(first, end)}:"
-                                               " finite and >= 0")
+                                raise InvalidEventError(
+                                    f"the importance is {shown_text(first, end)}: finite and >= 0"
+                                )
                         self.tags.weight = x
                     else:
                         with gil:
-                            raise BadEvent(
+                            raise InvalidEventError(
                                 f"a third number, {shown_text(first, end)}, before the features:"
                                 " VW's initial predictions are not known here")
                     continue
@@ -137,11 +140,13 @@ cdef class VWDecoder(TextDecoder):
             self.tags.id_length = p - self.tags.id
             if first[0] != b"'" and p < end:
                 with gil:
-                    raise BadEvent(
+                    raise InvalidEventError(
                         f"{shown_text(first, end)} is no label: give a number (and an importance)")
             if past_spaces(p) < end:
                 with gil:
-                    raise BadEvent(f"{shown_text(past_spaces(p), end)} between the tag and the |")
+                    raise InvalidEventError(
+                        f"{shown_text(past_spaces(p), end)} between the tag and the |"
+                    )
             break
         if numbers:
             self.take_decimal(&label, y)
@@ -163,7 +168,7 @@ cdef class VWDecoder(TextDecoder):
             p = number_at(name, end, &d, &scale)
             if p == NULL or not ends_word(p) or not isfinite(scale):
                 with gil:
-                    raise BadEvent(
+                    raise InvalidEventError(
                         f"namespace {space[:length].decode('utf-8', 'replace')!r} has the scale"
                         f" {shown_text(name, end)}: a scale is a finite number")
         if odd:
@@ -230,12 +235,12 @@ cdef class VWDecoder(TextDecoder):
         """The refusal of a feature's value."""
         name, rest = name.decode("utf-8", "replace"), rest.split(None, 1)[:1]
         value = rest[0].decode("utf-8", "replace")[:40] if rest else ""
-        return BadEvent(f"field {name!r} is {value!r}: a value is a finite number", name)
+        return InvalidEventError(f"field {name!r} is {value!r}: a value is a finite number", name)
 
     def too_large(self, name, value, scale):
         """The refusal of a value that its namespace's scale makes infinite."""
         name = name.decode("utf-8", "replace")
-        return BadEvent(
+        return InvalidEventError(
             f"field {name!r} is {value:g}, times the scale {scale:g} of its namespace: that is too"
             " large for a float", name)
 
@@ -266,6 +271,6 @@ cdef inline int check_utf8(const char* p, Py_ssize_t n) except -1 nogil:
         more = utf8_length(p, end)
         if more == 0:
             with gil:
-                raise BadEvent("a name is no valid UTF-8: convert the file to UTF-8")
+                raise InvalidEventError("a name is no valid UTF-8: convert the file to UTF-8")
         p += more
     return 0

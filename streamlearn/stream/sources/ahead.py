@@ -1,7 +1,7 @@
-"""Batches of a source, each decoded while the one before is learnt.
+"""Batches of a source, each decoded while the one before is learned.
 
 Learning needs no GIL, nor does decoding text formats, so two cores read and learn at once. What is
-learnt does not depend on it: an event knows which names were in use when it was read.
+learned does not depend on it: an event knows which names were in use when it was read.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ cdef struct Line:  # where in a block
     Py_ssize_t length
 
 
-cdef class Block:
+cdef class ByteBlock:
     cdef bytearray text
     cdef char* at
     cdef Py_ssize_t filled  # bytes of it
@@ -19,12 +19,12 @@ cdef class Block:
     cdef Py_ssize_t room
     cdef int cut(self, Py_ssize_t at) except -1 nogil
     cdef int cut_rows(self, RowEnds ends, bint ended) except -1 nogil
-    cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1
+    cdef int begin(self, ByteBlock old, Py_ssize_t first, Py_ssize_t at) except -1
     cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil
 
 
 cdef class Cut:
-    cdef Block block
+    cdef ByteBlock block
     cdef Py_ssize_t first
     cdef Py_ssize_t n
 

@@ -22,7 +22,7 @@ cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
     return p == end
 
 
-cdef class Block:
+cdef class ByteBlock:
     """Bytes that were read at once, behind the rest of those before, and the lines in them."""
 
     def __cinit__(self, Py_ssize_t size):
@@ -53,7 +53,7 @@ cdef class Block:
                 return 0
             self.add(self.whole, stop - self.at)
 
-    cdef int begin(self, Block old, Py_ssize_t first, Py_ssize_t at) except -1:
+    cdef int begin(self, ByteBlock old, Py_ssize_t first, Py_ssize_t at) except -1:
         """Begin with what another block has from `at` on; `first` is the first line there."""
         cdef Py_ssize_t i, n = old.lines - first
         self.filled = old.filled - at
@@ -94,7 +94,7 @@ cdef class Cut:
     Text formats need none: they read them where they lie (`TextDecoder`).
     """
 
-    def __cinit__(self, Block block not None, Py_ssize_t first, Py_ssize_t n):
+    def __cinit__(self, ByteBlock block not None, Py_ssize_t first, Py_ssize_t n):
         if not 0 <= first <= first + n <= block.lines:
             raise IndexError(f"lines {first} to {first + n} of {block.lines}")
         self.block, self.first, self.n = block, first, n
@@ -160,7 +160,7 @@ cdef class Lines:
     cdef readonly Py_ssize_t first  # lines that are waited for
     cdef RowEnds ends  # None: every line is a row
     cdef bint released
-    cdef Block block
+    cdef ByteBlock block
     cdef Py_ssize_t at  # where in the block that line begins
     cdef Py_ssize_t taken  # lines of the block
 
@@ -169,7 +169,7 @@ cdef class Lines:
         self.position = position
         self.first = first
         self.ends = None if delimiter is None else RowEnds(delimiter)
-        self.block = Block(0)
+        self.block = ByteBlock(0)
 
     @property
     def held(self):
@@ -191,7 +191,7 @@ cdef class Lines:
 
         `read` puts them into the buffer that it is given, as the `readinto` of files does.
         """
-        cdef Block block = self.block
+        cdef ByteBlock block = self.block
         cdef Py_ssize_t rest
         if block.filled - block.whole > LONGEST:
             raise SourceError(
@@ -202,7 +202,7 @@ cdef class Lines:
         if self.taken or block.filled + 2 * BESIDE == len(block.text):
             rest = block.filled - self.at
             # twice the rest, or a long line would be copied again for each of its blocks
-            block = Block(rest + max(rest, size))
+            block = ByteBlock(rest + max(rest, size))
             block.begin(self.block, self.taken, self.at)
             self.block, self.at, self.taken = block, 0, 0
         rest = block.filled
@@ -236,7 +236,7 @@ cdef class Lines:
 
     def finish(self):
         """No bytes follow: what is left is a line."""
-        cdef Block block = self.block
+        cdef ByteBlock block = self.block
         self.release()
         if block.whole < block.filled:
             if self.ends is not None:
@@ -246,7 +246,7 @@ cdef class Lines:
 
     def take(self, Py_ssize_t most):
         """Offsets and lines, at most so many, blank ones left out, and the position after them."""
-        cdef Block block = self.block
+        cdef ByteBlock block = self.block
         cdef const Line* line
         cdef long long zero = self.position - self.at  # where the block begins
         cdef Py_ssize_t i, first = self.taken, n = min(

@@ -9,7 +9,7 @@ function tiles(now) {
   const polled = now.events_polled_total || 0;
   const lags = now.partitions.map((p) => p.lag).filter(known);
   const lag = lags.length ? lags.reduce((a, b) => a + b, 0) : null;
-  const life = Math.max(0, ...now.learners.map((one) => one.learnt_events || 0));
+  const life = Math.max(0, ...now.learners.map((one) => one.learned_events || 0));
   const saved = now.checkpoint_timestamp_seconds;
   const failing = now.checkpoint_failures_total > 0;
   const found = [
@@ -40,7 +40,7 @@ const lossOf = (one) => one.loss_is;
 const bothOf = (one) => `${one.loss_is} + ${one.comparator}`;
 
 // the bracket of the regret per event
-const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.learnt_events, one.regret_high / one.learnt_events] : null);
+const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.learned_events, one.regret_high / one.learned_events] : null);
 
 // [heading, what is shown, how, which is best: -1 the lowest, 1 the highest, 0 none, and what must be
 // alike for two to be compared]

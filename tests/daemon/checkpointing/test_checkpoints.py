@@ -12,7 +12,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.daemon.checkpointing.ownership import Ownership
-from streamlearn.daemon.checkpointing.writer import Checkpoints, Failed, Written, prune, sweep
+from streamlearn.daemon.checkpointing.writer import CheckpointWriter, Failed, Written, prune, sweep
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
@@ -43,7 +43,7 @@ def state(events: int) -> dict[str, Any]:
     return {"events": events, "weights": np.arange(3.0) * events}
 
 
-def write(writer: Checkpoints, events: int) -> Written | Failed | None:
+def write(writer: CheckpointWriter, events: int) -> Written | Failed | None:
     writer.begin(state(events), {CLICKS: events})
     return writer.collect(10.0)
 
@@ -57,7 +57,7 @@ def own(directory: Path, number: int, base: Place | None) -> None:
 
 
 def test_what_is_written_is_read(owner: Ownership) -> None:
-    writer = Checkpoints(owner, flush=undisturbed)
+    writer = CheckpointWriter(owner, flush=undisturbed)
     assert checkpoints.newest(owner.directory) is None
     for events in (10, 20, 30):
         written = write(writer, events)
@@ -73,7 +73,7 @@ def test_what_is_written_is_read(owner: Ownership) -> None:
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty", "other"])
 def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) -> None:
-    writer = Checkpoints(owner, flush=undisturbed)
+    writer = CheckpointWriter(owner, flush=undisturbed)
     for events in (10, 20):
         write(writer, events)
     path = owner.directory / Place(1, 2).name
@@ -90,14 +90,14 @@ def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) 
 
 
 def test_all_damaged_is_not_a_fresh_start(owner: Ownership) -> None:
-    write(Checkpoints(owner, flush=undisturbed), 10)
+    write(CheckpointWriter(owner, flush=undisturbed), 10)
     (owner.directory / Place(1, 1).name).write_bytes(b"")
     with pytest.raises(sl.ModelFileError, match="all of its 1 checkpoints are damaged"):
         checkpoints.newest(owner.directory)
 
 
 def test_one_of_a_newer_layout_is_not_passed_over(owner: Ownership) -> None:
-    write(Checkpoints(owner, flush=undisturbed), 10)
+    write(CheckpointWriter(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
     model_file.write(owner.directory / Place(1, 2).name, newer)
     with pytest.raises(model_file.NewerFormat, match="upgrade"):
@@ -147,7 +147,7 @@ def test_failure_at_a_step_keeps_the_old_one_and_is_tried_again(
     owner: Ownership, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    writer = Checkpoints(owner, flush=undisturbed, clock=lambda: now)
+    writer = CheckpointWriter(owner, flush=undisturbed, clock=lambda: now)
     write(writer, 10)
     monkeypatch.setattr(faults, "_reached", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, f"{step}:1-3:error")
@@ -178,13 +178,13 @@ def test_outputs_that_cannot_be_delivered_hold_the_checkpoint_back(owner: Owners
     def unreachable(_: float) -> None:
         raise TimeoutError("3 records were not delivered")
 
-    failed = write(Checkpoints(owner, flush=unreachable), 10)
+    failed = write(CheckpointWriter(owner, flush=unreachable), 10)
     assert isinstance(failed, Failed)
     assert checkpoints.newest(owner.directory) is None
 
 
 def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
-    writer = Checkpoints(owner, flush=undisturbed)
+    writer = CheckpointWriter(owner, flush=undisturbed)
     writer.begin({"set": {1}}, {})
     failed = writer.collect(10.0)
     assert isinstance(failed, Failed)
@@ -192,7 +192,7 @@ def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
 
 
 def test_overtaken_writer_is_fenced(owner: Ownership) -> None:
-    writer = Checkpoints(owner, flush=lambda _: own(owner.directory, 2, None))
+    writer = CheckpointWriter(owner, flush=lambda _: own(owner.directory, 2, None))
     with pytest.raises(Fenced):
         write(writer, 10)
     assert checkpoints.places(owner.directory) == []
@@ -238,15 +238,15 @@ def test_copies_in_memory_used_again_are_copies() -> None:
             for k in range(i):  # more names with every round
                 model.learn_one({"hour": i % 5, f"user{k}": k % 3 + 1.0}, (i + k) % 2 == 0)
         with copies:
-            states = [model.learnt() for model in models]
+            states = [model.learned() for model in models]
         copies.make_room()
-        before = model_file.pack([model.learnt() for model in models])
+        before = model_file.pack([model.learned() for model in models])
         for model in models:
             model.learn_one({"hour": 3, "user0": 9.0}, True)
         assert model_file.pack(states) == before, "learning changes no copy"
-        after = model_file.pack([model.learnt() for model in models])
+        after = model_file.pack([model.learned() for model in models])
         states[0]["learner"]["weights"]["rule"]["cells"][:] = np.nan
-        assert model_file.pack([model.learnt() for model in models]) == after, "nor the other way"
+        assert model_file.pack([model.learned() for model in models]) == after, "nor the other way"
         cells.append(states[0]["learner"]["weights"]["rule"]["cells"])
     again = sum(np.shares_memory(a, b) for a, b in itertools.pairwise(cells))
     assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streamlearn import LinearClassifier
-from streamlearn.daemon.collectors.regret import Regrets, likeness
-from streamlearn.daemon.collectors.regret_trackers import Regret
+from streamlearn.daemon.collectors.regret import RegretCollector, likeness
+from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import checkpoints
 from streamlearn.regret import Tracker
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 NAMES = "default,sparse,ftrl"
 
 
-def followed(directory: Path | None, length: int, names: str = NAMES, **policy: Any) -> Regrets:
+def followed(
+    directory: Path | None, length: int, names: str = NAMES, **policy: Any
+) -> RegretCollector:
     """What is known of the regret of a daemon that has come to its end."""
     log = Log("json", "error")
     loop = made(directory, MadeUp(2, length), log=log, names=names, **policy)
     members = loop.pipeline.learners
-    loop.pipeline.observers.append(Regret(log, 300, 0, 0.1))
+    loop.pipeline.observers.append(RegretTrackers(log, 300, 0, 0.1))
     assert loop.run() == 0
-    regrets = Regrets(Board(), 0.1)
+    regrets = RegretCollector(Board(), 0.1)
     regrets.start(members)
     for tracker in regrets.trackers.values():
         tracker.ledger._closed = False  # so that tests can solve to the end

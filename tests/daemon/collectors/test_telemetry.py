@@ -16,7 +16,7 @@ from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.writer import Failed, Written
 from streamlearn.daemon.collectors.counts import MOST_PLACES
 from streamlearn.daemon.collectors.observer import Status
-from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators.checkpoints import Place
 from streamlearn.stream import Partition, Records
@@ -40,9 +40,9 @@ def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
     watching.look(Status())
     board, counts = watching.board, loop.pipeline.counts
     assert sum(board.values("events_polled_total").values()) == counts.records == 1200
-    assert board.value("events_learnt_total", "default") == counts.learnt
+    assert board.value("events_learned_total", "default") == counts.learned
     assert board.value("events_predicted_total", "sparse") == counts.events
-    assert board.value("events_unlabelled_total") == counts.unlabelled > 0
+    assert board.value("events_unlabeled_total") == counts.unlabeled > 0
     assert sum(board.values("events_bad_total").values()) == counts.bad > 0
     assert board.value("events_deleted_total") == counts.tombstones > 0
     (learner, _) = loop.pipeline.learners
@@ -61,11 +61,11 @@ def test_the_area_under_the_curve_is_that_of_others() -> None:
     for i, n in enumerate((3, 700, 0, 130, 499, *[5] * 60, *[900] * 5)):
         more = draw.normal(size=n).round(1)  # with ties
         positive = more + draw.normal(size=n) > 0.5
-        learnt = draw.random(n) < 0.9
-        error = np.where(learnt, positive != (more > 0.0), np.nan)
-        recent.add(more.reshape(-1, 1), error, learnt, int(learnt.sum()))
-        scores = np.append(scores, more[learnt])[-500:]
-        labels = np.append(labels, positive[learnt])[-500:]
+        learned = draw.random(n) < 0.9
+        error = np.where(learned, positive != (more > 0.0), np.nan)
+        recent.add(more.reshape(-1, 1), error, learned, int(learned.sum()))
+        scores = np.append(scores, more[learned])[-500:]
+        labels = np.append(labels, positive[learned])[-500:]
         if i < 5 or i % 7 == 0:
             found, said = recent.window()
             assert np.array_equal(found, scores)
@@ -84,7 +84,7 @@ def test_what_does_not_exist_is_absent() -> None:
         "nonzero",
     ):
         assert f"streamlearn_{name}" not in text
-    assert 'streamlearn_events_learnt_total{learner="default"} 0.0' in text
+    assert 'streamlearn_events_learned_total{learner="default"} 0.0' in text
     assert 'streamlearn_events_bad_total{reason="syntax"} 0.0' in text
     assert "nan" not in text.lower().replace("nance", "")
 
@@ -97,10 +97,10 @@ def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> 
     past = before.history.columns
     assert after.history.columns["events"][: len(past["events"])] == past["events"]
     assert after.tally.seen == 1200
-    assert after.board.value("learnt_events", "default") == loop.pipeline.counts.learnt
-    now = after.board.value("events_learnt_total", "default")
+    assert after.board.value("learned_events", "default") == loop.pipeline.counts.learned
+    now = after.board.value("events_learned_total", "default")
     assert now is not None
-    assert now < loop.pipeline.counts.learnt
+    assert now < loop.pipeline.counts.learned
     assert after.board.value("restarts") == 1
 
 
@@ -111,7 +111,7 @@ def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert loop.run() == 0
         for learner in loop.pipeline.learners:
             scores, positive = watching.judge.quality[learner.name].window()
-            assert len(scores) == len(positive) == learner.learnt
+            assert len(scores) == len(positive) == learner.learned
             assert bool(len(scores)) == (learner.name not in reset)
         area = watching.board.value("window_roc_area_ratio", "default")
         assert area == roc_area(*watching.judge.quality["default"].window())
@@ -123,7 +123,9 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
         overrides = {"source": source, "features": {"kind": "names", **table}, "run.until": "end"}
         given = config.parse("[telemetry]\nport = 0", overrides=overrides)
         loop = build.loop(given, Log("json", "error"))
-        (watching,) = (one for one in loop.pipeline.observers if isinstance(one, Watching))
+        (watching,) = (
+            one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)
+        )
         assert loop.run() == 0
         watching._look._next = 0.0
         watching.look(Status())
@@ -251,7 +253,7 @@ def test_a_live_daemon_answers(tmp_path: Path) -> None:
         assert until(lambda: ask(f"{address}/readyz")[0] == 200)
         status = told(f"{address}/api/status?config=1")
         assert status["state"] == "active"
-        assert status["learners"][0]["learnt_events"] > 0
+        assert status["learners"][0]["learned_events"] > 0
         assert abs(sum(status["learners"][0]["mixture"].values()) - 1.0) < 1e-6
         assert "[telemetry]" in status["config"]
         assert {p["partition"] for p in status["partitions"]} == {"0", "1", "2"}
@@ -353,7 +355,7 @@ def test_hostile_names_are_json_strings() -> None:
 )
 def test_what_is_open_to_the_network_is_warned_of(telemetry: str, warned: bool) -> None:
     log = Log("json", "warning", stream=io.StringIO())
-    watching = Watching(settings(telemetry=telemetry), log)
+    watching = TelemetryCollector(settings(telemetry=telemetry), log)
     watching.on_state(Status("starting"))
     watching.on_end()
     assert isinstance(log.stream, io.StringIO)

@@ -123,7 +123,7 @@ def test_letters_in_a_file_survive_a_power_cut(
     die(tmp_path, GARBAGE)
     (tmp_path / "out").mkdir()
     recorder, disk = Recorder(tmp_path, monkeypatch), Disk()
-    aside = replay.Aside(str(tmp_path / "out" / "letters"))
+    aside = replay.SetAside(str(tmp_path / "out" / "letters"))
     replay.replay(read, aside)
     aside.close()
     for count, step in enumerate(recorder.steps, 1):

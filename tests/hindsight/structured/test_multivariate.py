@@ -1,4 +1,4 @@
-"""Losses of all scores: by brute force over labellings and rankings, and laws over all members."""
+"""Losses of all scores: by brute force over labelings and rankings, and laws over all members."""
 
 import itertools
 import math
@@ -61,7 +61,7 @@ def pairs(loss: Any, f: Vector, y: Vector) -> float:
     return math.fsum(violated) / max(1, len(violated))
 
 
-def labellings(loss: Any, f: Vector, y: Vector) -> float:
+def labelings(loss: Any, f: Vector, y: Vector) -> float:
     signs = np.where(y > 0, 1, -1)
     values = []
     for guess in itertools.product([-1, 1], repeat=len(f)):
@@ -131,8 +131,8 @@ def missing(loss: Any, a: Vector, y: Vector, ranked: Vector) -> float:
 BRUTE: dict[type, Callable[[Any, Vector, Vector], float]] = {
     ROCArea: pairs,
     OrdinalRegression: pairs,
-    FBeta: labellings,
-    PrecisionAtK: labellings,
+    FBeta: labelings,
+    PrecisionAtK: labelings,
     NDCG: rankings,
     ExpectedRankUtility: rankings,
     ReciprocalRank: rankings,

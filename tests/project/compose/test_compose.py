@@ -84,7 +84,7 @@ def test_images_are_pinned_and_ports_are_open_to_this_machine_only() -> None:
 
 def test_topics_are_those_of_the_configuration() -> None:
     source = CLICKS.source
-    assert isinstance(source, config.KafkaSource)
+    assert isinstance(source, config.KafkaSourceConfig)
     made = re.search(r"for topic in ([\w -]+);", SERVICES["topics"]["command"][-1])
     assert made is not None
     outputs = [CLICKS.predictions, CLICKS.dead_letters]
@@ -164,7 +164,7 @@ def test_the_same_commands_run_natively(tmp_path: Path) -> None:
         until(lambda: well(check, environ))
         producer = native.start("producer", *program)
         address = native.address("9090")
-        for asked in ('up{job="streamlearn"} == 1', "streamlearn_events_learnt_total > 0"):
+        for asked in ('up{job="streamlearn"} == 1', "streamlearn_events_learned_total > 0"):
             until(lambda asked=asked: data(address, asked), 60.0)
         assert {one["metric"]["learner"] for one in data(address, "streamlearn_best")} == {
             learner.name for learner in CLICKS.learners
@@ -175,6 +175,6 @@ def test_the_same_commands_run_natively(tmp_path: Path) -> None:
         assert daemon.wait(20) == 0, native.said("streamlearn")
         kept = checkpoints.newest(tmp_path / "streamlearn" / "state" / "clicks")
         assert kept is not None
-        assert kept[1]["counts"]["learnt"] > 0
+        assert kept[1]["counts"]["learned"] > 0
     finally:
         native.stop()

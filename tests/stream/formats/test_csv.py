@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn.errors import BadEvent, TableMismatch
+from streamlearn.errors import InvalidEventError, TableMismatch
 from streamlearn.stream import (
     CSVDecoder,
     CustomDecoder,
@@ -63,7 +63,7 @@ def read(row: bytes, delimiter: str) -> list[str] | None:
     """The values of a row; None: it is refused."""
     try:
         return cells(row, delimiter)
-    except BadEvent:
+    except InvalidEventError:
         return None
 
 

@@ -206,7 +206,7 @@ def test_vw_is_its_event(batch: list[dict[str, dict[str, float]]]) -> None:
             continue
         try:
             want = named(again, again.read_event(dict(flat)))
-        except sl.BadEvent:
+        except sl.InvalidEventError:
             assert events.bad
             continue
         assert named(reader, events.row_of(0)) == want

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
 from streamlearn.stream.formats.numbers import parse
 from streamlearn.stream.sources.clicks import KINDS
@@ -44,7 +44,7 @@ class Slow:
             return self.read(msgspec.json.decode(record))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        except (BadEvent, AttributeError):
+        except (InvalidEventError, AttributeError):
             return None
 
     def read(self, event: Any) -> Any:
@@ -52,23 +52,23 @@ class Slow:
         weight = roles.get("weight")
         weight = 1.0 if weight is None else weight
         if isinstance(weight, bool | str | list | dict) or not 0 <= weight < math.inf:
-            raise BadEvent("weight")
+            raise InvalidEventError("weight")
         try:
             weight = float(weight)
         except OverflowError:
-            raise BadEvent("weight") from None
+            raise InvalidEventError("weight") from None
         label = roles.get("label")
         if isinstance(label, list | dict):
-            raise BadEvent("label")
+            raise InvalidEventError("label")
         label = self.checked(label, weight)
         key = roles.get("id")
         if isinstance(key, bool | float | list | dict):
-            raise BadEvent("id")
+            raise InvalidEventError("id")
         time = roles.get("time")
         if isinstance(time, bool | str | list | dict):
-            raise BadEvent("time")
+            raise InvalidEventError("time")
         if isinstance(time, int) and abs(time) > 10**300:
-            raise BadEvent("time")
+            raise InvalidEventError("time")
         moment = math.nan if time is None else time * (1e-3 if self.fields.time_unit == "ms" else 1)
         grow = label is not None and weight != 0.0
         row = self.reader.read_event(features, grow)
@@ -78,13 +78,13 @@ class Slow:
 
     def checked(self, label: Any, weight: float) -> Any:
         if label is not None and self.fields.labels is not None and label not in self.fields.labels:
-            raise BadEvent("label")
+            raise InvalidEventError("label")
         if label is not None and self.fields.positive is not None:
             label = label in self.fields.positive
         if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:
-            raise BadEvent("label")
+            raise InvalidEventError("label")
         if isinstance(label, str) and len(label) > 1024 and weight:
-            raise BadEvent("label")
+            raise InvalidEventError("label")
         return label
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import streamlearn as sl
-from streamlearn.errors import BadEvent
+from streamlearn.errors import InvalidEventError
 from streamlearn.stream import Decoder, Events, Fields, decoder_of
 from streamlearn.stream.formats.label_set import LabelSet
 
@@ -171,7 +171,7 @@ def test_what_was_declared_since_holds_after_a_restart() -> None:
     more = decoder("json", Fields(label="y", labels=("a", "b", "c")))
     more.restore(state)
     assert more.labels.labels == ["a", "b", "c"]
-    with pytest.raises(BadEvent):
+    with pytest.raises(InvalidEventError):
         decoder("json", Fields(label="y", labels=("a", "c"))).restore(state)
     opened = decoder("json", Fields(label="y"))
     opened.restore(state)

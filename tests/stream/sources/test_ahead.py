@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_what_is_learnt_is_the_same_though_names_and_classes_are_met_ahead(tmp_path: Path) -> None:
+def test_what_is_learned_is_the_same_though_names_and_classes_are_met_ahead(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     rng = np.random.default_rng(1)
     lines = [

@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 
 from streamlearn import config
 from streamlearn.daemon import build
-from streamlearn.errors import BadEvent, SourceChanged, SourceDenied, SourceError, SourceNotFound
+from streamlearn.errors import (
+    InvalidEventError,
+    SourceChanged,
+    SourceDenied,
+    SourceError,
+    SourceNotFound,
+)
 from streamlearn.features import Names
 from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
 from streamlearn.stream.formats.csv import cells
@@ -166,10 +172,10 @@ def test_a_quote_that_stays_open_ends_with_its_line() -> None:
         if value in {b'3,"a\nb"', b'5"'}:
             assert cells(value, ",")
             continue
-        with pytest.raises(BadEvent):
+        with pytest.raises(InvalidEventError):
             cells(value, ",")
     for value in (b"1\n2,3", b'1\r2,"3"', b'1\n2,"3"'):
-        with pytest.raises(BadEvent):
+        with pytest.raises(InvalidEventError):
             cells(value, ",")
 
 
@@ -182,16 +188,16 @@ def test_types_are_guessed_of_the_same_lines(
     name = "x.csv.gz" if kind == "gz" else "x.csv"
     (tmp_path / name).write_bytes(gzip.compress(text) if kind == "gz" else text)
     monkeypatch.setattr(file_module, "BLOCK", 100)
-    table = config.Format(kind="csv", label=None)
+    table = config.FormatConfig(kind="csv", label=None)
     if kind == "pipe":
         ours, theirs = os.pipe()
         os.write(theirs, text)
         os.close(theirs)
-        source: Any = build.source(config.StdinSource(batch=batch), table)
+        source: Any = build.source(config.StdinSourceConfig(batch=batch), table)
         source._descriptor = ours
     else:
         paths = (str(tmp_path / name),)
-        own = config.FileSource(paths=paths, batch=batch, follow=kind == "follow")
+        own = config.FileSourceConfig(paths=paths, batch=batch, follow=kind == "follow")
         source = build.source(own, table)
     decoder: Any = decoder_of("csv", Names(), Fields(label=None), grow_always=True)
     rows = 0

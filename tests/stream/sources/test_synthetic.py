@@ -41,7 +41,7 @@ def test_drift_changes_the_truth_and_nothing_before() -> None:
 
 
 @pytest.mark.parametrize("kind", ["clicks", "spending", "spam"])
-def test_the_truth_can_be_learnt(kind: str) -> None:
+def test_the_truth_can_be_learned(kind: str) -> None:
     stream = Clicks(kind, seed=4)
     model = sl.LinearRegressor() if kind == "spending" else sl.LinearClassifier()
     events = Events()

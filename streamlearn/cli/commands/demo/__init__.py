@@ -2,7 +2,7 @@
 
 view    counts what happens, and says when it is over
 screen  how that is shown: a live table on a terminal, lines elsewhere
-story   what was learnt, computed from what happened
+story   what was learned, computed from what happened
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn import config
-from streamlearn.cli.commands.demo.screen import Lines, Screen, Silent
+from streamlearn.cli.commands.demo.screen import PlainScreen, Screen, Silent
 from streamlearn.cli.commands.demo.story import told
 from streamlearn.cli.commands.demo.view import UntilNobodyLooks, View
 from streamlearn.cli.parsing import seed, whole
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import build
-from streamlearn.daemon.collectors.telemetry import Watching
+from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def shown(options: Options) -> tuple[View, Exit]:
     settings = configured(options)
     log = Log(level="warning")
     # the numbers are the page's; without a page nobody is served
-    watching = Watching(settings, log, serves=not options.no_page)
+    watching = TelemetryCollector(settings, log, serves=not options.no_page)
     watching.regrets.share = 0.2  # here they are what there is to see
     screen = chosen(options)
     view = View(settings, screen, watching, lambda: told(view, made_up(loop.source)))
@@ -99,7 +99,7 @@ def chosen(options: Options) -> Silent:
         return Silent()
     simple = os.environ.get("TERM", "dumb") in {"dumb", "unknown"}
     if options.plain or simple or not sys.stdout.isatty():
-        return Lines()
+        return PlainScreen()
     return Screen()
 
 

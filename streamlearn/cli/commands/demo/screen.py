@@ -39,7 +39,7 @@ COLUMNS = (
     ("non-zeros", 9, lambda row: cell(row.nonzero)),
 )
 LEGEND = """\
-Each event is predicted before it is learnt: errors are of events not seen before, of late those
+Each event is predicted before it is learned: errors are of events not seen before, of late those
 of the last sixth. The loss is each learner's own. Its regret is against the best fixed weights in
 hindsight, at least and at most: less than 0 where the truth moved and the learner followed. It is
 unknown while those weights are not known closely enough, which takes more memory or more time.
@@ -81,8 +81,8 @@ class Silent:
     def begin(self, view: View) -> None:
         """The learners are there."""
 
-    def learnt(self, view: View) -> None:
-        """A batch was learnt."""
+    def learned(self, view: View) -> None:
+        """A batch was learned."""
 
     def draw(self, view: View, doing: str = "") -> None:
         """A few times a second."""
@@ -91,7 +91,7 @@ class Silent:
         """It is over."""
 
 
-class Lines(Silent):
+class PlainScreen(Silent):
     """A line at growing intervals, without control codes."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Lines(Silent):
         page = place(view)
         self._say(view, headline(view) + "\n" + (page + "\n" if page else ""))
 
-    def learnt(self, view: View) -> None:
+    def learned(self, view: View) -> None:
         """A line, if it is due."""
         if view.seen >= self._next:
             self._next = max(2 * self._next, view.seen + 1)

@@ -42,7 +42,8 @@ def told(view: View, stream: Clicks) -> Story:
     drifted = view.drift and view.seen > view.total // 2
     reason = why(view, winner, second, drifted=drifted)
     text = (
-        f"{learnt(view, errors, order, share)}; {discoveries(winner, finder, found, kept, planted)}"
+        f"{learned(view, errors, order, share)}; "
+        f"{discoveries(winner, finder, found, kept, planted)}"
         f".\n{winner} won: {reason}.\n\n"
         f"{NEXT.format(seed=stream.seed + 1)}"
     )
@@ -66,12 +67,12 @@ def told(view: View, stream: Clicks) -> Story:
     return Story(text, facts)
 
 
-def learnt(view: View, errors: dict[str, float], order: list[str], share: float) -> str:
+def learned(view: View, errors: dict[str, float], order: list[str], share: float) -> str:
     """How well the best and the worst predict, beside who always says the same."""
     clicks, best, worst = view.clicked / view.seen, order[0], order[-1]
     usual = "click" if clicks > 0.5 else "no click"
     return (
-        f"From {view.seen:,} events, {clicks:.0%} of them clicks, {best} learnt to err on "
+        f"From {view.seen:,} events, {clicks:.0%} of them clicks, {best} learned to err on "
         f"{errors[best]:.1%} of what it had not seen before and {worst} on {errors[worst]:.1%}, "
         f"where always saying {usual} errs on {share:.1%}"
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.cli.commands.demo.story import Story
     from streamlearn.config import Config
     from streamlearn.daemon.collectors.observer import Batch, Status
-    from streamlearn.daemon.collectors.telemetry import Watching
+    from streamlearn.daemon.collectors.telemetry import TelemetryCollector
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.stream import Source
 
@@ -71,7 +71,11 @@ class View(Observer):
     """Looks on; `screen` shows what it sees, and `tell` makes the story of it at the end."""
 
     def __init__(
-        self, settings: Config, screen: Silent, watching: Watching, tell: Callable[[], Story]
+        self,
+        settings: Config,
+        screen: Silent,
+        watching: TelemetryCollector,
+        tell: Callable[[], Story],
     ) -> None:
         source = settings.source
         self.total = int(getattr(source, "events", 0) or 1)
@@ -88,7 +92,7 @@ class View(Observer):
         self.looked: dict[str, tuple[float, float]] = {}  # regrets of the board, when seen last
         self.regrets: dict[str, tuple[float, float]] = {}  # an event's, at least and at most
         self.clicked = self.seen = 0
-        self.begun = self.learnt = self.ended = time.monotonic()
+        self.begun = self.learned = self.ended = time.monotonic()
 
     # -- told by the loop -------------------------------------------------------------------------
 
@@ -99,7 +103,7 @@ class View(Observer):
         for learner in learners:
             if learner.tracker is not None:  # coarse, so that there soon is something to see
                 learner.tracker.ledger.gap, learner.tracker.ledger.seconds = GAP, SOLVE_SECONDS
-        self.begun = self.learnt = time.monotonic()
+        self.begun = self.learned = time.monotonic()
         self.screen.begin(self)
 
     def on_batch(self, batch: Batch) -> None:
@@ -109,8 +113,8 @@ class View(Observer):
                 self.tracks[name].add(outcome.measures["error"], self.seen, self.length)
         self.seen += len(batch.events)
         self.clicked += int(np.nansum(batch.events.labels))
-        self.learnt = time.monotonic()
-        self.screen.learnt(self)
+        self.learned = time.monotonic()
+        self.screen.learned(self)
 
     def on_tick(self, status: Status) -> None:  # noqa: ARG002 - the seam's
         """Show how things are."""
@@ -138,7 +142,7 @@ class View(Observer):
 
     def _solve(self, learner: Learner) -> None:
         if learner.tracker is not None:
-            seconds = min(SOLVE_SHARE * (self.learnt - self.begun), SOLVE_SECONDS)
+            seconds = min(SOLVE_SHARE * (self.learned - self.begun), SOLVE_SECONDS)
             report = learner.tracker.report(seconds)
             if report.bracket is not None:
                 self._measured(learner.name, *report.bracket)
@@ -161,7 +165,7 @@ class View(Observer):
     @property
     def rate(self) -> float:
         """Events a second so far."""
-        return self.seen / max(self.learnt - self.begun, 1e-9)
+        return self.seen / max(self.learned - self.begun, 1e-9)
 
     @property
     def page(self) -> str | None:
@@ -195,7 +199,7 @@ class View(Observer):
 
 
 class UntilNobodyLooks(UntilEnd):
-    """Until the last event is learnt, all is told, and nobody looks at the page any more."""
+    """Until the last event is learned, all is told, and nobody looks at the page any more."""
 
     def __init__(self, view: View) -> None:
         self.view = view

@@ -1,7 +1,7 @@
 """Losses of all scores at once: rankings and contingency tables (004, section 3.1).
 
 Each is convex in the scores, at least 0, and at least what it stands for: the measure's own loss
-at the ranking, or the labelling, that the scores predict.
+at the ranking, or the labeling, that the scores predict.
 """
 
 from streamlearn.hindsight.structured.multivariate.contingency import FBeta, PrecisionAtK

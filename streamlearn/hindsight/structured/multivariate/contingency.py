@@ -1,6 +1,6 @@
 """F-beta and precision at k: losses of the table of right and wrong labels (004, section 3.1).
 
-    l(f, y) = max over labellings y' of Delta(y', y) + 1/m sum_i (y'_i - y_i) f_i
+    l(f, y) = max over labelings y' of Delta(y', y) + 1/m sum_i (y'_i - y_i) f_i
 
 Delta depends only on how many positive rows (a) and how many negative ones (c) are called
 positive, and for given counts those with the highest scores are the best. The mean over rows, in
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class FBeta(MultivariateLoss):
     """1 - F_beta, with F_beta = (1 + beta^2) a / (a + c + beta^2 positives); O(m log m).
 
-    Without positive rows F_beta is 1 for the right labelling and 0 for all others.
+    Without positive rows F_beta is 1 for the right labeling and 0 for all others.
 
     >>> FBeta().value([2.0, -1.0], [1, 0]), FBeta().value([0.0, 0.0], [1, 0])
     (0.0, 1.0)
@@ -46,7 +46,7 @@ class FBeta(MultivariateLoss):
 class PrecisionAtK(MultivariateLoss):
     """The fraction of negative rows among the k that are called positive; O(m log m).
 
-    The maximum is over labellings with k positives, and the true one, whose loss is 0.
+    The maximum is over labelings with k positives, and the true one, whose loss is 0.
 
     >>> PrecisionAtK(1).value([2.0, -1.0], [1, 0]), PrecisionAtK(1).value([0.0, 0.0], [1, 0])
     (0.0, 1.0)
@@ -68,8 +68,8 @@ class PrecisionAtK(MultivariateLoss):
         return PrecisionTable(grades, self.k)
 
 
-class Table:
-    """Rows by class; for each a and c the best labelling with these counts."""
+class ContingencyTable:
+    """Rows by class; for each a and c the best labeling with these counts."""
 
     def __init__(self, grades: Vector) -> None:
         self.m = len(grades)
@@ -77,7 +77,7 @@ class Table:
         self.negative = np.flatnonzero(grades != 1.0)
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The maximum over all labellings, and the slope of the one that attains it."""
+        """The maximum over all labelings, and the slope of the one that attains it."""
         positive = self.positive[np.argsort(-f[self.positive])]
         negative = self.negative[np.argsort(-f[self.negative])]
         # what a positive rows called negative, and a negative one called positive, add
@@ -101,7 +101,7 @@ class Table:
         raise NotImplementedError
 
 
-class FBetaTable(Table):
+class FBetaTable(ContingencyTable):
     """For each a the best c, found by bisection: what a further row adds falls with c."""
 
     def __init__(self, grades: Vector, beta: float) -> None:
@@ -125,7 +125,7 @@ class FBetaTable(Table):
         return a, low, 1.0 - (1.0 + self.square) * a / (base + low)
 
 
-class PrecisionTable(Table):
+class PrecisionTable(ContingencyTable):
     """All counts with a + c = k."""
 
     def __init__(self, grades: Vector, k: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlearn.core.parameters import Spec
+from streamlearn.core.parameters import Parameterized
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
@@ -23,7 +23,7 @@ class Bound(Protocol):
         """The loss of the scores `f`, and a subgradient there."""
 
 
-class MultivariateLoss(Spec):
+class MultivariateLoss(Parameterized):
     """A loss l(f, y) of all scores f and all labels y, usable as the loss of `hindsight.solve`.
 
     kind: "binary", where the greater of two labels is the positive one, or "ordinal", where labels

@@ -47,7 +47,7 @@ class RankingLoss(MultivariateLoss):
 
 
 class NDCG(RankingLoss):
-    """1 - normalised discounted cumulative gain: a_i = 1 / log2(1 + i), b = 2^y - 1, y >= 0.
+    """1 - normalized discounted cumulative gain: a_i = 1 / log2(1 + i), b = 2^y - 1, y >= 0.
 
     k: only the first k ranks count; None for all. decay: see 004, the c_i of the ranking losses:
     None takes c = a and sorts, O(m log m); a number takes c_i = i^-decay and linear assignment.
@@ -106,7 +106,7 @@ class ExpectedRankUtility(RankingLoss):
 
 
 class Queries:
-    """All queries at once, where c = a: the ranks that maximise are those of f - b."""
+    """All queries at once, where c = a: the ranks that maximize are those of f - b."""
 
     def __init__(self, loss: RankingLoss, grades: Vector, groups: Indices) -> None:
         self.groups = groups
@@ -117,7 +117,7 @@ class Queries:
         self.gains = np.empty(len(grades))
         order = np.argsort(groups, kind="stable")
         for rows in np.split(order, self.starts[1:]):
-            self.gains[rows] = normalised(loss, grades[rows], self.reference[rows])
+            self.gains[rows] = normalized(loss, grades[rows], self.reference[rows])
         self.shares = differing(grades, groups) / len(sizes)
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
@@ -144,7 +144,7 @@ class Assignments:
         order = np.argsort(groups, kind="stable")
         self.queries = np.split(order, np.cumsum(sizes)[:-1])
         for rows in self.queries:
-            self.gains[rows] = normalised(loss, grades[rows], true_a[rows])
+            self.gains[rows] = normalized(loss, grades[rows], true_a[rows])
         self.ideal = true_a
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
@@ -163,7 +163,7 @@ class Assignments:
         return max(0.0, value), slope
 
 
-def normalised(loss: RankingLoss, grades: Vector, reference: Vector) -> Vector:
+def normalized(loss: RankingLoss, grades: Vector, reference: Vector) -> Vector:
     """The gains of a query, such that its best ranking gains 1; 0 if nothing is to be gained."""
     gains = loss.gains(grades)
     best = float(reference @ gains)

@@ -1,4 +1,4 @@
-"""All metrics: what each of them is called, counts and is labelled by.
+"""All metrics: what each of them is called, counts and is labeled by.
 
 `_total` counters start at 0 with the process. What belongs to a model's life is a gauge that goes
 on from the checkpoint, so that no rate() jumps at a restart. A number that does not exist (the area
@@ -18,11 +18,11 @@ BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 EDGES = {"batch_seconds": BUCKETS, "label_delay_seconds": BOUNDS}  # of labels: up to a month
 # what becomes of labels that come late, and of events that wait for them
 FATES = {
-    "joined": "the label of an event came, and was learnt",
+    "joined": "the label of an event came, and was learned",
     "timed_out": "no label came in time, or there was no more room",
     "evicted": "of those and of orphans, for want of room",
     "orphaned": "no event came for the label",
-    "corrected": "a label came after the time-out, and was learnt in its place",
+    "corrected": "a label came after the time-out, and was learned in its place",
     "duplicates": "a second label of an event, ignored",
     "repeated": "a second event of an id, predicted and not held",
 }
@@ -62,15 +62,15 @@ FLOW = (
     counter("events_polled", "Records read from the source.", PLACE),
     counter("polled_bytes", "Bytes of the values of records read.", ("topic",)),
     counter("events_predicted", "Events scored before their label was used.", LEARNER),
-    counter("events_learnt", "Events learnt: with a label and a weight above 0.", LEARNER),
-    counter("events_unlabelled", "Events without a label, or of weight 0."),
+    counter("events_learned", "Events learned: with a label and a weight above 0.", LEARNER),
+    counter("events_unlabeled", "Events without a label, or of weight 0."),
     gauge("events_since_label", "Events since the last one with a label; not of delayed labels."),
     counter("events_deleted", "Records without a value (tombstones)."),
     counter("events_bad", "Records that could not be read, by what was wrong.", ("reason",)),
     counter("events_lost", "Records that were deleted before they were read (on_gap).", PLACE),
     gauge("lag_events", "Records that wait behind the position (bytes, of files).", PLACE),
     gauge("position_offset", "The position to go on from.", PLACE),
-    gauge("last_batch_timestamp_seconds", "When a batch was learnt last."),
+    gauge("last_batch_timestamp_seconds", "When a batch was learned last."),
     Metric(
         "batch_seconds",
         "histogram",
@@ -79,7 +79,7 @@ FLOW = (
     ),
 )
 QUALITY = (
-    gauge("learnt_events", "Events learnt over the model's life.", LEARNER),
+    gauge("learned_events", "Events learned over the model's life.", LEARNER),
     gauge(
         "diverged_events",
         "Events left out as their score was not finite, or their gradient too large.",
