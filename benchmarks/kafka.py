@@ -215,7 +215,7 @@ def daemon(
 
 def timed_daemon(path: str) -> None:
     """Be the daemon, and print the seconds that it polled and learned."""
-    from streamlearn.cli import main  # noqa: PLC0415 -- only in the process that is the daemon
+    from streamlearn.cli.main import main  # noqa: PLC0415 -- only in the process that is the daemon
     from streamlearn.kafka import KafkaSource  # noqa: PLC0415
 
     clock, last = Clock(), [Seconds(0.0, 0.0)]

@@ -34,7 +34,7 @@ def marking(self, batch):
         print(time.time(), time.process_time(), flush=True)
         os._exit(0)
 Pipeline.process = marking
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 sys.exit(main(["run", sys.argv[1], "--set", "telemetry.port=0"]))
 """
 

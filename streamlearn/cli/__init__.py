@@ -1,12 +1,9 @@
-"""The command line: one file a command; commands are thin, what they do is in the layers below.
+"""The command line.
 
-main         the commands, and how they end: one line for an error, and an exit code
-parsing      arguments: help with examples, errors with the nearest that is valid
-tables       rows for people (terminal), for pipes (plain lines), for programs (JSON)
-completion   the shell completes commands, options and choices
-check ..     the commands
+main        the command `streamlearn`: errors in one line, exit codes
+commands/   help, examples and arguments of each command; light, so that --help is immediate
+actions/    what each command does; imported when it runs
+options     the options that several commands share
+parsing     argparse, with errors that name the nearest valid option
+tables      rows for people (terminal), pipes (plain lines) and programs (JSON)
 """
-
-from streamlearn.cli.main import main, process
-
-__all__ = ["main", "process"]

@@ -1,9 +1,14 @@
-"""The command `streamlearn`."""
+"""The command `streamlearn`.
+
+Nothing heavy is imported before a command runs, so that `--help` and `--version` are immediate.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+import signal
 import sys
 import traceback
 from typing import TYPE_CHECKING, NoReturn
@@ -22,13 +27,11 @@ from streamlearn.cli.commands import (
     run,
     train,
 )
-from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser, add
+from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser
 from streamlearn.daemon.process.exits import Exit, Stop
-from streamlearn.daemon.process.log import Log
-from streamlearn.daemon.process.watchdog import end_soon
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 COMMANDS: dict[str, Command] = {
     "demo": demo,
@@ -43,14 +46,14 @@ COMMANDS: dict[str, Command] = {
     "replay": replay,
     "completion": completion,
 }
-EXIT_SECONDS = 3.0  # for the interpreter to end, once the command has
+EXIT_SECONDS = 3.0  # for the interpreter to exit after the command
 EPILOG = """\
-exit codes: 0 done, 1 an error that nobody foresaw, 2 wrong usage or configuration,
+exit codes: 0 success, 1 unexpected error, 2 wrong usage or configuration,
 3 and above: why the daemon stopped (see streamlearn run --help)"""
 
 
 def parser() -> Parser:
-    """The parser of all commands."""
+    """Return the parser of all commands."""
     root = Parser(
         prog="streamlearn",
         description="Learn linear models from event streams, one event at a time.",
@@ -61,12 +64,23 @@ def parser() -> Parser:
     root.add_argument("--version", action="version", version=streamlearn.__version__)
     commands = root.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
     for name, command in COMMANDS.items():
-        add(commands, name, command)
+        one = commands.add_parser(
+            name,
+            help=command.HELP,
+            description=f"{command.HELP[0].upper()}{command.HELP[1:]}.",
+            epilog=f"examples:\n{command.EXAMPLES.rstrip()}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.arguments(one)
+        one.add_argument("--debug", action="store_true", help="print the traceback of an error")
+        one.set_defaults(parser=one)
+        root.commands[name] = one
     return root
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit code."""
+    """Run a command and return its exit code."""
     root = parser()
     given = sys.argv[1:] if arguments is None else list(arguments)
     options, unknown = root.parse_known_args(given, argparse.Namespace(command_line=given))
@@ -78,10 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         options.parser.unknown(unknown)
     try:
-        code = int(options.run(options))
+        code = int(action(options.command)(options))
         sys.stdout.flush()
     except BrokenPipeError:
-        # the reader (head, less) has seen enough; what is still buffered goes nowhere
+        # the reader (head, less) has closed the pipe; what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     except KeyboardInterrupt:
@@ -91,23 +105,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def action(command: str) -> Callable[[Options], int]:
+    """Import what a command does; Ctrl-C ends the process quietly meanwhile, too."""
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    run: Callable[[Options], int] = importlib.import_module(
+        f"streamlearn.cli.actions.{command}"
+    ).run
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run
+
+
 def process() -> NoReturn:
-    """`main` as a process of its own, which ends when the command has ended."""
+    """Run `main` as a process, which ends when the command has ended."""
     open_streams()
     code = main()
-    end_soon(EXIT_SECONDS, code, Log())
+    watchdog = importlib.import_module("streamlearn.daemon.process.watchdog")
+    watchdog.end_soon(EXIT_SECONDS, code, watchdog.Log())
     sys.exit(code)
 
 
 def open_streams() -> None:
-    """What was closed for us (`>&-`, as for daemons) is empty, and takes whatever is written."""
+    """Open closed standard streams (`>&-`, as for daemons) on the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def failed(error: Exception, options: Options) -> int:
-    """Say in one line what went wrong; the exit code."""
+    """Print what went wrong in one line and return the exit code."""
     if options.debug:
         traceback.print_exception(error)
     name = options.parser.prog
@@ -120,6 +148,6 @@ def failed(error: Exception, options: Options) -> int:
     if isinstance(error, ValueError | OSError):
         sys.stderr.write(f"{name}: {error}\n")
         return Exit.USAGE
-    hint = "" if options.debug else " (run again with --debug to see where)"
+    hint = "" if options.debug else " (run again with --debug for the traceback)"
     sys.stderr.write(f"{name}: {type(error).__name__}: {error}{hint}\n")
     return Exit.CRASH

@@ -1,7 +1,7 @@
-"""Arguments of commands.
+"""Command-line arguments.
 
-argparse, because it is there: it starts at once and needs no other package. What it lacks (an
-error that names the nearest valid option, shell completion) is little, and here.
+argparse with two additions: an error names the nearest valid option, and the options of a command
+can be listed for shell completion.
 """
 
 from __future__ import annotations
@@ -10,79 +10,79 @@ import argparse
 import math
 import re
 import sys
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from streamlearn.config.expressions import nearest
+from streamlearn.core.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Options = argparse.Namespace
-INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it: 128 + SIGINT
+INTERRUPTED = 130  # the exit code after Ctrl-C, as in shells: 128 + SIGINT
 
 
 class Command(Protocol):
-    """A module of a command."""
+    """A module of `cli.commands`."""
 
     HELP: str  # one line
     EXAMPLES: str  # command lines that work as they stand
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare its arguments."""
-
-    def run(self, options: Options) -> int:
-        """Do it; the exit code."""
+    def arguments(self, parser: Parser) -> None:
+        """Add the arguments."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line with the remedy."""
+    """A parser that reports an error in one line, with the remedy."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.actions: list[argparse.Action] = []
+        self.commands: dict[str, Parser] = {}
+        super().__init__(*args, **kwargs)
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """Add an argument, and list it in `actions`."""
+        self.actions.append(super().add_argument(*args, **kwargs))
+        return self.actions[-1]
+
+    def add_group(self, title: str) -> Group:
+        """Add a group of arguments with a title of its own in the help."""
+        return Group(self, title)
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2."""
+        """Exit with code 2."""
         choice = re.match(r"(.*)invalid choice: '(.*)' \(choose from (.*)\)", message)
         if choice is not None:
             names = [name.strip(" '") for name in choice[3].split(",")]
             what = choice[1].removeprefix("argument ").rstrip(": ") or "value"
-            message = f"{what}: {choice[2]!r} is not known; {nearest(choice[2], names)}"
+            message = f"{what}: unknown {choice[2]!r}; {nearest(choice[2], names)}"
         message = message.removeprefix("argument ")
         sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
         sys.exit(2)
 
     def unknown(self, arguments: Sequence[str]) -> NoReturn:
-        """End because of arguments that are not this command's."""
+        """Exit because of arguments that the command does not have."""
         first = arguments[0]
-        names = [name for action in self._actions for name in action.option_strings]
         if not first.startswith("-"):
             self.error(f"unexpected argument {first!r}")
+        names = [name for action in self.actions for name in action.option_strings]
         self.error(f"unknown option {first.split('=')[0]}; {nearest(first.split('=')[0], names)}")
 
 
-def add(
-    commands: argparse._SubParsersAction[Parser],
-    name: str,
-    command: Command,
-) -> None:
-    """Make a command known."""
-    parser = commands.add_parser(
-        name,
-        help=command.HELP,
-        description=f"{command.HELP[0].upper()}{command.HELP[1:]}.",
-        epilog=f"examples:\n{command.EXAMPLES.rstrip()}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    command.arguments(parser)
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.set_defaults(run=command.run, parser=parser)
+class Group:
+    """A group of arguments."""
 
+    def __init__(self, parser: Parser, title: str) -> None:
+        self.parser = parser
+        self.group = parser.add_argument_group(title)
 
-def json_option(parser: argparse.ArgumentParser) -> None:
-    """The option of every command that has a table to show."""
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """Add an argument, and list it in the parser's `actions`."""
+        self.parser.actions.append(self.group.add_argument(*args, **kwargs))
+        return self.parser.actions[-1]
 
 
 def whole(text: str, least: int = 1, most: int | None = None) -> int:
-    """A whole number of at least 1, for an option."""
+    """Return the whole number that an option gives."""
     try:
         number = int(text)
     except ValueError:
@@ -94,7 +94,7 @@ def whole(text: str, least: int = 1, most: int | None = None) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time, for an option."""
+    """Return the duration that an option gives."""
     try:
         number = float(text)
     except ValueError:
@@ -105,5 +105,5 @@ def seconds(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """What tells one made-up stream from another."""
+    """Return the seed of a synthetic stream."""
     return whole(text, 0, 2**63 - 1)

@@ -1,4 +1,4 @@
-"""A progress bar with rate and time left, where there is a terminal to show it on."""
+"""A progress bar with rate and remaining time, if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """Shows on standard error how much of a source was read, if that is a terminal."""
+    """Shows how much of a source has been read."""
 
     def __init__(self, title: str, *, quiet: bool = False) -> None:
         self.shown = sys.stderr.isatty() and not quiet
@@ -53,13 +53,13 @@ class Bar:
     ) -> None:
         self._progress.stop()
 
-    def title(self, text: str) -> None:
-        """What is being done now; the bar begins afresh."""
+    def restart(self, title: str) -> None:
+        """Start over with a new title."""
         self.total = 0
-        self._progress.reset(self._task, description=text)
+        self._progress.reset(self._task, description=title)
 
     def update(self, source: Source) -> None:
-        """Move the bar to where the source is."""
+        """Move the bar to the position of the source."""
         if not self.shown:
             return
         if isinstance(source, Files):
@@ -71,10 +71,10 @@ class Bar:
             self.total = max(self.total, sum(left))
             self._progress.update(self._task, total=self.total, completed=self.total - sum(left))
 
-    def say(self, line: str) -> None:
+    def print(self, line: str) -> None:
         """Print a line above the bar, on standard output."""
         if self.shown and sys.stdout.isatty():
-            # both are the same terminal: the bar must make room
+            # bar and line share a terminal: rich moves the bar down
             self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:
             sys.stdout.write(line + "\n")

@@ -1,4 +1,4 @@
-"""Saved models, and the notes that the command which made one keeps beside it."""
+"""Load saved models with their notes: how the events of the training were read."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Model = LinearClassifier | LinearRegressor
 
 
 def load(path: str, learner: str | None = None) -> tuple[Model, dict[str, Any]]:
-    """The model of a file or a directory of checkpoints, and its notes."""
+    """Load a model file, or a learner of a checkpoint directory, with its notes."""
     if Path(path).is_dir():
         data = checkpoints.model(path, learner)
         return cast("Model", Linear.revived(data, path)), data["notes"]
     if learner is not None:
-        raise ValueError(f"{path} holds one model; --learner is for a directory of checkpoints")
+        raise ValueError(f"{path} is a model file; --learner needs a checkpoint directory")
     data = model_file.read(path)
     notes = data.get("notes", {}) if isinstance(data, dict) else {}
     return cast("Model", Linear.revived(data, path)), notes
 
 
 def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
-    """What is known of labels and columns; the files begin anew, with headers of their own."""
+    """Restore labels and column types; new files have headers of their own."""
     state = notes.get("decoder")
     if state is not None:
         Decoder.restore(decoder, state)
@@ -40,22 +40,22 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
 
 
 def features(event: dict[str, Any], notes: dict[str, Any]) -> Event:
-    """The features of an event as the model learned them: without its label, texts as texts."""
+    """Return the features of an event as in training: without label, with the column types."""
     found = event
     if "format" in notes:
         given = {"source.kind": "stdin", **notes["format"]}
         settings = config.parse("", "", given, environ={})
         found, _ = config.fields(settings.format).split(event)
-        if settings.format.kind == "svmlight":  # whose features are numbers, which JSON has not
+        if settings.format.kind == "svmlight":  # feature names are numbers, which JSON lacks
             return {int(name) if name.isdecimal() else name: found[name] for name in found}
     types = notes.get("decoder", {}).get("table", {}).get("types", {})
-    return {name: cell(value, types.get(name)) for name, value in found.items()}
+    return {name: converted(value, types.get(name)) for name, value in found.items()}
 
 
-def cell(value: Any, kind: str | None) -> Any:
-    """A value as it is read from a column of numbers or text; kind None: as it is.
+def converted(value: Any, kind: str | None) -> Any:
+    """Convert a value to the type of its column; None leaves it unchanged.
 
-    >>> cell(80331, "text"), cell("2.5", "numbers"), cell(True, None)
+    >>> converted(80331, "text"), converted("2.5", "numbers"), converted(True, None)
     ('80331', 2.5, True)
     """
     if kind == "text" and isinstance(value, bool | int | float):
@@ -67,7 +67,7 @@ def cell(value: Any, kind: str | None) -> Any:
 
 
 def labels_of(model: Model, notes: dict[str, Any]) -> LabelSet:
-    """The labels of a model that learns no more: as its stream had them, if they were closed."""
+    """Return the labels of a model that only predicts."""
     kept = notes.get("decoder", {}).get("labels", {})
     known = model.labels if isinstance(model, LinearClassifier) else []
     return LabelSet.complete(kept["labels"] if kept.get("closed") else known)

@@ -1,4 +1,4 @@
-"""What commands show: a table on a terminal, plain lines in a pipe, JSON for programs."""
+"""Print rows: a table on a terminal, plain lines in a pipe, JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WIDE = 10_000  # a pipe has no width
+PIPE_WIDTH = 10_000  # no wrapping in a pipe
 
 
 def show_json(value: Any) -> None:
-    """Print plain data; what JSON has not (NaN, infinity) is null."""
+    """Print plain data as JSON; NaN and infinity, which JSON lacks, become null."""
     sys.stdout.write(json.dumps(finite(value), ensure_ascii=False, indent=2, default=str) + "\n")
 
 
 def finite(value: Any) -> Any:
-    """Plain data with None for numbers that are none."""
+    """Return plain data with None for NaN and infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -35,25 +35,25 @@ def finite(value: Any) -> Any:
 
 
 def show_facts(facts: Mapping[str, Any], before: str = "") -> None:
-    """Print names and values, one a line."""
+    """Print names and values, one per line."""
     width = max(map(len, facts))
     lines = [f"{name:<{width}}  {cell(value)}\n" for name, value in facts.items()]
     sys.stdout.write(before + "".join(lines))
 
 
 def show(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
-    """Print rows, each of which maps the names of the columns to values."""
+    """Print rows, which map column names to values."""
     console().print(table(rows, title))
 
 
 def console() -> Console:
-    """Standard output, as wide as it is."""
+    """Return a console on standard output."""
     terminal = sys.stdout.isatty()
-    return Console(file=sys.stdout, width=None if terminal else WIDE, highlight=False)
+    return Console(file=sys.stdout, width=None if terminal else PIPE_WIDTH, highlight=False)
 
 
 def table(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
-    """The rows as a table: numbers on the right, texts on the left."""
+    """Return rows as a table: numbers aligned right, text left."""
     terminal = sys.stdout.isatty()
     made = Table(
         title=title,
@@ -70,8 +70,8 @@ def table(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
     return made
 
 
-def cell(value: Any) -> str:  # noqa: PLR0911 - a case each
-    """A value in a table.
+def cell(value: Any) -> str:  # noqa: PLR0911 - one return per type
+    """Return a value as the text of a table cell.
 
     >>> cell(0.123456), cell(1234567), cell(None), cell(1e-9)
     ('0.1235', '1,234,567', '-', '1e-09')
@@ -88,5 +88,5 @@ def cell(value: Any) -> str:  # noqa: PLR0911 - a case each
         return ", ".join(f"{cell(key)}: {cell(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(cell(item) for item in value)
-    # control characters of a stranger's names would reach the terminal
+    # control characters in names from the data must not reach the terminal
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(value))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamlearn.config.expressions import nearest
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     OPEN,
@@ -31,6 +30,7 @@ from streamlearn.config.structs import (
     SyntheticSourceConfig,
     milliseconds,
 )
+from streamlearn.core.nearest import nearest
 from streamlearn.stream.sources.file import is_glob
 from streamlearn.stream.sources.packed import is_packed
 from streamlearn.stream.sources.rows import checked

@@ -7,12 +7,12 @@ evaluated. What an object prints (`repr`) is read back as an equal object.
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import math
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from streamlearn import losses, penalties, rules
+from streamlearn.core.nearest import nearest
 from streamlearn.core.parameters import Parameterized
 from streamlearn.errors import StreamlearnError
 from streamlearn.estimators import presets
@@ -22,7 +22,6 @@ from streamlearn.losses.loss import AnyLoss
 from streamlearn.rules import schedules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from types import ModuleType
 
 T = TypeVar("T")
@@ -109,24 +108,6 @@ def known(kind: type[Any] | None = None) -> dict[str, type[Any]]:
         found |= _members(family)
     found |= {cls.__name__: cls for cls in (Names, Hashing)}
     return {name: cls for name, cls in found.items() if kind is None or issubclass(cls, kind)}
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """A hint at the valid name that was probably meant, or at all of them if they are few.
-
-    >>> nearest("topcis", ["topics", "pattern"])
-    'did you mean topics?'
-    >>> nearest("xyz", ["topics", "pattern"])
-    'valid: pattern, topics'
-    """
-    choices = sorted(names)
-    folded = {choice.lower().replace("_", "").replace("-", ""): choice for choice in choices}
-    key = name.lower().replace("_", "").replace("-", "")
-    close = difflib.get_close_matches(key, folded, 1, 0.6)
-    if close:
-        return f"did you mean {folded[close[0]]}?"
-    few = choices if len(choices) <= 30 else [*choices[:30], ".."]
-    return f"valid: {', '.join(few)}" if few else "none is valid here"
 
 
 def split(text: str) -> list[str]:

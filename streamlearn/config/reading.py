@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from streamlearn.config.environment import Expanded
-from streamlearn.config.expressions import nearest
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.secret import Secret
+from streamlearn.core.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class ForwardBackward(Scaled):
-    """FOBOS with a step that you choose: a number, or one of `sl.rules.schedules`; O(d) an event."""
+    """FOBOS with a step that you choose, a number or one of `sl.rules.schedules`; O(d) an event."""
 
     _names = ("step",)
     _examples = ((0.1,), (InverseSqrt(0.3),), (Inverse(0.8),))

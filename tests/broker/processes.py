@@ -94,7 +94,7 @@ def serve() -> None:
     import confluent_kafka  # noqa: F401, PLC0415 - so that no daemon has to
     import kafka  # noqa: F401, PLC0415
 
-    from streamlearn.cli import process  # noqa: PLC0415 - only in the server
+    from streamlearn.cli.main import process  # noqa: PLC0415 - only in the server
 
     running: set[int] = set()
     for line in sys.stdin:

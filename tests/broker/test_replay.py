@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 from streamlearn.daemon.process.faults import VARIABLE as FAULT
 from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.conftest import MakeTopic, all_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.stream import Clicks
 
@@ -64,7 +64,7 @@ def test_what_run_would_resume_is_valid(learned: Path) -> None:
     ("changed", "code", "said"),
     [
         ('source.paths=["none.jsonl"]', Exit.MISSING, "source: none.jsonl"),
-        ("predictions.path=none/p.jsonl", Exit.USAGE, "predictions.path: there is no directory"),
+        ("predictions.path=none/p.jsonl", Exit.USAGE, "predictions.path: no such directory: none"),
         ('format.exclude=["user"]', Exit.USAGE, "checkpoint.path: "),
         ('source.paths=["{there}"]', Exit.USAGE, "source.paths: {there} is a directory"),
         ("predictions.path={there}/clicks.jsonl", Exit.USAGE, "predictions.path: {there}/clicks"),

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main
-from streamlearn.cli import main as entry
-from streamlearn.cli.commands import check
-from streamlearn.cli.main import COMMANDS, parser
+from streamlearn.cli import options
+from streamlearn.cli.actions import check
+from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.config.arguments import SUFFIXES
 from streamlearn.daemon.process.exits import Exit, Stop
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", "a", "--jsn"], "did you mean --json?"),
         (["check", "a", "--sets=1"], "did you mean --set?"),
         (["check", "none.toml"], "No such file"),
-        (["run", "config/quickstart.toml", "--reset-offsets"], "is for topics"),
+        (["run", "config/quickstart.toml", "--reset-offsets"], "--reset-offsets"),
         (["check", "a", "--set", "x"], "expected KEY=VALUE"),
         (["--versio"], "did you mean --version?"),
         (["completion", "bsh"], "did you mean bash?"),
         (["inspect", "none.model"], "none.model: No such file"),
         (["inspect", "m", "--top", "0"], "a whole number >= 1, got '0'"),
-        (["models", "list", "none"], "no directory"),
+        (["models", "list", "none"], "none is not a directory"),
     ],
 )
 def test_errors_are_one_line_with_the_remedy(
@@ -105,11 +105,11 @@ def test_how_commands_end(
         raise error
 
     monkeypatch.setattr(check, "run", run)
-    assert entry(["check", "x"]) == code
+    assert main(["check", "x"]) == code
     shown = capsys.readouterr().err
     assert said in shown
     assert "Traceback" not in shown
-    entry(["check", "x", "--debug"])
+    main(["check", "x", "--debug"])
     assert ("Traceback" in capsys.readouterr().err) == isinstance(error, Exception)
 
 
@@ -143,3 +143,25 @@ def test_begin_is_for_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([*command, "--begin"]) == Exit.OK
     assert main([*command, "--begin"]) == Exit.USAGE
     assert main([*command, "--until", "end"]) == Exit.OK
+
+
+HEAVY = {"numpy", "scipy", "msgspec", "rich", "river", "kafka", "prometheus_client"}
+
+
+@pytest.mark.parametrize("arguments", [["--version"], *([name, "--help"] for name in COMMANDS)])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from streamlearn.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "finally:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+    )
+    assert run.stdout
+    assert HEAVY.isdisjoint(run.stderr.split())
+
+
+def test_formats_of_the_options_are_those_of_file_names() -> None:
+    assert sorted(options.FORMATS) == sorted(SUFFIXES)

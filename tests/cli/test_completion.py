@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from streamlearn.cli import main
-from streamlearn.cli.main import COMMANDS
+from streamlearn.cli.main import COMMANDS, main
 from tests.support.missing import installed
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def test_fish(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert set(COMMANDS) <= set(completed("streamlearn "))
     assert completed("streamlearn check --js") == ["--json"]
     assert completed("streamlearn completion z") == ["zsh"]
-    assert completed("streamlearn train --on-bad s") == ["skip"]
+    assert completed("streamlearn train --on-invalid sk") == ["skip"]
 
 
 def test_zsh(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -94,7 +93,7 @@ def test_zsh(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
             ("check --js", "check --json "),
             ("completion z", "completion zsh "),
             ("models ro", "models rollback "),
-            ("train --on-bad s", "train --on-bad skip "),
+            ("train --on-invalid sk", "train --on-invalid skip "),
         ):
             shell.says(f"streamlearn {keys}\t", f"streamlearn {line}")
             shell.types("\x15")  # the line is dropped

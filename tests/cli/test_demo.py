@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from streamlearn import config
-from streamlearn.cli import main
-from streamlearn.cli.commands import demo
-from streamlearn.cli.commands.demo.story import discovered
+from streamlearn.cli.actions import demo
+from streamlearn.cli.actions.demo.story import discovered
+from streamlearn.cli.main import main
 from streamlearn.config.expressions import parse
 from streamlearn.stream import Clicks, Events, JSONDecoder
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main, plot
-from streamlearn.cli.commands.evaluate import Entry
+from streamlearn.cli import plot
+from streamlearn.cli.actions.evaluate import Entry
+from streamlearn.cli.main import main
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.regret import Report
 from streamlearn.stream import Clicks
@@ -157,7 +158,7 @@ def test_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("Pegaso", "did you mean Pegasos?"),
         ("Pegasos", "use L2(strength > 0)"),
-        ("default,default", "there twice"),
+        ("default,default", "appears twice"),
         (" , ", "at least one"),
         ("LinearRegressor()", "is no LinearClassifier; valid: AdaGradClassifier"),
         ("L1(1)", "a penalty"),
@@ -182,7 +183,7 @@ def test_a_file_of_one_event_and_of_none(
     assert "default" in capsys.readouterr().out
     path.write_bytes(b"")
     assert main(["evaluate", str(path), "--label", "clicked"]) == 2
-    assert "not one event was found" in capsys.readouterr().err
+    assert "no events" in capsys.readouterr().err
 
 
 def test_seconds_that_are_none(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def test_labels_close_and_stay_so(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(again) == 2
     assert "--labels" in capsys.readouterr().err
-    assert main([*again, "--on-bad", "skip", "--labels", "open"]) == 0
+    assert main([*again, "--on-invalid", "skip", "--labels", "open"]) == 0
     capsys.readouterr()
     assert main([*again, "--labels", "no,yes,maybe"]) == 0
     assert json.loads(capsys.readouterr().out)["learned"] == N
@@ -80,7 +80,7 @@ def test_a_batch_of_invalid_lines_has_empty_predictions(
     (tmp_path / "bad.jsonl").write_text("{\n{\n")
     capsys.readouterr()
     bad = str(tmp_path / "bad.jsonl")
-    assert main(["predict", model, bad, "--json", "--on-bad", "skip"]) == 0
+    assert main(["predict", model, bad, "--json", "--on-invalid", "skip"]) == 0
     assert capsys.readouterr().out == "null\nnull\n"
 
 
@@ -99,7 +99,7 @@ def test_classes_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     command = ["train", path, "--label", "y", "--json", "--rule", "GradientDescent(0.1)"]
     assert main(command) == 2
     assert "--max-classes" in capsys.readouterr().err
-    assert main([*command, "--on-bad", "skip", "--max-classes", "5"]) == 0
+    assert main([*command, "--on-invalid", "skip", "--max-classes", "5"]) == 0
     assert json.loads(capsys.readouterr().out)["learned"] == N // 150 * 5
 
 
@@ -117,7 +117,7 @@ def test_labels_that_are_all_empty(tmp_path: Path, capsys: pytest.CaptureFixture
     path.write_text("word,clicked\n" + "w,\n" * 5)
     assert main(["train", str(path), "--label", "clicked"]) == 2
     error = capsys.readouterr().err
-    assert "has a value in the field 'clicked'" in error
+    assert "label field 'clicked'" in error
     assert "nearest" not in error
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import checkpoints, model_file
@@ -191,13 +191,13 @@ def test_list(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["checkpoint"] for row in rows] == ["1-3", "1-2", "1-1"]
     assert [row["steps"] for row in rows] == [None, 200, 100]
     assert "damaged" in rows[0]["non-zeros"]
-    assert [row["counts"] for row in rows] == [False, True, True]
+    assert [row["valid"] for row in rows] == [False, True, True]
 
 
 def test_diff(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = shown(capsys, "models", "diff", str(directory))
     assert (found["old"], found["new"]) == ("1-1", "1-2")
-    assert found["learners"]["sparse"]["says"].startswith("+100 steps")
+    assert found["learners"]["sparse"]["summary"].startswith("+100 steps")
     rows = found["learners"]["sparse"]["weights"]
     moves = [abs(row["new"] - row["old"]) for row in rows]
     assert moves == sorted(moves, reverse=True)
@@ -207,7 +207,7 @@ def test_diff(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "diff", str(directory), "--learner", "x"]) == 2
     assert main(["models", "diff", str(directory), "1-1"]) == 2
     assert main(["models", "diff", str(directory), "1-1", "1-9"]) == 2
-    assert "there: 1-2, 1-1" in capsys.readouterr().err
+    assert "valid: 1-2, 1-1" in capsys.readouterr().err
 
 
 def test_rollback_makes_an_older_one_count(
@@ -219,10 +219,10 @@ def test_rollback_makes_an_older_one_count(
     assert found[0] == checkpoints.Place(1, 1)
     capsys.readouterr()
     rows = shown(capsys, "models", "list", str(directory))
-    assert [(row["checkpoint"], row["counts"]) for row in rows] == [("1-2", False), ("1-1", True)]
+    assert [(row["checkpoint"], row["valid"]) for row in rows] == [("1-2", False), ("1-1", True)]
     # what was left behind is no place to go forward to
     assert main(["models", "rollback", str(directory), "1-2"]) == 2
-    assert "does not count" in capsys.readouterr().err
+    assert "1-2 was written by a fenced daemon" in capsys.readouterr().err
 
 
 def test_rollback_is_refused_while_an_owner_lives(
@@ -246,5 +246,5 @@ def test_rollback_to_what_is_damaged_is_refused(
 ) -> None:
     (directory / checkpoints.Place(1, 1).name).write_bytes(b"half")
     assert main(["models", "rollback", str(directory), "1-1"]) == 2
-    assert "only the beginning of one" in capsys.readouterr().err
+    assert checkpoints.Place(1, 1).name in capsys.readouterr().err
     assert main(["models", "rollback", str(directory)]) == 2

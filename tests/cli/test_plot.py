@@ -10,10 +10,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from streamlearn.cli.curve import ProgressiveCurve
 from streamlearn.cli.plot import Panel, Series, draw, page, png, svg
 from streamlearn.cli.plot.chart import EDGE, Band, Stroke, limits, ticks
 from streamlearn.cli.plot.strokes import LETTERS
+from streamlearn.cli.progressive import ProgressiveCurve
 
 X = [2.0**k for k in range(4, 20)]
 

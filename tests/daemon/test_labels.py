@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from streamlearn import config
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.exits import Exit

@@ -22,10 +22,9 @@ import pytest
 import yaml
 
 import streamlearn as sl
-from streamlearn.cli import main
 from streamlearn.cli.commands import evaluate, inspect, predict, train
 from streamlearn.cli.commands.run import CODES
-from streamlearn.cli.main import COMMANDS, parser
+from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.config import Config, reading, reference
 from streamlearn.stream import Clicks, Synthetic
 from streamlearn.telemetry import reference as metrics

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 import streamlearn as sl
 from streamlearn import config
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 from streamlearn.config import plan
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.observer import Observer

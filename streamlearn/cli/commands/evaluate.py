@@ -1,319 +1,50 @@
-"""`streamlearn evaluate`: learners on the same files, beside the best model in hindsight."""
+"""`streamlearn evaluate`."""
 
 from __future__ import annotations
 
-import math
-import sys
-import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from streamlearn import config, regret
-from streamlearn.cli import inputs, plot
-from streamlearn.cli.curve import ProgressiveCurve
-from streamlearn.cli.learning import Pass
-from streamlearn.cli.parsing import INTERRUPTED, json_option, seconds, whole
-from streamlearn.cli.progress import Bar
-from streamlearn.cli.tables import cell, show, show_json
-from streamlearn.config import expressions
-from streamlearn.config.expressions import known, nearest, parse, split
-from streamlearn.daemon import build
-from streamlearn.errors import IncompatibleError
-from streamlearn.losses.loss import AnyLoss
-from streamlearn.penalties import Penalty
-from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
-from streamlearn.rules import Rule
-from streamlearn.stream.formats.csv import SAMPLE
+from streamlearn.cli.options import add_features, add_format, add_json, add_regression
+from streamlearn.cli.parsing import seconds, whole
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
+    from streamlearn.cli.parsing import Parser
 
-    from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
-    from streamlearn.engine.events import Events
-    from streamlearn.features import Reader
-
-HELP = "compare learners on files: curves of loss, regret and non-zeros against the hindsight"
+HELP = "compare learners on files: loss, regret against the best model in hindsight, non-zeros"
 EXAMPLES = """\
   streamlearn evaluate clicks.jsonl --label clicked --learners "default,PegasosClassifier(l2=1e-3)"
   streamlearn evaluate a9a.svm --learners "DualAveraging(gamma=5.0),AdaGrad" --penalty "L1(1e-4)"
   streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --html a9a.html
 """
-FIRST = SAMPLE  # events before the first point of a curve: types are guessed from no fewer
-REMEDIES = {SOLVE_LONGER: "--seconds", SAMPLE_MORE: "--memory"}
-SHARE = 0.2  # of the time for the last hindsight, for each before it
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare files, format, learners and outputs."""
-    inputs.format_arguments(parser)
-    inputs.feature_arguments(parser)
+def arguments(parser: Parser) -> None:
+    """Add the arguments."""
+    add_format(parser)
+    add_features(parser)
     parser.add_argument(
         "--learners",
         metavar="A,B,C",
         default="default",
-        help="presets or rules, as calls; default is the default mixture",
+        help='presets, rules, or "default": the mixture that needs no tuning',
     )
-    parser.add_argument("--loss", metavar="CALL", help="of the learners that are rules")
-    parser.add_argument("--penalty", metavar="CALL", help="of the learners that are rules")
-    parser.add_argument("--regression", action="store_true", help="labels are numbers, no classes")
+    parser.add_argument("--loss", metavar="EXPR", help="loss of the learners given as rules")
+    parser.add_argument("--penalty", metavar="EXPR", help="penalty of the learners given as rules")
+    add_regression(parser)
     parser.add_argument(
         "--memory",
         metavar="N",
         type=whole,
         default=1_000_000,
-        help="events kept for the hindsight; with more of them the regret is an estimate (1000000)",
+        help="events kept for the hindsight; beyond them regret is estimated (default: 1000000)",
     )
     parser.add_argument(
         "--seconds",
         metavar="S",
         type=seconds,
         default=5.0,
-        help="for the last hindsight of each learner (5)",
+        help="time limit of each learner's last hindsight (default: 5)",
     )
     parser.add_argument("--png", metavar="FILE", help="draw the curves to this file")
     parser.add_argument("--html", metavar="FILE", help="write a page with curves and table")
-    json_option(parser)
-
-
-@dataclass
-class Entry:
-    """A learner that takes part, and its curve."""
-
-    name: str
-    model: Model
-    tracker: regret.Tracker
-    loss: ProgressiveCurve = field(default_factory=ProgressiveCurve)
-    measures: dict[str, ProgressiveCurve] = field(default_factory=dict)
-    points: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def loss_of(self) -> str:
-        """Which loss it is: others are not comparable."""
-        return expressions.shown(self.model._parts()[2])  # noqa: SLF001 - one of us
-
-    @property
-    def compared_with(self) -> str:
-        """What the best fixed model minimizes: regrets against another are not comparable."""
-        task = self.tracker.ledger.task
-        return f"{expressions.shown(task.loss)} + {expressions.shown(task.penalty)}"
-
-    def learn(self, events: Events) -> None:
-        """Learn a batch, and remember how well it was predicted."""
-        begun = time.perf_counter()
-        values = {name: np.empty(len(events)) for name in ("loss", *self.measures)}
-        self.model.progressive_events(events, values)
-        self.seconds += time.perf_counter() - begun
-        for name, curve in (("loss", self.loss), *self.measures.items()):
-            for _ in curve.add(values[name], events.weights):
-                pass
-
-    def end(self, seconds: float) -> None:
-        """The last point of the curve, unless it is there."""
-        if not self.points or self.points[-1]["events"] < self.loss.events:
-            self.mark(seconds)
-
-    def mark(self, seconds: float) -> None:
-        """A point of the curve, here."""
-        report = self.tracker.report(seconds)
-        low, high = report.bracket or (None, None)
-        self.points.append(
-            {
-                "events": report.events,
-                "loss": self.loss.end().loss,
-                **{name.replace("_", " "): c.end().loss for name, c in self.measures.items()},
-                "regret low": low,
-                "regret high": high,
-                "certified": report.certified,
-                "bound": report.bound,
-                "non-zeros": self.model.nonzero,
-                "hindsight's non-zeros": report.comparator_nonzero,
-                "why unknown": report.why_unknown,
-            }
-        )
-
-
-def run(options: Options) -> int:
-    """Compare, and show the curves."""
-    for option in ("png", "html"):
-        path = getattr(options, option)
-        if path is not None:
-            inputs.writable(path, f"--{option}", options.files)
-    settings = inputs.settings(options, [])
-    shared = config.reader(settings.features, settings.format)
-    entries = [entry(name, model, shared, options) for name, model in named(options).items()]
-    decoder = build.decoder(settings, shared, [one.model for one in entries])
-    source = build.source(settings.source, settings.format)
-    with Bar("evaluating", quiet=options.json) as bar:
-        batches = Pass(source, decoder, skip=options.on_bad == "skip", tell=bar.update, first=FIRST)
-        interrupted = not learned(batches, entries, options.seconds)
-    for line in batches.named:
-        sys.stderr.write(f"bad: {line}\n")
-    if not interrupted:
-        events = max(one.loss.events for one in entries)
-        inputs.refuse_nothing(settings, batches.events, events, decoder, options)
-    present(entries, options)
-    if interrupted:
-        sys.stderr.write("streamlearn evaluate: interrupted; this is how far it came\n")
-    return INTERRUPTED if interrupted else 0
-
-
-def learned(batches: Pass, entries: list[Entry], seconds: float) -> bool:
-    """Learn all batches, and mark the points; whether Ctrl-C let it come to the end."""
-    try:
-        for events in batches:
-            for one in entries:
-                one.learn(events)
-                if batches.at_point:
-                    one.mark(SHARE * seconds)
-        for one in entries:
-            one.end(seconds)
-    except KeyboardInterrupt:
-        return False
-    finally:
-        batches.close()
-        for one in entries:
-            one.end(0.0)
-            one.tracker.close()
-    return True
-
-
-def named(options: Options) -> dict[str, Model]:
-    """The learners by what they were called."""
-    kind = config.KINDS["regression" if options.regression else "classification"]
-    given: dict[str, Any] = {
-        name: parse(text, family)
-        for name, text, family in (
-            ("loss", options.loss, AnyLoss),
-            ("penalty", options.penalty, Penalty),
-        )
-        if text is not None
-    }
-    found: dict[str, Model] = {}
-    for text in split(options.learners):
-        name = text.partition("(")[0].strip()
-        if text in found:
-            raise ValueError(f"--learners: {text} is there twice")
-        if text == "default":
-            found[text] = kind()
-        elif name in known(Rule):
-            try:
-                found[text] = kind(parse(text, Rule), **given)
-            except IncompatibleError as error:
-                raise ValueError(f"--learners: {error}") from None
-        elif name not in known():
-            hint = nearest(name, ["default", *known(Rule), *known(kind)])
-            raise ValueError(f"--learners: {name} is not known; {hint}")
-        else:
-            found[text] = parse(text, kind)
-    if not found:
-        raise ValueError("--learners: name at least one")
-    return found
-
-
-def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
-    """A learner, ready to take part."""
-    model.share_features(shared)
-    tracker = regret.Tracker(model, memory=options.memory, seed=0)
-    others = {measure: ProgressiveCurve() for measure in model.measured if measure != "loss"}
-    return Entry(name, model, tracker, measures=others)
-
-
-def present(entries: list[Entry], options: Options) -> None:
-    """Show the table, and write the files that were asked for."""
-    rows = [row(one) for one in entries]
-    curves = {one.name: one.points for one in entries}
-    events = max(one.loss.events for one in entries)
-    for_people = [shown(one) for one in rows]
-    title = f"{', '.join(options.files)}: {events:,} events"
-    drawing = plot.draw(title, panels(entries))
-    if options.png is not None:
-        Path(options.png).write_bytes(plot.png(drawing))
-    if options.html is not None:
-        text = (
-            "Losses are progressive: of each event before it was learned. Regret is the "
-            "progressive objective minus that of the best fixed model in hindsight; it is "
-            "somewhere in its bracket, which is drawn as a band."
-        )
-        Path(options.html).write_text(plot.page(title, drawing, for_people, text), encoding="utf-8")
-    if options.json:
-        show_json({"events": events, "learners": rows, "curves": curves})
-        return
-    show(for_people)
-    for one in entries:
-        reason = one.points[-1]["why unknown"]
-        if reason is not None:
-            remedy = f" ({REMEDIES[reason]})" if reason in REMEDIES else ""
-            sys.stdout.write(f"{one.name}: regret unknown: {reason}{remedy}\n")
-    for path in (options.png, options.html):
-        if path is not None:
-            sys.stdout.write(f"written: {path}\n")
-
-
-def row(one: Entry) -> dict[str, Any]:
-    """Where a learner is at the end."""
-    hidden = {"events", "certified", "why unknown", "hindsight's non-zeros"}
-    found = {key: value for key, value in one.points[-1].items() if key not in hidden}
-    kind = {"learner": one.name, "loss of": one.loss_of}
-    return {**kind, **found, "us/event": 1e6 * one.seconds / max(one.loss.events, 1)}
-
-
-def shown(found: dict[str, Any]) -> dict[str, Any]:
-    """A row for people: the bracket of its regret as one cell."""
-    cells = {}
-    for key, value in found.items():
-        if key == "regret low":
-            cells["regret"] = bracket(value, found["regret high"])
-        elif key != "regret high":
-            cells[key] = value
-    return cells
-
-
-def bracket(low: float | None, high: float | None) -> str:
-    """Both ends, or one number where they look alike.
-
-    >>> bracket(3224.0, 3784.7), bracket(689.41, 689.42), bracket(None, None)
-    ('3224 .. 3785', '689.4', 'unknown')
-    """
-    if low is None:
-        return "unknown"
-    ends = [cell(low), cell(high)]
-    return ends[0] if ends[0] == ends[1] else " .. ".join(ends)
-
-
-def panels(entries: list[Entry]) -> list[plot.Panel]:
-    """The curves of loss, regret and non-zeros: only what is comparable shares an axis."""
-
-    def column(one: Entry, key: str) -> list[float]:
-        return [math.nan if point[key] is None else point[key] for point in one.points]
-
-    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> plot.Series:
-        sides = [column(one, key) if key else [] for key in (line, low, high)]
-        return plot.Series(one.name, column(one, "events"), *sides)
-
-    losses = [
-        plot.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
-        for kind, alike in grouped(entries, lambda one: one.loss_of)
-    ]
-    regrets = [
-        plot.Panel(
-            f"bracket of the regret: {kind}",
-            [curve(one, None, "regret low", "regret high") for one in alike],
-        )
-        for kind, alike in grouped(entries, lambda one: one.compared_with)
-    ]
-    counts = plot.Panel("non-zero weights", [curve(one, "non-zeros") for one in entries])
-    return [*losses, *regrets, counts]
-
-
-def grouped(entries: list[Entry], kind: Callable[[Entry], str]) -> list[tuple[str, list[Entry]]]:
-    """The learners by what makes them comparable, in their order."""
-    found: dict[str, list[Entry]] = {}
-    for one in entries:
-        found.setdefault(kind(one), []).append(one)
-    return list(found.items())
+    add_json(parser)

@@ -1,29 +1,16 @@
-"""`streamlearn inspect`: what is in a model, and why it predicts what it predicts."""
+"""`streamlearn inspect`."""
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from streamlearn.cli import saved
-from streamlearn.cli.parsing import json_option, whole
-from streamlearn.cli.tables import show, show_facts, show_json
-from streamlearn.config.expressions import shown
-from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.cli.options import add_json, add_model
+from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
-    import argparse
+    from streamlearn.cli.parsing import Parser
 
-    from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
-    from streamlearn.estimators.linear import Contribution, Event
-    from streamlearn.stream.formats.label_set import LabelSet
-
-HELP = "show a model: its largest weights by name, what made it, why it predicts"
+HELP = "show a model: its largest weights, how it was made, or why it predicts what it predicts"
 EXAMPLES = """\
   streamlearn inspect clicks.model --top 50
   streamlearn inspect clicks.model --why event.json
@@ -31,118 +18,13 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the model and what to see of it."""
+def arguments(parser: Parser) -> None:
+    """Add the arguments."""
+    add_model(parser)
     parser.add_argument(
-        "model", metavar="MODEL", help="a model file, or a directory of checkpoints"
+        "--top", metavar="N", type=whole, default=20, help="number of weights (default: 20)"
     )
-    parser.add_argument("--learner", metavar="NAME", help="which learner of the checkpoints")
-    parser.add_argument("--top", metavar="N", type=whole, default=20, help="so many weights (20)")
     parser.add_argument(
-        "--why", metavar="EVENT.json", help="explain the prediction for this event; - is stdin"
+        "--why", metavar="EVENT.json", help="explain the prediction for this event; - reads stdin"
     )
-    json_option(parser)
-
-
-def run(options: Options) -> int:
-    """Show the model, or one prediction's contributions."""
-    model, notes = saved.load(options.model, options.learner)
-    if options.why is not None:
-        labels = saved.labels_of(model, notes)
-        explain(model, saved.features(read_event(options.why), notes), labels, options)
-        return 0
-    facts = {**about(model), **made(notes)}
-    weights = largest(model, options.top)
-    history = notes.get("history", [])
-    if options.json:
-        show_json({**facts, "weights": weights, "history": history})
-        return 0
-    show_facts(facts)
-    for title, rows in (("history", history), (f"largest weights, at most {options.top}", weights)):
-        if rows:
-            sys.stdout.write(f"\n{title}\n")
-            show(rows)
-    return 0
-
-
-def about(model: Model) -> dict[str, Any]:
-    """What the model is, and how far it has come."""
-    rule, penalty, loss = model._parts()  # noqa: SLF001 - one of us
-    bound = model.regret_bound()
-    reader = model._model.reader  # noqa: SLF001 - the same
-    return {
-        "model": shown(model),
-        "rule": shown(rule),
-        "loss": shown(loss),
-        "penalty": shown(penalty),
-        "features": f"{reader!r}, {reader.size:,} slots",
-        **({"labels": model.labels} if isinstance(model, LinearClassifier) else {}),
-        "steps": model.steps,
-        "non-zeros": model.nonzero,
-        "intercept": model.intercept,
-        "penalty value": model.penalty_value,
-        "regret bound": bound if bound is not None else f"none: {model.why_no_bound()}",
-    }
-
-
-def made(notes: dict[str, Any]) -> dict[str, Any]:
-    """What the command that made the model noted."""
-    return {name: notes[name] for name in ("made by", "made at") if name in notes}
-
-
-def largest(model: Model, top: int) -> list[dict[str, Any]]:
-    """The weights that are largest in size, largest first."""
-    coefficients = model._model.learner.coefficients()  # noqa: SLF001 - one of us
-    names = model._names()  # noqa: SLF001
-    labels = model.outputs
-    order = np.argsort(-np.abs(coefficients).ravel(), kind="stable")[:top]
-    rows = []
-    for k, j in zip(*np.unravel_index(order, coefficients.shape), strict=True):
-        if coefficients[k, j] == 0.0:
-            break
-        label = {"label": str(labels[k])} if len(coefficients) > 1 else {}
-        rows.append({**label, "feature": str(names[j]), "weight": float(coefficients[k, j])})
-    return rows
-
-
-def read_event(path: str) -> dict[str, Any]:
-    """The one event of a file."""
-    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    try:
-        event = json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: expected one event, an object in JSON: {error}") from None
-    if not isinstance(event, dict):
-        raise ValueError(f"{path}: expected one event, an object in JSON")
-    return event
-
-
-def explain(model: Model, event: Event, labels: LabelSet, options: Options) -> None:
-    """Show what each feature of the event adds to the score of the label that is predicted."""
-    score, prediction = model.score_one(event), model.predict_one(event)
-    facts: dict[str, Any] = {"prediction": prediction}
-    if isinstance(model, LinearClassifier) and len(model.labels) > 1:
-        # as `predict` gives it: of two labels that of the positive one, whichever is predicted
-        shares = model.predict_proba_one(event)
-        if labels.positive in shares:
-            facts["probability"] = shares[labels.positive]
-        else:
-            facts["probabilities"] = {str(label): share for label, share in shares.items()}
-    if isinstance(score, dict):
-        score = score[prediction if prediction in model.outputs else model.outputs[0]]
-    rows = [row(one) for one in model.why(event)]
-    facts |= {"score": score, "sum": sum(one["adds"] for one in rows)}
-    if options.json:
-        show_json({**facts, "contributions": rows})
-        return
-    show_facts(facts)
-    if abs(score - facts["sum"]) > 1e-6 * (1.0 + abs(score)):
-        sys.stdout.write("the rule keeps its scores in the range of the labels it has seen\n")
-    sys.stdout.write("\n")
-    show(rows)
-
-
-def row(one: Contribution) -> dict[str, Any]:
-    """A line of the table of contributions."""
-    name = "(intercept)" if one.name is None else str(one.name)
-    return {"feature": name, "value": one.value, "weight": one.weight, "adds": one.contribution}
+    add_json(parser)

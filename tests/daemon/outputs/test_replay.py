@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from streamlearn import config
-from streamlearn.cli import main
+from streamlearn.cli.main import main
 from streamlearn.daemon.outputs import replay
 from streamlearn.daemon.outputs.dead_letters import DeadLetters
 from streamlearn.daemon.outputs.replay import alone, reasons

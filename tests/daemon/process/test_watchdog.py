@@ -121,9 +121,10 @@ def test_stopped_process_is_not_silent() -> None:
 @pytest.mark.parametrize("stderr", ["there", "closed"])
 def test_interpreter_that_does_not_end_is_ended(stderr: str) -> None:
     program = """
-import importlib, os, sys, threading
-from streamlearn.cli import process
-importlib.import_module("streamlearn.cli.main").EXIT_SECONDS = 0.3
+import sys, threading
+from streamlearn.cli.main import process
+import streamlearn.cli.main
+streamlearn.cli.main.EXIT_SECONDS = 0.3
 sys.argv[1:] = ["completion", "bash"]
 threading.Thread(target=threading.Event().wait).start()
 process()

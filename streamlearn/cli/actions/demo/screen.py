@@ -19,7 +19,7 @@ from streamlearn.cli.tables import cell
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from streamlearn.cli.commands.demo.view import Row, View
+    from streamlearn.cli.actions.demo.view import Row, View
 
 WIDEST = 100  # columns of text
 

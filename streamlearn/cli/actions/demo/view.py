@@ -15,8 +15,8 @@ from streamlearn.daemon.until import UntilEnd
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.cli.commands.demo.screen import Silent
-    from streamlearn.cli.commands.demo.story import Story
+    from streamlearn.cli.actions.demo.screen import Silent
+    from streamlearn.cli.actions.demo.story import Story
     from streamlearn.config import Config
     from streamlearn.daemon.collectors.observer import Batch, Status
     from streamlearn.daemon.collectors.telemetry import TelemetryCollector

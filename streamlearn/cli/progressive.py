@@ -1,4 +1,4 @@
-"""Progressive validation: the loss of events before they were learned, at growing intervals."""
+"""Progressive validation: the mean loss before learning, at growing intervals."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where the curve is after some events."""
+    """A point of the curve."""
 
-    events: int  # that were learned
-    weight: float  # theirs, in sum
-    loss: float  # the mean over all of them
-    since: float  # the mean over those since the point before
-    row: int  # of the last of them, in the batch that was given
+    events: int  # learned so far
+    weight: float  # their total weight
+    loss: float  # their mean loss
+    since: float  # the mean loss since the last point
+    row: int  # the last event, in its batch
 
 
 class ProgressiveCurve:
-    """The mean loss over a stream, with points at 1, 2, 4, 8 .. events.
+    """The mean loss over a stream, with points at 1, 2, 4, 8, ... events.
 
     Parameters
     ----------
     interval
-        From one point to the next: a factor if it is a float, as in Vowpal Wabbit, or so many
-        events if it is an int.
+        From one point to the next: a factor (float, as in Vowpal Wabbit), or a number of events
+        (int).
 
     Examples
     --------
@@ -49,14 +49,14 @@ class ProgressiveCurve:
         self.events = 0
         self.weight = self.total = 0.0
         self._next = interval if isinstance(interval, int) else 1
-        self._told = (0, 0.0, 0.0)  # events, weight and total at the last point
+        self._last = (0, 0.0, 0.0)  # events, weight and total at the last point
 
     def add(self, losses: Array, weights: Array) -> Iterator[Point]:
-        """The next events in their order, NaN for those not learned; the points they bring."""
+        """Add the losses of events, NaN for those not learned; yield the points reached."""
         rows = np.flatnonzero(~np.isnan(losses))
         if not len(rows):
             return
-        if self.events + len(rows) < self._next:  # no point among them: the sums are enough
+        if self.events + len(rows) < self._next:  # no point is reached
             self.events += len(rows)
             self.weight += float(weights[rows].sum())
             self.total += float(losses[rows] @ weights[rows])
@@ -72,15 +72,15 @@ class ProgressiveCurve:
         self.weight, self.total = float(all_weights[-1]), float(totals[-1])
 
     def end(self) -> Point:
-        """Where the curve ends."""
+        """Return the last point."""
         return self._point(self.events, self.weight, self.total, -1)
 
     def _point(self, events: int, weight: float, total: float, row: int) -> Point:
-        _, weight_then, total_then = self._told
-        since = mean(total - total_then, weight - weight_then)
+        _, weight_before, total_before = self._last
+        since = mean(total - total_before, weight - weight_before)
         loss = mean(total, weight)
-        if events > self._told[0]:
-            self._told = (events, weight, total)
+        if events > self._last[0]:
+            self._last = (events, weight, total)
         else:
             since = loss
         return Point(events, weight, loss, since, row)
@@ -92,5 +92,5 @@ class ProgressiveCurve:
 
 
 def mean(total: float, weight: float) -> float:
-    """A mean; NaN of nothing."""
+    """Return a mean, NaN if the weight is zero."""
     return total / weight if weight > 0.0 else math.nan

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.cli.commands.demo.view import STRETCHES
+from streamlearn.cli.actions.demo.view import STRETCHES
 
 if TYPE_CHECKING:
-    from streamlearn.cli.commands.demo.view import Track, View
+    from streamlearn.cli.actions.demo.view import Track, View
     from streamlearn.stream import Clicks
 
 NEXT = """\

@@ -16,28 +16,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn import config
-from streamlearn.cli.commands.demo.screen import PlainScreen, Screen, Silent
-from streamlearn.cli.commands.demo.story import told
-from streamlearn.cli.commands.demo.view import UntilNobodyLooks, View
-from streamlearn.cli.parsing import seed, whole
+from streamlearn.cli.actions.demo.screen import PlainScreen, Screen, Silent
+from streamlearn.cli.actions.demo.story import told
+from streamlearn.cli.actions.demo.view import UntilNobodyLooks, View
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
 
 if TYPE_CHECKING:
-    import argparse
-
     from streamlearn.cli.parsing import Options
     from streamlearn.daemon.process.exits import Exit
     from streamlearn.stream import Source
 
-HELP = "watch five learners on a made-up click stream; no Kafka, no files"
-EXAMPLES = """\
-  streamlearn demo
-  streamlearn demo --seed 7 --no-drift
-  streamlearn demo --events 50000 --plain --no-page
-"""
 LEARNERS = (
     {"name": "default"},
     {"name": "sparse", "rule": "AdaGradDualAveraging(step=0.3)", "penalty": "L1(3e-4)"},
@@ -46,22 +37,6 @@ LEARNERS = (
     {"name": "proximal", "model": "ProximalClassifier(l2=1e-2)"},
 )
 PAGE_PORT = 9464
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the stream and how it is shown."""
-    parser.add_argument(
-        "--events", metavar="N", type=whole, default=4_000_000, help="how many (4000000)"
-    )
-    parser.add_argument("--seed", metavar="N", type=seed, default=1, help="another truth (1)")
-    parser.add_argument(
-        "--no-drift", action="store_true", help="the truth does not change half way"
-    )
-    parser.add_argument("--no-page", action="store_true", help="without the live page")
-    parser.add_argument(
-        "--plain", action="store_true", help="plain lines, as when this is no terminal"
-    )
-    parser.add_argument("--json", action="store_true", help="the summary as JSON, at the end")
 
 
 def run(options: Options) -> int:

@@ -1,0 +1,1 @@
+"""What each command does. A module is imported when its command runs."""

@@ -1,0 +1,47 @@
+"""Check a configuration as `run` would find it here, and print the plan it resolves to.
+
+Files and the checkpoint that `run` would resume from are read; no broker is contacted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from streamlearn import config
+from streamlearn.cli.configured import load
+from streamlearn.cli.tables import show_json
+from streamlearn.config import plan
+from streamlearn.config.expressions import shown
+from streamlearn.daemon import preflight
+
+if TYPE_CHECKING:
+    from streamlearn.cli.parsing import Options
+
+
+def run(options: Options) -> int:
+    """Print the plan, which is a configuration file itself."""
+    settings = load(options)
+    if problems := [
+        *preflight.outputs(settings),
+        *preflight.directories(settings),
+        *preflight.formats(settings),
+        *preflight.checkpoint(settings),
+    ]:
+        raise config.ConfigError(options.file, problems)
+    models = {name: parts(model) for name, model in config.estimators(settings).items()}
+    if options.json:
+        show_json({"file": options.file, "config": plan.plain(settings), "models": models})
+        return 0
+    sys.stdout.write(f"# {options.file} is valid; the plan, with defaults:\n")
+    for name, model in models.items():
+        made = ", ".join(f"{key} {value}" for key, value in model.items())
+        sys.stdout.write(f"# {name}: {made}\n")
+    sys.stdout.write("\n" + plan.text(settings))
+    return 0
+
+
+def parts(model: Any) -> dict[str, str]:
+    """Return the expressions of a model's rule, loss and penalty."""
+    rule, penalty, loss = model._parts()  # noqa: SLF001 - one of us
+    return {"rule": shown(rule), "loss": shown(loss), "penalty": shown(penalty)}

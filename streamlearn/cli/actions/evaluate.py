@@ -1,0 +1,288 @@
+"""Compare learners on the same files, and with the best fixed model in hindsight."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamlearn import config, regret
+from streamlearn.cli import plot
+from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.cli.passes import Pass, require_learned
+from streamlearn.cli.progress import Bar
+from streamlearn.cli.progressive import ProgressiveCurve
+from streamlearn.cli.tables import cell, show, show_json
+from streamlearn.config import arguments, expressions
+from streamlearn.config.expressions import known, parse, split
+from streamlearn.config.files import require_writable
+from streamlearn.core.nearest import nearest
+from streamlearn.daemon import build
+from streamlearn.errors import IncompatibleError
+from streamlearn.losses.loss import AnyLoss
+from streamlearn.penalties import Penalty
+from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
+from streamlearn.rules import Rule
+from streamlearn.stream.formats.csv import SAMPLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.cli.saved import Model
+    from streamlearn.engine.events import Events
+    from streamlearn.features import Reader
+
+FIRST_POINT = SAMPLE  # events; column types are inferred from no fewer
+REMEDIES = {SOLVE_LONGER: "--seconds", SAMPLE_MORE: "--memory"}
+SHARE = 0.2  # of --seconds, for the hindsight of each point before the last
+
+
+@dataclass
+class Entry:
+    """A learner and its curves."""
+
+    name: str
+    model: Model
+    tracker: regret.Tracker
+    loss: ProgressiveCurve = field(default_factory=ProgressiveCurve)
+    measures: dict[str, ProgressiveCurve] = field(default_factory=dict)
+    points: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def loss_name(self) -> str:
+        """The loss; different losses are not comparable."""
+        return expressions.shown(self.model._parts()[2])  # noqa: SLF001 - one of us
+
+    @property
+    def objective_name(self) -> str:
+        """What the best fixed model minimizes; different regrets are not comparable."""
+        task = self.tracker.ledger.task
+        return f"{expressions.shown(task.loss)} + {expressions.shown(task.penalty)}"
+
+    def learn(self, events: Events) -> None:
+        """Learn a batch, and add its losses to the curves."""
+        begun = time.perf_counter()
+        values = {name: np.empty(len(events)) for name in ("loss", *self.measures)}
+        self.model.progressive_events(events, values)
+        self.seconds += time.perf_counter() - begun
+        for name, curve in (("loss", self.loss), *self.measures.items()):
+            for _ in curve.add(values[name], events.weights):
+                pass
+
+    def finish(self, seconds: float) -> None:
+        """Add the last point, unless it is there."""
+        if not self.points or self.points[-1]["events"] < self.loss.events:
+            self.add_point(seconds)
+
+    def add_point(self, seconds: float) -> None:
+        """Add a point here."""
+        report = self.tracker.report(seconds)
+        low, high = report.bracket or (None, None)
+        self.points.append(
+            {
+                "events": report.events,
+                "loss": self.loss.end().loss,
+                **{name.replace("_", " "): c.end().loss for name, c in self.measures.items()},
+                "regret low": low,
+                "regret high": high,
+                "certified": report.certified,
+                "bound": report.bound,
+                "non-zeros": self.model.nonzero,
+                "hindsight's non-zeros": report.comparator_nonzero,
+                "why unknown": report.why_unknown,
+            }
+        )
+
+
+def run(options: Options) -> int:
+    """Learn the files, and show the comparison."""
+    for option in ("png", "html"):
+        path = getattr(options, option)
+        if path is not None:
+            require_writable(path, f"--{option}", options.files)
+    settings = arguments.settings(options, [])
+    shared = config.reader(settings.features, settings.format)
+    entries = [entry(name, model, shared, options) for name, model in models(options).items()]
+    decoder = build.decoder(settings, shared, [one.model for one in entries])
+    source = build.source(settings.source, settings.format)
+    with Bar("evaluating", quiet=options.json) as bar:
+        batches = Pass(
+            source,
+            decoder,
+            skip=options.on_invalid == "skip",
+            on_batch=bar.update,
+            first=FIRST_POINT,
+        )
+        interrupted = not learn(batches, entries, options.seconds)
+    for line in batches.examples:
+        sys.stderr.write(f"invalid: {line}\n")
+    if not interrupted:
+        events = max(one.loss.events for one in entries)
+        require_learned(settings, batches.events, events, decoder, options)
+    present(entries, options)
+    if interrupted:
+        sys.stderr.write("streamlearn evaluate: interrupted; these are the results so far\n")
+    return INTERRUPTED if interrupted else 0
+
+
+def learn(batches: Pass, entries: list[Entry], seconds: float) -> bool:
+    """Learn all batches and add the points; return False if interrupted."""
+    try:
+        for events in batches:
+            for one in entries:
+                one.learn(events)
+                if batches.at_point:
+                    one.add_point(SHARE * seconds)
+        for one in entries:
+            one.finish(seconds)
+    except KeyboardInterrupt:
+        return False
+    finally:
+        batches.close()
+        for one in entries:
+            one.finish(0.0)
+            one.tracker.close()
+    return True
+
+
+def models(options: Options) -> dict[str, Model]:
+    """Return the models of --learners by their expressions."""
+    kind = config.KINDS["regression" if options.regression else "classification"]
+    given: dict[str, Any] = {
+        name: parse(text, family)
+        for name, text, family in (
+            ("loss", options.loss, AnyLoss),
+            ("penalty", options.penalty, Penalty),
+        )
+        if text is not None
+    }
+    found: dict[str, Model] = {}
+    for text in split(options.learners):
+        name = text.partition("(")[0].strip()
+        if text in found:
+            raise ValueError(f"--learners: {text} appears twice")
+        if text == "default":
+            found[text] = kind()
+        elif name in known(Rule):
+            try:
+                found[text] = kind(parse(text, Rule), **given)
+            except IncompatibleError as error:
+                raise ValueError(f"--learners: {error}") from None
+        elif name not in known():
+            hint = nearest(name, ["default", *known(Rule), *known(kind)])
+            raise ValueError(f"--learners: unknown {name!r}; {hint}")
+        else:
+            found[text] = parse(text, kind)
+    if not found:
+        raise ValueError("--learners: expected at least one")
+    return found
+
+
+def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
+    """Return a learner that shares the features."""
+    model.share_features(shared)
+    tracker = regret.Tracker(model, memory=options.memory, seed=0)
+    others = {measure: ProgressiveCurve() for measure in model.measured if measure != "loss"}
+    return Entry(name, model, tracker, measures=others)
+
+
+def present(entries: list[Entry], options: Options) -> None:
+    """Print the table, and write --png and --html."""
+    rows = [row(one) for one in entries]
+    curves = {one.name: one.points for one in entries}
+    events = max(one.loss.events for one in entries)
+    for_people = [shown(one) for one in rows]
+    title = f"{', '.join(options.files)}: {events:,} events"
+    drawing = plot.draw(title, panels(entries))
+    if options.png is not None:
+        Path(options.png).write_bytes(plot.png(drawing))
+    if options.html is not None:
+        text = (
+            "Losses are progressive: of each event before it was learned. Regret is the "
+            "progressive objective minus that of the best fixed model in hindsight; it is "
+            "somewhere in its bracket, which is drawn as a band."
+        )
+        Path(options.html).write_text(plot.page(title, drawing, for_people, text), encoding="utf-8")
+    if options.json:
+        show_json({"events": events, "learners": rows, "curves": curves})
+        return
+    show(for_people)
+    for one in entries:
+        reason = one.points[-1]["why unknown"]
+        if reason is not None:
+            remedy = f" ({REMEDIES[reason]})" if reason in REMEDIES else ""
+            sys.stdout.write(f"{one.name}: regret unknown: {reason}{remedy}\n")
+    for path in (options.png, options.html):
+        if path is not None:
+            sys.stdout.write(f"written: {path}\n")
+
+
+def row(one: Entry) -> dict[str, Any]:
+    """Return the last point of a learner."""
+    hidden = {"events", "certified", "why unknown", "hindsight's non-zeros"}
+    found = {key: value for key, value in one.points[-1].items() if key not in hidden}
+    kind = {"learner": one.name, "loss of": one.loss_name}
+    return {**kind, **found, "us/event": 1e6 * one.seconds / max(one.loss.events, 1)}
+
+
+def shown(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a row for people, with the bracket of the regret in one cell."""
+    cells = {}
+    for key, value in found.items():
+        if key == "regret low":
+            cells["regret"] = bracket(value, found["regret high"])
+        elif key != "regret high":
+            cells[key] = value
+    return cells
+
+
+def bracket(low: float | None, high: float | None) -> str:
+    """Return both ends, or one number where they print the same.
+
+    >>> bracket(3224.0, 3784.7), bracket(689.41, 689.42), bracket(None, None)
+    ('3224 .. 3785', '689.4', 'unknown')
+    """
+    if low is None:
+        return "unknown"
+    ends = [cell(low), cell(high)]
+    return ends[0] if ends[0] == ends[1] else " .. ".join(ends)
+
+
+def panels(entries: list[Entry]) -> list[plot.Panel]:
+    """Return the curves of loss, regret and non-zeros; only comparable ones share an axis."""
+
+    def column(one: Entry, key: str) -> list[float]:
+        return [math.nan if point[key] is None else point[key] for point in one.points]
+
+    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> plot.Series:
+        sides = [column(one, key) if key else [] for key in (line, low, high)]
+        return plot.Series(one.name, column(one, "events"), *sides)
+
+    losses = [
+        plot.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
+        for kind, alike in grouped(entries, lambda one: one.loss_name)
+    ]
+    regrets = [
+        plot.Panel(
+            f"regret bracket: {kind}",
+            [curve(one, None, "regret low", "regret high") for one in alike],
+        )
+        for kind, alike in grouped(entries, lambda one: one.objective_name)
+    ]
+    counts = plot.Panel("non-zero weights", [curve(one, "non-zeros") for one in entries])
+    return [*losses, *regrets, counts]
+
+
+def grouped(entries: list[Entry], kind: Callable[[Entry], str]) -> list[tuple[str, list[Entry]]]:
+    """Group comparable learners, in their order."""
+    found: dict[str, list[Entry]] = {}
+    for one in entries:
+        found.setdefault(kind(one), []).append(one)
+    return list(found.items())

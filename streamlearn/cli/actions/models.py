@@ -1,0 +1,174 @@
+"""List, compare and roll back the checkpoints of a daemon."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from streamlearn.cli.tables import show, show_json
+from streamlearn.core.nearest import nearest
+from streamlearn.daemon.checkpointing.ownership import Ownership
+from streamlearn.errors import ModelFileError
+from streamlearn.estimators import checkpoints
+from streamlearn.estimators.linear import Linear
+from streamlearn.estimators.model_file import NewerFormat
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.cli.saved import Model
+    from streamlearn.estimators.checkpoints import Place
+
+
+def run(options: Options) -> int:
+    """Run the subcommand."""
+    if not options.directory.is_dir():
+        raise ValueError(f"{options.directory} is not a directory")
+    actions = {"list": list_all, "diff": diff, "rollback": roll_back}
+    return actions[options.action](options)
+
+
+def list_all(options: Options) -> int:
+    """List the checkpoints, newest first, and whether a daemon may resume from them."""
+    directory = options.directory
+    valid = checkpoints.valid(directory)
+    rows = []
+    for place in checkpoints.places(directory):
+        status = (directory / place.name).stat()
+        rows.append(
+            {
+                "checkpoint": short(place),
+                "written": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(" ", "seconds"),
+                "bytes": status.st_size,
+                **summary(directory, place, valid=place in valid),
+            }
+        )
+    if options.json:
+        show_json(rows)
+    elif rows:
+        show(rows)
+    else:
+        sys.stdout.write(f"{directory} has no checkpoints\n")
+    return 0
+
+
+def summary(directory: Path, place: Place, *, valid: bool) -> dict[str, Any]:
+    """Summarize a checkpoint; damaged ones are not valid."""
+    try:
+        data = checkpoints.read(directory, place)
+        models = {name: revive(directory, data, name) for name in data["learners"]}
+    except NewerFormat as error:  # a daemon of this version stops at it
+        return {"steps": None, "non-zeros": str(error), "valid": valid}
+    except (ModelFileError, OSError, LookupError, TypeError, ValueError) as error:
+        return {"steps": None, "non-zeros": f"damaged: {error}", "valid": False}
+    sizes = [f"{name} {model.nonzero:,}" for name, model in models.items()]
+    steps = max((model.steps for model in models.values()), default=0)
+    return {"steps": steps, "non-zeros": ", ".join(sizes), "valid": valid}
+
+
+def diff(options: Options) -> int:
+    """Show what changed between two checkpoints."""
+    directory, names = options.directory, options.checkpoints
+    valid = checkpoints.valid(directory)
+    if len(names) not in {0, 2}:
+        raise ValueError("diff takes two checkpoints, the older first, or none for the two newest")
+    if not names and len(valid) < 2:
+        raise ValueError(f"{directory} has {len(valid)} valid checkpoints; diff needs two")
+    old, new = [find(directory, name) for name in names] or [valid[1], valid[0]]
+    before, after = (checkpoints.read(directory, place) for place in (old, new))
+    known = {**before["learners"], **after["learners"]}
+    if options.learner is not None and options.learner not in known:
+        raise ValueError(f"unknown learner {options.learner!r}; {nearest(options.learner, known)}")
+    found = {
+        name: changed(directory, before, after, name, options.top)
+        for name in known
+        if options.learner in {None, name}
+    }
+    if options.json:
+        show_json({"old": short(old), "new": short(new), "learners": found})
+        return 0
+    for name, change in found.items():
+        sys.stdout.write(f"{name}, {short(old)} to {short(new)}: {change['summary']}\n")
+        if change["weights"]:
+            show(change["weights"])
+        sys.stdout.write("\n")
+    return 0
+
+
+def changed(
+    directory: Path, before: dict[str, Any], after: dict[str, Any], name: str, top: int
+) -> dict[str, Any]:
+    """Return how one learner changed."""
+    for data, word in ((before, "added"), (after, "removed")):
+        if name not in data["learners"]:
+            return {"summary": word, "weights": []}
+    old, new = (revive(directory, data, name) for data in (before, after))
+    old_weights, new_weights = (flat(model) for model in (old, new))
+    names = {*old_weights, *new_weights}
+    moved = sorted(
+        names, key=lambda name: -abs(new_weights.get(name, 0.0) - old_weights.get(name, 0.0))
+    )[:top]
+    rows = [
+        {"feature": name, "old": old_weights.get(name, 0.0), "new": new_weights.get(name, 0.0)}
+        for name in moved
+        if old_weights.get(name, 0.0) != new_weights.get(name, 0.0)
+    ]
+    added = len(new_weights.keys() - old_weights.keys())
+    removed = len(old_weights.keys() - new_weights.keys())
+    summary = (
+        f"{new.steps - old.steps:+,} steps, non-zeros {len(old_weights):,} to {len(new_weights):,} "
+        f"({added:,} added, {removed:,} removed)"
+    )
+    return {"summary": summary, "weights": rows}
+
+
+def flat(model: Model) -> dict[str, float]:
+    """Return weights by name; with several outputs, by output and name."""
+    found: dict[str, float] = {}
+    for name, value in model.weights.items():
+        if isinstance(value, dict):
+            found |= {f"{name}: {inner}": weight for inner, weight in value.items()}
+        else:
+            found[str(name)] = value
+    return found
+
+
+def roll_back(options: Options) -> int:
+    """Start a new epoch based on an older checkpoint, from which the next daemon resumes."""
+    if len(options.checkpoints) != 1:
+        raise ValueError("rollback takes one checkpoint; see `streamlearn models list`")
+    directory = options.directory
+    place = find(directory, options.checkpoints[0])
+    if place not in checkpoints.valid(directory):
+        raise ValueError(f"{short(place)} was written by a fenced daemon; use a valid checkpoint")
+    found = place, checkpoints.read(directory, place)  # damaged ones are refused here
+    ownership = Ownership(directory)
+    ownership.acquire(lambda: found, wait=lambda: False)
+    ownership.release()
+    sys.stdout.write(
+        f"the next daemon resumes from {short(place)} (model and positions) "
+        f"as epoch {ownership.epoch + 1}\n"
+    )
+    return 0
+
+
+def revive(directory: Path, data: dict[str, Any], name: str) -> Model:
+    """Return one learner of a checkpoint."""
+    return cast("Model", Linear.revived(checkpoints.part(data, name), directory))
+
+
+def short(place: Place) -> str:
+    """Return the name of a checkpoint on the command line."""
+    return f"{place.epoch}-{place.number}"
+
+
+def find(directory: Path, name: str) -> Place:
+    """Return the checkpoint of a name."""
+    known = {short(place): place for place in checkpoints.places(directory)}
+    known |= {place.name: place for place in known.values()}
+    if name not in known:
+        valid = ", ".join(short(place) for place in checkpoints.places(directory)) or "none"
+        raise ValueError(f"{directory} has no checkpoint {name!r}; valid: {valid}")
+    return known[name]

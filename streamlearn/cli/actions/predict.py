@@ -1,0 +1,108 @@
+"""Print a model's predictions for the events of files, one line each."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from streamlearn.cli import saved
+from streamlearn.cli.passes import Pass
+from streamlearn.cli.progress import Bar
+from streamlearn.config import OPEN, arguments
+from streamlearn.daemon import build
+from streamlearn.daemon.outputs.predictions import predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.cli.saved import Model
+    from streamlearn.config import Config
+    from streamlearn.engine.events import Events
+    from streamlearn.stream.formats.label_set import LabelSet
+
+NAMES = ("id", "prediction", "probability", "probabilities", "value", "score")
+
+
+def run(options: Options) -> int:
+    """Predict, without learning."""
+    model, notes = saved.load(options.model, options.learner)
+    # the label field is not a feature; it may be missing
+    known = {"format.label": "label", **notes.get("format", {})}
+    settings = unlabeled(arguments.settings(options, [], known))
+    decoder = build.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
+    # column types are those of training, not inferred from these lines
+    saved.recall(decoder, notes)
+    labels = saved.labels_of(model, notes)
+    source = build.source(settings.source, settings.format)
+    write = sys.stdout.write
+    with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
+        batches = Pass(source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update)
+        try:
+            for events in batches:
+                write("".join(lines(model, events, labels, options)))
+        finally:
+            batches.close()
+    for line in batches.examples:
+        sys.stderr.write(f"invalid: {line}\n")
+    if batches.invalid:
+        sys.stderr.write(f"{batches.invalid} invalid lines have an empty prediction\n")
+    return 0
+
+
+def unlabeled(settings: Config) -> Config:
+    """Return the settings with neither label nor weight, so that nothing is learned."""
+    format = settings.format  # noqa: A001 - the table's name
+    roles = [name for name in (format.label, format.weight) if name is not None]
+    aside = () if format.include is not None else roles
+    without = msgspec.structs.replace(
+        format,
+        label=None,
+        labels=OPEN,
+        positive=None,
+        weight=None,
+        exclude=(*format.exclude, *aside),
+    )
+    return msgspec.structs.replace(settings, format=without)
+
+
+def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> Iterator[str]:
+    """Return a line per record; it is empty for an invalid one."""
+    events.weights[:] = 0.0  # learn nothing, also where the format itself has labels
+    scores = model.progressive_events(events)
+    predicted = outcomes(model, events, labels, scores)
+    found = dict(zip(events.index.tolist(), predicted, strict=True))
+    bad = {index for index, _, _ in events.bad}
+    for index in range(events.records):
+        if index in found:
+            yield line(found[index], options)
+        elif index in bad:
+            yield "null\n" if options.json else "\n"
+
+
+def outcomes(
+    model: Model, events: Events, labels: LabelSet, scores: Any
+) -> Iterator[dict[str, Any]]:
+    """Return each event's outcome: what a daemon publishes, and the score."""
+    ids = [None if key is None else key.decode(errors="replace") for key in events.ids]
+    columns = predictions(model, scores, None, labels, np.ones(len(events), dtype=bool))
+    for row in zip(ids, *columns, np.asarray(scores).tolist(), strict=True):
+        yield {name: item for name, item in zip(NAMES, row, strict=True) if item is not UNSET}
+
+
+def line(outcome: dict[str, Any], options: Options) -> str:
+    """Return the line of one event."""
+    if options.json:
+        return msgspec.json.encode(outcome, enc_hook=str).decode() + "\n"
+    value = outcome["prediction"]
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if options.probability and "probability" in outcome:
+        text += f"\t{outcome['probability']:.6f}"
+    if options.probability:
+        shares = outcome.get("probabilities", {})
+        text += "".join(f"\t{label}={share:.6f}" for label, share in shares.items())
+    return text + "\n"

@@ -1,0 +1,37 @@
+"""`streamlearn demo`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlearn.cli.parsing import seed, whole
+
+if TYPE_CHECKING:
+    from streamlearn.cli.parsing import Parser
+
+HELP = "watch five learners on a synthetic click stream; needs no Kafka and no files"
+EXAMPLES = """\
+  streamlearn demo
+  streamlearn demo --seed 7 --no-drift
+  streamlearn demo --events 50000 --plain --no-page
+"""
+
+
+def arguments(parser: Parser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--events",
+        metavar="N",
+        type=whole,
+        default=4_000_000,
+        help="number of events (default: 4000000)",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=seed, default=1, help="random seed (default: 1)"
+    )
+    parser.add_argument("--no-drift", action="store_true", help="no change half way through")
+    parser.add_argument("--no-page", action="store_true", help="do not serve the live page")
+    parser.add_argument(
+        "--plain", action="store_true", help="print plain lines, as when not on a terminal"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON at the end")

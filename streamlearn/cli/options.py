@@ -1,0 +1,169 @@
+"""The options that several commands share.
+
+Values stay text here: whatever turns them into a configuration is imported when a command runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamlearn.cli.parsing import Group, Parser
+
+FORMATS = ("csv", "json", "svmlight", "vw")
+BOOTSTRAP_VARIABLE = "KAFKA_BOOTSTRAP"
+LOCAL_BROKER = "localhost:9092"
+
+
+def add_json(parser: Parser) -> None:
+    """Add the option of every command that prints a table."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def add_model(parser: Parser) -> None:
+    """Add a saved model, or one learner of a daemon's checkpoints."""
+    parser.add_argument("model", metavar="MODEL", help="a model file or a checkpoint directory")
+    parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint directory")
+
+
+def add_config(parser: Parser) -> None:
+    """Add the configuration file and its overrides."""
+    parser.add_argument("file", metavar="FILE", help="a configuration file (TOML)")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="override a key of the file, for example source.start=latest",
+    )
+
+
+def add_broker(parser: Parser) -> None:
+    """Add the address of the brokers, or a configuration that has their login as well."""
+    parser.add_argument(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help=f"the brokers (default: ${BOOTSTRAP_VARIABLE}, or {LOCAL_BROKER})",
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="a configuration whose [source] has brokers and login"
+    )
+
+
+def add_files(parser: Parser, count: str = "+") -> None:
+    """Add the files to read."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs=count,
+        help="files or globs, plain, .gz or .zst; - reads standard input",
+    )
+
+
+def add_format(parser: Parser) -> None:
+    """Add files and the options of [format]."""
+    add_files(parser)
+    group = parser.add_group("format")
+    group.add_argument(
+        "--format", choices=FORMATS, help="format of the lines (default: from the file name)"
+    )
+    group.add_argument("--label", metavar="FIELD", help="field of the label (json, csv)")
+    group.add_argument(
+        "--labels",
+        metavar="A,B",
+        help='all valid labels, or "open": new labels may appear at any time',
+    )
+    group.add_argument(
+        "--label-warmup",
+        metavar="N",
+        type=int,
+        help="labeled events after which no new label is accepted (default: 1000)",
+    )
+    group.add_argument(
+        "--max-classes",
+        metavar="N",
+        type=int,
+        help="maximum number of labels, unless --labels lists them (default: 100)",
+    )
+    group.add_argument(
+        "--positive",
+        metavar="VALUE",
+        action="append",
+        help="label that means true; all others mean false (repeatable)",
+    )
+    group.add_argument("--weight", metavar="FIELD", help="field of the event's weight")
+    group.add_argument("--id", metavar="FIELD", help="field of the event's id")
+    group.add_argument(
+        "--include", metavar="A,B", type=names, help="fields to use as features (default: all)"
+    )
+    group.add_argument("--exclude", metavar="A,B", type=names, help="fields not to use as features")
+    group.add_argument(
+        "--interact",
+        metavar="A,B",
+        type=names,
+        action="append",
+        help="fields to combine into features (repeatable)",
+    )
+    group.add_argument(
+        "--delimiter", metavar="CHAR", type=delimiter, help=r"delimiter, such as ; or \t (csv)"
+    )
+    group.add_argument(
+        "--columns", metavar="A,B", type=names, help="column names, if there is no header (csv)"
+    )
+    group.add_argument(
+        "--text",
+        metavar="A,B",
+        type=names,
+        help="all text columns (csv; default: inferred from the first rows)",
+    )
+    group.add_argument(
+        "--on-invalid",
+        choices=["stop", "skip"],
+        default="stop",
+        help="on an invalid line: stop (default), or skip and count it",
+    )
+
+
+def add_features(parser: Parser) -> None:
+    """Add the options of [features]."""
+    group = parser.add_group("features")
+    group.add_argument("--hash", metavar="BITS", type=int, help="hash features into 2^BITS slots")
+    group.add_argument(
+        "--max-names", metavar="N", type=int, help="maximum number of exact feature names"
+    )
+
+
+def add_learner(parser: Parser) -> None:
+    """Add the options of a [[learner]]."""
+    group = parser.add_group("model")
+    group.add_argument("--model", metavar="EXPR", help='a preset, "PegasosClassifier(l2=1e-4)"')
+    group.add_argument(
+        "--rule", metavar="EXPR", help='"DualAveraging(gamma=5.0)" (default: needs no tuning)'
+    )
+    group.add_argument(
+        "--loss", metavar="EXPR", help='"Hinge()" (default: logistic; for regression, squared)'
+    )
+    group.add_argument("--penalty", metavar="EXPR", help='"L1(1e-3)" (default: none)')
+    add_regression(group)
+    group.add_argument(
+        "--average",
+        choices=["last", "uniform", "tail", "random"],
+        help="the weights that predict (default: last)",
+    )
+    group.add_argument("--batch", metavar="N", type=int, help="events per step (default: 1)")
+    group.add_argument("--seed", metavar="N", type=int, help="seed of --average random")
+
+
+def add_regression(parser: Parser | Group) -> None:
+    """Add the option that makes labels numbers."""
+    parser.add_argument("--regression", action="store_true", help="predict numbers, not classes")
+
+
+def delimiter(text: str) -> str:
+    r"""Return a delimiter; a tab may be typed as \t."""
+    return "\t" if text == "\\t" else text
+
+
+def names(text: str) -> list[str]:
+    """Return comma-separated names as a list."""
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,0 +1,170 @@
+"""One pass over a source: decoded batches, which stops at an invalid line or counts it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streamlearn import config
+from streamlearn.daemon.unlabeled import about
+from streamlearn.engine.events import Events
+from streamlearn.stream import Files, decoded
+from streamlearn.stream.sources.ahead import ahead
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.stream import Decoder, Records, Source
+
+POLL_SECONDS = 0.25
+MAX_EXAMPLES = 5  # invalid lines that are printed
+MANY_NUMBERS = 50  # distinct numbers that are hardly classes
+
+
+class Pass:
+    """The batches of a source, from its beginning to its end.
+
+    Parameters
+    ----------
+    source
+        Where the records come from.
+    decoder
+        Makes events of them.
+    skip
+        Whether invalid records are skipped; otherwise the first one raises ValueError.
+    on_batch
+        Called with the source after each batch, for a progress bar.
+    first
+        Ends batches after this many records, twice as many, and so on, where `at_point` is true;
+        None: batches are those of the source.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        decoder: Decoder,
+        *,
+        skip: bool,
+        on_batch: Callable[[Source], None] | None = None,
+        first: int | None = None,
+    ) -> None:
+        self.source = source
+        self.decoder = decoder
+        self.skip = skip
+        self.on_batch = on_batch
+        self.next = first
+        self._batches: Generator[tuple[Records, Events] | None, None, None] | None = None
+        self.at_point = False
+        self.records = self.events = self.invalid = 0
+        self.examples: list[str] = []
+
+    def __iter__(self) -> Iterator[Events]:
+        # with points, each learner's cost is measured: nothing is decoded ahead meanwhile
+        whole = self.next is None
+        self._batches = ahead(decoded(self.source, self.decoder)) if whole else self._parts()
+        for batch in self._batches:
+            if self.on_batch is not None:
+                self.on_batch(self.source)
+            if batch is not None:
+                self._count(*batch)
+                yield batch[1]
+
+    def close(self) -> None:
+        """Close the source."""
+        if self._batches is not None:
+            self._batches.close()
+        self.source.close()
+
+    def _parts(self) -> Generator[tuple[Records, Events], None, None]:
+        """Yield batches that end at the points."""
+        events = Events()
+        self.source.open({}, None)
+        while True:
+            polled = self.source.poll(POLL_SECONDS)
+            for records in polled:
+                for part in self._cut(records):
+                    events.clear()
+                    self.decoder.decode(part.values, events)
+                    yield part, events
+            if not polled and self.source.ended():
+                return
+
+    def _cut(self, records: Records) -> Iterator[Records]:
+        """Split records at the points."""
+        start, n = 0, len(records.offsets)
+        while start < n:
+            stop = n if self.next is None else min(n, start + self.next - self.records)
+            self.at_point = self.next is not None and self.records + stop - start == self.next
+            if self.at_point and self.next is not None:
+                self.next *= 2
+            yield replace(
+                records, offsets=records.offsets[start:stop], values=records.values[start:stop]
+            )
+            start = stop
+
+    def _count(self, records: Records, events: Events) -> None:
+        for index, _, reason in events.bad:
+            place = self._place(records, index)
+            if not self.skip:
+                raise ValueError(f"{place}: {reason}; repair the line, or use --on-invalid skip")
+            if len(self.examples) < MAX_EXAMPLES:
+                self.examples.append(f"{place}: {reason}")
+        self.records += len(records.offsets)
+        self.events += len(events)
+        self.invalid += len(events.bad)
+
+    def _place(self, records: Records, index: int) -> str:
+        """Return file and line number of a record."""
+        name, offset = records.partition.topic, records.offsets[index]
+        if isinstance(self.source, Files):
+            return f"{name}:{self.source.line_number(records.partition, offset)}"
+        return f"{name}: line {self.records + index + 1}"
+
+
+def require_learned(
+    settings: config.Config, events: int, learned: int, decoder: Decoder, options: Options
+) -> None:
+    """Raise ValueError if there was no event, or none with a label."""
+    if learned:
+        return
+    if not events:
+        source = settings.source
+        where = (
+            ", ".join(source.paths) if isinstance(source, config.FileSourceConfig) else "the input"
+        )
+        raise ValueError(f"{where}: no events found, so nothing was learned")
+    raise ValueError(no_labels(decoder, events, options))
+
+
+def no_labels(decoder: Decoder, events: int, options: Options) -> str:
+    """Explain that none of so many events has a label."""
+    found = about(decoder)
+    if found["field"] is None:
+        return (
+            f"none of {events:,} lines has a label, so nothing was learned; a line starts with "
+            "its label"
+        )
+    if found["field"] in decoder.field_names():
+        return (
+            f"none of {events:,} events has a value in the label field {found['field']!r}, so "
+            "nothing was learned; fill it in, or name another field with --label FIELD"
+        )
+    whose = "" if options.label is not None else ", the label of the model's training"
+    near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
+    return (
+        f"none of {events:,} events has the label field {found['field']!r}{whose}; "
+        f"name it with --label FIELD{near}"
+    )
+
+
+def regression_hint(events: Events) -> str | None:
+    """Return a hint if labels that are learned as classes look like measurements."""
+    labels = {events.label_of(i) for i in range(len(events))}
+    numbers = sum(isinstance(label, int | float) and label not in (0, 1) for label in labels)
+    if numbers <= MANY_NUMBERS:
+        return None
+    return (
+        f"the first labels are {numbers:,} distinct numbers, each learned as a class of its own, "
+        "which is slow; for numbers use --regression"
+    )

@@ -1,0 +1,176 @@
+"""Command-line options of files and models, as the configuration that they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamlearn import config
+from streamlearn.config import OPEN, ConfigError
+from streamlearn.config.files import expanded, require_files
+from streamlearn.stream.sources.packed import PACKED
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Set as AbstractSet
+
+SUFFIXES = {
+    "csv": (".csv", ".tsv"),
+    "json": (".json", ".jsonl", ".ndjson"),
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+    "vw": (".vw",),
+}
+# the option of each key
+OPTIONS = {
+    "source.paths": "FILE",
+    "format.kind": "--format",
+    "format.label": "--label",
+    "format.labels": "--labels",
+    "format.positive": "--positive",
+    "format.label_warmup": "--label-warmup",
+    "format.max_classes": "--max-classes",
+    "format.weight": "--weight",
+    "format.id": "--id",
+    "format.include": "--include",
+    "format.exclude": "--exclude",
+    "format.interactions": "--interact",
+    "format.delimiter": "--delimiter",
+    "format.columns": "--columns",
+    "format.text": "--text",
+    "features.bits": "--hash",
+    "features.max_names": "--max-names",
+    "learner[0].name": "the model",
+    "learner[0].task": "--regression",
+    "learner[0].model": "--model",
+    "learner[0].rule": "--rule",
+    "learner[0].loss": "--loss",
+    "learner[0].penalty": "--penalty",
+    "learner[0].average": "--average",
+    "learner[0].batch": "--batch",
+    "learner[0].seed": "--seed",
+}
+
+
+def settings(
+    options: Namespace, learners: list[dict[str, Any]], saved: dict[str, Any] | None = None
+) -> config.Config:
+    """Return the configuration of the options; they override `saved`, that of a saved model."""
+    saved = saved or {}
+    given = {
+        "format.kind": options.format or guess(options.files, saved.get("format.kind")),
+        "format.label": options.label,
+        "format.labels": None if options.labels is None else labels(options.labels),
+        "format.label_warmup": options.label_warmup,
+        "format.max_classes": options.max_classes,
+        "format.positive": None if options.positive is None else values(options.positive),
+        "format.weight": options.weight,
+        "format.id": options.id,
+        "format.include": options.include,
+        "format.exclude": options.exclude,
+        "format.interactions": options.interact,
+        "format.delimiter": options.delimiter,
+        "format.columns": options.columns,
+        "format.text": options.text,
+        "features.max_names": getattr(options, "max_names", None),
+        "features.max_bytes": 0,  # a bound for daemons
+        "learner": learners or None,
+    }
+    if getattr(options, "hash", None) is not None:
+        given |= {"features.kind": "hashing", "features.bits": options.hash}
+    if "-" in options.files and len(options.files) > 1:
+        raise ValueError("standard input (-) cannot be read together with files")
+    if given["format.delimiter"] is None and all(".tsv" in name for name in options.files):
+        given["format.delimiter"] = "\t"
+    given = {key: value for key, value in given.items() if value is not None}
+    # a field that was excluded in training may now be the label, the weight or the id
+    roles = {options.label, options.weight, options.id}
+    saved = {
+        key: [name for name in value if name not in roles] if key == "format.exclude" else value
+        for key, value in saved.items()
+    }
+    source: dict[str, Any] = {"kind": "file", "paths": options.files}
+    if options.files == ["-"]:
+        source = {"kind": "stdin"}
+    try:
+        found = config.parse("", "", {**saved, **given, "source": source}, environ={})
+    except ConfigError as error:
+        raise ValueError(as_options(error, saved.keys() - given.keys())) from None
+    require_files(options.files)
+    return found
+
+
+def as_options(error: ConfigError, saved: AbstractSet[str]) -> str:
+    """Return the problems of a configuration by option; the keys in `saved` are the model's."""
+    lines = []
+    for path, text in error.problems:
+        key = next((key for key in OPTIONS if path == key or path.startswith(f"{key}[")), path)
+        whose = " of the saved model" if key in saved else ""
+        lines.append(f"{OPTIONS.get(key, key)}{whose}: {text}")
+    return "; ".join(lines)
+
+
+def learner(options: Namespace) -> dict[str, Any]:
+    """Return the [[learner]] table of the options."""
+    given = {
+        "name": "model",
+        "task": "regression" if options.regression else None,
+        "model": options.model,
+        "rule": options.rule,
+        "loss": options.loss,
+        "penalty": options.penalty,
+        "average": options.average,
+        "batch": options.batch,
+        "seed": options.seed,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def model_options(options: Namespace) -> list[str]:
+    """Return the options given that describe a model, and so cannot go with a saved one."""
+    given = [OPTIONS[f"learner[0].{key}"] for key in learner(options) if key != "name"]
+    given += ["--hash"] if options.hash is not None else []
+    return given + (["--max-names"] if options.max_names is not None else [])
+
+
+def labels(text: str) -> Any:
+    """Return comma-separated labels as TOML values, or "open".
+
+    >>> labels("0,1,maybe"), labels("open")
+    ([0, 1, 'maybe'], 'open')
+    """
+    if text == OPEN:
+        return text
+    return values([part.strip() for part in text.split(",") if part.strip()])
+
+
+def values(texts: list[str]) -> list[Any]:
+    """Return texts as TOML values."""
+    return [config.value(text) for text in texts]
+
+
+def guess(files: list[str], default: str | None = None) -> str:
+    """Return the format that the names of the files indicate."""
+    kinds = {kind_of(name) for name in expanded(files)}
+    if default is not None and kinds == {None}:
+        return default
+    if len(kinds) > 1 or None in kinds:
+        require_files([name for name in files if Path(name).is_dir()])
+        raise ValueError(
+            f"the format of {', '.join(files)} cannot be told from the name; "
+            f"use --format {'|'.join(SUFFIXES)}"
+        )
+    (kind,) = kinds
+    return str(kind)
+
+
+def kind_of(name: str) -> str | None:
+    """Return the format that a file's name indicates, if any.
+
+    >>> kind_of("data/clicks.jsonl.gz"), kind_of("a9a")
+    ('json', None)
+    """
+    name = name.lower()
+    for suffix in PACKED:
+        name = name.removesuffix(suffix)
+    found = [kind for kind, ends in SUFFIXES.items() if name.endswith(ends)]
+    return found[0] if found else None

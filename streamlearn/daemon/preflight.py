@@ -1,0 +1,95 @@
+"""Find what would keep a configuration from running here: its files, formats and checkpoint.
+
+No broker is contacted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamlearn import config
+from streamlearn.config.files import refuse_input, require_writable
+from streamlearn.daemon import build
+from streamlearn.daemon.checkpointing import resume
+from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.process.exits import Stop
+from streamlearn.errors import ModelFileError, SourceError
+from streamlearn.estimators import checkpoints
+from streamlearn.stream import Partition
+from streamlearn.stream.formats.label_set import LabelSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def outputs(settings: config.Config) -> Iterator[config.ConfigProblem]:
+    """Find output files that cannot be written."""
+    yield from refused(settings, require_writable)
+
+
+def loops(settings: config.Config) -> Iterator[config.ConfigProblem]:
+    """Find output files that are also read as input: each record written would make the next."""
+    yield from refused(settings, refuse_input)
+
+
+def refused(
+    settings: config.Config, check: Callable[[str, str, list[str]], None]
+) -> Iterator[config.ConfigProblem]:
+    """Find output files that a check refuses."""
+    sources = list(getattr(settings.source, "paths", ()))
+    for name, output in (
+        ("predictions", settings.predictions),
+        ("dead_letters", settings.dead_letters),
+    ):
+        if output.path not in (None, "-"):
+            try:
+                check(output.path, f"{name}.path", sources)
+            except ValueError as error:
+                yield config.ConfigProblem("", str(error))
+
+
+def directories(settings: config.Config) -> Iterator[config.ConfigProblem]:
+    """Find directories among the files to read."""
+    for path in getattr(settings.source, "paths", ()):
+        if Path(path).is_dir():
+            files = f"{path.rstrip('/')}/*"
+            yield config.ConfigProblem("source.paths", f"{path} is a directory; use {files!r}")
+
+
+def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
+    """Find what keeps models and source from resuming from the newest checkpoint."""
+    path, data = settings.checkpoint, None
+    try:
+        found = None if path is None else checkpoints.newest(Path(path.path))
+        if found is not None:
+            data = found[1]
+            reader = config.reader(settings.features, settings.format)
+            resume.fitted(
+                found,
+                Learners(config.estimators(settings), reader),
+                build.reading(settings),
+                labels=LabelSet(config.fields(settings.format)),
+                late=settings.labels is not None,
+            )
+    except (ModelFileError, Stop) as error:
+        yield config.ConfigProblem("checkpoint.path", str(error))
+    if isinstance(settings.source, config.KafkaSourceConfig) or [*directories(settings)]:
+        return
+    source = build.source(settings.source, settings.format)
+    try:
+        positions = [] if data is None else data["positions"]
+        at = {Partition(topic, number): position for topic, number, position in positions}
+        source.open(at, None if data is None else data["source"])
+    except SourceError as error:
+        yield config.ConfigProblem("source", str(error))
+    finally:
+        source.close()
+
+
+def formats(settings: config.Config) -> Iterator[config.ConfigProblem]:
+    """Find what keeps records from being decoded: an unknown format, columns without a field."""
+    try:
+        build.reading_of(settings, config.reader(settings.features, settings.format), ())
+    except ValueError as error:
+        yield config.ConfigProblem("format", str(error))
