@@ -91,11 +91,9 @@ def shown(value: Any) -> str:
     """
     if not isinstance(value, Linear):
         return repr(value)
-    params = {name: getattr(value, name) for name in value._get_params()}  # noqa: SLF001 - river's
-    options = params.pop("options", {})
     given = [
         f"{name}={item!r}"
-        for name, item in {**params, **options}.items()
+        for name, item in value.params.items()
         if item != _defaults(type(value)).get(name)
     ]
     return f"{type(value).__name__}({', '.join(given)})"

@@ -319,7 +319,7 @@ def incomparable(by: str, model: Linear) -> str | None:
         return None if by in {"squared", "absolute"} else f"is a regression; {by} needs classes"
     if by in {"squared", "absolute"}:
         return f"is a classification; {by} needs numbers"
-    loss: Any = model._loss  # noqa: SLF001 - one of us
+    loss: Any = model.objective.loss
     if by == "log_loss" and not loss.has_probability:
         return f'has no probability with {loss!r}; use by = "error", or a logistic loss'
     return None

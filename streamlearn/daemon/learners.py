@@ -62,7 +62,7 @@ class Learner:
     def settings(self) -> dict[str, str]:
         """What the model is made of, as text: with others it would be another learner."""
         model = self.model
-        params = {name: repr(getattr(model, name)) for name in model._get_params()}  # noqa: SLF001 - river's
+        params = {name: repr(value) for name, value in model.params.items()}
         params.pop("features", None)  # shared, and compared on their own
         return {"estimator": type(model).__name__, **params}
 
@@ -99,7 +99,7 @@ class Learner:
         memory = {} if self.memory is None else {"memory": self.memory.state()}
         return {
             **memory,
-            "model": self.model.described(self.model.learned()),
+            "model": self.model.described(self.model.state(features=False)),
             "settings": self.settings,
             "progress": {name: progress.state() for name, progress in self.progress.items()},
             "learned": self.learned,
@@ -111,7 +111,7 @@ class Learner:
         """Go on from there; the features are restored before."""
         self.model = self.model.clone()  # one that began from a file has a state of its own
         self.model.share_features(reader)
-        self.model.restore_learned(state["model"]["state"])
+        self.model.restore(state["model"]["state"])
         for name, progress in self.progress.items():
             if name in state["progress"]:
                 progress.restore(state["progress"][name])

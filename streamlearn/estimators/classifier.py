@@ -15,7 +15,7 @@ from streamlearn.engine.labels import LabelColumn
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import DivergenceError, IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
-from streamlearn.estimators.frames import Frame, Matrix
+from streamlearn.estimators.frames import Frame, Matrix, checked_weight, checked_weights
 from streamlearn.estimators.linear import Contribution, Event, Linear, Memory
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 
@@ -124,7 +124,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self._labels: list[Any] = []
         self._codes: dict[Any, float] = {}
         # with factors the code of a label is not all that there is to it
-        self._model.codes = {} if self._factors else self._codes
+        self.engine.codes = {} if self._factors else self._codes
 
     @property
     def _multiclass(self) -> bool:
@@ -146,7 +146,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                     f"label {label!r}: the costs of {self._loss!r} are those of the labels 0 to "
                     f"{fixed - 1}; give costs as a mapping from labels for others"
                 )
-            if not isinstance(self._model.learner, Single):
+            if not isinstance(self.engine.learner, Single):
                 continue
             # of bools both are known at once
             seen |= {False, True} if not seen and isinstance(label, bool | np.bool_) else {label}
@@ -163,9 +163,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _meet(self, label: Any) -> None:
         """A label seen for the first time; `_refuse` let it pass."""
-        self._model.waiting()  # another thread must not find its learner replaced
+        self.engine.waiting()  # another thread must not find its learner replaced
         label = label.item() if isinstance(label, np.generic) else label
-        learner = self._model.learner
+        learner = self.engine.learner
         if isinstance(learner, Joint | OneVersusRest):
             self._labels.append(label)
             self._codes[label] = float(len(self._labels) - 1)
@@ -219,7 +219,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         negative.mirror()
         several = OneVersusRest([negative, positive])
         several.add(self._fresh_single())
-        self._model.learner = several
+        self.engine.learner = several
         self._labels.append(label)
         self._codes.update({known: float(k) for k, known in enumerate(self._labels)})
 
@@ -227,7 +227,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
         """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
-        if not self._model.learn_one(x, y, w):
+        if not self.engine.learn_one(x, y, w):
             self._learn_another(x, y, w)
 
     def _learn_another(self, x: Event, y: Any, w: float) -> None:
@@ -242,7 +242,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             code = self._first_code(x, y)
         except TypeError:
             raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
-        self._model.learn_coded(x, code, w)
+        self.engine.learn_coded(x, code, w)
 
     def _first_code(self, x: Event, y: Any) -> float:
         """The code of a label that is new, as far as one can see."""
@@ -250,15 +250,15 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if label not in self._codes:
             self._refuse([label])
             # the event is read as a whole before its label counts as seen
-            self._model.check(x)
+            self.engine.check(x)
             self._meet(label)
         return self._codes[label]
 
     def _weighed(self, y: Any, w: float) -> float:
         """The weight of an event with its class's factor."""
-        w = self._checked_weight(w)
+        w = checked_weight(w)
         try:
-            return self._checked_weight(w * self._factors.get(y, 1.0))
+            return checked_weight(w * self._factors.get(y, 1.0))
         except TypeError:
             raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
 
@@ -278,7 +278,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def _labeled(self, y: Any, w: Any, n: int) -> tuple[Array, Array | None]:
         """The labels of n rows, and their weights with the factors of their classes."""
         y = frames.label_array(y, n)
-        return y, self._all_weighed(y, self._checked_weights(w, n))
+        return y, self._all_weighed(y, checked_weights(w, n))
 
     def _run(self, X: RowTable, y: Array, weights: Array | None, *, scored: bool) -> list[Array]:
         """Learn the rows; their scores in stretches, for each new label the next."""
@@ -288,13 +288,13 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         # a label of weight 0 is not met
         labels = LabelColumn(y, None if weights is None else weights > 0.0)
         self._refuse(labels.distinct)
-        rows = X.rows(self._model, grow=True)
+        rows = X.rows(self.engine, grow=True)
         codes = np.empty(n)
 
         def learn(start: int, stop: int) -> Array | None:
             codes[start:stop] = labels.coded(self._codes, start, stop)
-            scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-            if self._model.learner.run(rows, codes, weights, scores, start, stop) < stop:
+            scores = np.zeros((n, self.engine.learner.outputs)) if scored else None
+            if self.engine.learner.run(rows, codes, weights, scores, start, stop) < stop:
                 raise DivergenceError
             return None if scores is None else scores[start:stop]
 
@@ -361,7 +361,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         weights = events.learned_weights()
         if self._factors:
             factors = events.codes(self._factors, 1.0)
-            weights = np.asarray(self._checked_weights(weights * factors, n))
+            weights = np.asarray(checked_weights(weights * factors, n))
 
         def encode() -> Array:
             return events.codes(self._codes, weights=weights)
@@ -427,12 +427,12 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             factors = np.array([self._factors.get(label, 1.0) for label in y.tolist()], dtype=float)
         except TypeError:
             raise InvalidEventError("a label is not hashable") from None
-        return factors if weights is None else self._checked_weights(weights * factors, len(y))
+        return factors if weights is None else checked_weights(weights * factors, len(y))
 
     def _joined(self, parts: list[Array]) -> Array:
         """Scores of stretches with one, two or more classes known, as one array."""
-        outputs = self._model.learner.outputs
-        split = isinstance(self._model.learner, OneVersusRest)
+        outputs = self.engine.learner.outputs
+        split = isinstance(self.engine.learner, OneVersusRest)
         wide = []
         for part in parts:
             columns = np.hstack([-part, part]) if split and part.shape[1] == 1 else part
@@ -461,7 +461,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     # -- predicting -------------------------------------------------------------------------------
 
     def _single(self) -> bool:
-        return isinstance(self._model.learner, Single)
+        return isinstance(self.engine.learner, Single)
 
     def score_one(self, x: Event) -> Any:
         """The score that predictions are made of: <w, x> with the intercept.
@@ -470,15 +470,15 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         Rules that guard their scores against outlandish values (the default) do so here too.
         """
         if self._single():
-            return self._model.score_one(x)
-        return self._model.scores_one(x, self._labels)
+            return self.engine.score_one(x)
+        return self.engine.scores_one(x, self._labels)
 
     def predict_one(self, x: Event) -> Any:  # type: ignore[override] # river's drops any **kwargs
         """The most likely label; None before any was seen."""
         labels = self._labels
         if len(labels) < 2:
             return labels[0] if labels else None
-        return self._model.class_one(x, labels)
+        return self.engine.class_one(x, labels)
 
     def predict_proba_one(self, x: Event) -> dict[Any, float]:  # type: ignore[override] # river's drops any **kwargs
         """The probability of each label; `{}` before any was seen.
@@ -491,11 +491,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         labels = self._labels
         if len(labels) < 2:
             return dict.fromkeys(labels, 1.0)
-        return self._model.classes_one(x, labels)
+        return self.engine.classes_one(x, labels)
 
     def _shares(self, scores: Array) -> Array:
         """The probabilities of two or more labels from their scores."""
-        return self._model.learner.probabilities(scores)
+        return self.engine.learner.probabilities(scores)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """`predict_proba_one` for the rows of a data frame: a column for each label seen."""
@@ -545,7 +545,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         shares = np.full((len(scores), len(self._labels)), np.nan)
         for rows, columns in self._alike(scores, known):
             n = columns.shape[1]
-            learner = self._model.learner
+            learner = self.engine.learner
             if n == 2 and isinstance(learner, OneVersusRest):  # which shared one output then
                 learner = learner.singles[1]
             if n > 1:
@@ -578,15 +578,15 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     @property
     def weights(self) -> dict[Any, Any]:
         """The weights by name, zeros left out; with more than two classes, by label first."""
-        values = self._model.learner.coefficients()
+        values = self.coefficients()
         if self._single():
-            return self._as_dict(values[0])
-        return {label: self._as_dict(values[k]) for k, label in enumerate(self._labels)}
+            return self._by_name(values[0])
+        return {label: self._by_name(values[k]) for k, label in enumerate(self._labels)}
 
     @property
     def intercept(self) -> Any:
         """The intercept; with more than two classes, by label."""
-        values = self._model.learner.intercepts()
+        values = self.engine.learner.intercepts()
         if self._single():
             return float(values[0])
         return {label: float(values[k]) for k, label in enumerate(self._labels)}
@@ -608,20 +608,20 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """The labels seen, in the order of the outputs; of two, the positive one last."""
         return list(self._labels)
 
-    def learned(self) -> dict[str, Any]:
-        """What was learned, without the features: for a checkpoint that keeps shared ones once."""
+    def state(self, *, features: bool = True) -> dict[str, Any]:
+        """Return what was learned as plain data and arrays; see `Linear.state`."""
         codes = [self._codes[label] for label in self._labels]
-        return super().learned() | {"labels": list(self._labels), "codes": codes}
+        return super().state(features=features) | {"labels": list(self._labels), "codes": codes}
 
-    def restore_learned(self, state: dict[str, Any]) -> None:
-        """Take over what `learned` gave; the features are those of now, to be restored before."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state`, bit for bit; features that it lacks are restored before."""
         self._labels = list(state["labels"])
         self._codes.clear()
         self._codes.update(zip(self._labels, state["codes"], strict=True))
         if "singles" in state["learner"]:
             singles = [self._fresh_single() for _ in state["learner"]["singles"]]
-            self._model.learner = OneVersusRest(singles)
-        super().restore_learned(state)
-        learner = self._model.learner
+            self.engine.learner = OneVersusRest(singles)
+        super().restore(state)
+        learner = self.engine.learner
         if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
             learner.use_loss(self._loss.bound(self._labels))

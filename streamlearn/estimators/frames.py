@@ -5,6 +5,7 @@ pandas is loaded only when a data frame comes.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -165,6 +166,28 @@ def label_array(y: Any, n: int) -> Array:
     if labels.shape != (n,):
         raise ValueError(f"y must have one label for each of {n} rows, got shape {labels.shape}")
     return labels
+
+
+def checked_weight(w: float) -> float:
+    """Return the weight of an event; ValueError unless it is finite and at least 0."""
+    try:
+        if 0.0 <= w < math.inf:
+            return float(w)
+    except TypeError:
+        pass
+    raise ValueError(f"the weight of an event must be a number >= 0 and finite, got {w!r}")
+
+
+def checked_weights(w: Any, n: int) -> Array | None:
+    """Return the weights of n events as an array; None if none are given."""
+    if w is None:
+        return None
+    weights: Array = np.array(w, dtype=float, order="C")
+    if weights.shape != (n,):
+        raise ValueError(f"w must have one weight for each of {n} rows, got shape {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+        raise ValueError("the weights of events must be >= 0 and finite")
+    return weights
 
 
 def missing(label: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
@@ -52,6 +51,14 @@ class Memory(Protocol):
         """Remember the scores of what was predicted, and show those of what was learned."""
 
 
+class Objective(NamedTuple):
+    """What an estimator minimizes over its events: loss + penalty."""
+
+    loss: Loss | VectorLoss
+    penalty: Penalty
+    intercept: str  # "none", "free" of the penalty, or "inside" it
+
+
 AVERAGES = ("last", "uniform", "tail", "random")
 Event = Mapping[Any, Any]
 
@@ -74,7 +81,9 @@ class Linear(base.Estimator):
     def _assemble(self) -> None:
         """Build the model; refuse here what cannot be learned."""
         name = type(self).__name__
-        self._rule, self._penalty, self._loss = self._parts()
+        self._rule = Mixture() if self.rule is None else self.rule
+        self._penalty = Zero() if self.penalty is None else self.penalty
+        self._loss = self._default_loss if self.loss is None else self.loss
         for part, kind in ((self._rule, Rule), (self._penalty, Penalty)):
             if not isinstance(part, kind):
                 raise IncompatibleError(f"{name}: {part!r} is not a {kind.__name__.lower()}")
@@ -106,14 +115,8 @@ class Linear(base.Estimator):
         reader = Names() if self.features is None else self.features.fresh()
         # what predict_many calls its series: the name of the labels seen last
         self._label_name: str | int | None = None
-        self._model = Model(reader, self._fresh_learner(), self._penalty.on_simplex)
-
-    def _parts(self) -> tuple[Rule, Penalty, Loss | VectorLoss]:
-        return (
-            Mixture() if self.rule is None else self.rule,
-            Zero() if self.penalty is None else self.penalty,
-            self._default_loss if self.loss is None else self.loss,
-        )
+        # reads and learns; `late` and `regret` use it too
+        self.engine = Model(reader, self._fresh_learner(), self._penalty.on_simplex)
 
     def _place_of_intercept(self) -> str:
         wish = self.fit_intercept
@@ -138,6 +141,34 @@ class Linear(base.Estimator):
             return Joint(rule, penalty, loss, place, self.average, batch, seed, outputs)
         return Single(rule, penalty, loss, place, self.average, batch, seed)
 
+    # -- internal interface -----------------------------------------------------------------------
+    #
+    # For the other packages of streamlearn; users have no need of it, and it may change.
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The constructor's parameters by name."""
+        params: dict[str, Any] = self._get_params()
+        return params
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimized, with the defaults filled in."""
+        return Objective(self._loss, self._penalty, self._intercept)
+
+    @property
+    def reader(self) -> Reader:
+        """The features in use: those of `features`, or those shared with other estimators."""
+        return self.engine.reader
+
+    def feature_names(self) -> Sequence[Any]:
+        """Return the name of each slot."""
+        return self.engine.reader.names()
+
+    def coefficients(self) -> Array:
+        """Return the weights by slot, a row for each output."""
+        return self.engine.learner.coefficients()
+
     # -- scores ---------------------------------------------------------------------------------
 
     def score_rows(self, X: Any) -> Array:
@@ -147,27 +178,7 @@ class Linear(base.Estimator):
 
     def _scores_of(self, X: RowTable) -> Array:
         """The scores of rows, a column for each output."""
-        return self._model.learner.score(X.rows(self._model, grow=False))
-
-    def _checked_weight(self, w: float) -> float:
-        try:
-            if 0.0 <= w < math.inf:
-                return float(w)
-        except TypeError:
-            pass
-        raise ValueError(f"the weight of an event must be a number >= 0 and finite, got {w!r}")
-
-    def _checked_weights(self, w: Any, n: int) -> Array | None:
-        if w is None:
-            return None
-        weights: Array = np.array(w, dtype=float, order="C")
-        if weights.shape != (n,):
-            raise ValueError(
-                f"w must have one weight for each of {n} rows, got shape {weights.shape}"
-            )
-        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-            raise ValueError("the weights of events must be >= 0 and finite")
-        return weights
+        return self.engine.learner.score(X.rows(self.engine, grow=False))
 
     # -- decoded events ---------------------------------------------------------------------------
 
@@ -177,7 +188,7 @@ class Linear(base.Estimator):
         What was learned stays: an empty reader takes over the names known here; one that knows
         other names for the same slots is refused.
         """
-        own = self._model.reader
+        own = self.engine.reader
         if own is reader:
             return
         if reader != own:
@@ -190,7 +201,7 @@ class Linear(base.Estimator):
                 "the reader and this model know different names for the same slots: share the "
                 "features of one model, and learn the others afresh"
             )
-        self._model.reader = reader
+        self.engine.reader = reader
 
     def _learn_events(
         self,
@@ -205,7 +216,7 @@ class Linear(base.Estimator):
 
         With a memory, scores are those of when the rows were predicted; NaN for a correction.
         """
-        learner = self._model.learner
+        learner = self.engine.learner
         scores = np.empty((len(events), learner.outputs))
         if memory is None:
             self._learn_rows(events, codes, weights, scores, start, stop)
@@ -227,14 +238,14 @@ class Linear(base.Estimator):
     ) -> None:
         """Learn these rows and fill in their scores."""
         while at < stop:
-            at = self._model.learner.run(events, codes, weights, scores, at, stop)
+            at = self.engine.learner.run(events, codes, weights, scores, at, stop)
             if at < stop:
                 scores[at] = np.nan
                 at += 1
 
     def check_corrections(self) -> None:
         """IncompatibleError if what an event has taught cannot be taken back."""
-        if not self._model.learner.takes_back:
+        if not self.engine.learner.takes_back:
             raise IncompatibleError(
                 f"{type(self).__name__} with {self.rules[0]!r}: the slope of an event can be taken "
                 "back only where weights follow from the sum of all slopes; for corrections use "
@@ -246,7 +257,7 @@ class Linear(base.Estimator):
     ) -> None:
         """Learn a row, and take back what it taught with another label."""
         before, factor = self.code_of(memory.label_before)
-        self._model.correct(
+        self.engine.correct(
             events, row, code, weight, memory.asked_at(row), before, factor * events.weights[row]
         )
 
@@ -283,22 +294,19 @@ class Linear(base.Estimator):
 
     # -- what was learned --------------------------------------------------------------------------
 
-    def _names(self) -> Sequence[Any]:
-        return self._model.reader.names()
-
-    def _as_dict(self, values: Array) -> dict[Any, float]:
-        names = self._names()
+    def _by_name(self, values: Array) -> dict[Any, float]:
+        names = self.feature_names()
         return {names[j]: float(values[j]) for j in np.flatnonzero(values).tolist()}
 
     @property
     def nonzero(self) -> int:
         """How many weights of features are not 0: an exact count, the intercept left out."""
-        return int(np.count_nonzero(self._model.learner.coefficients()))
+        return int(np.count_nonzero(self.coefficients()))
 
     @property
     def penalty_value(self) -> float:
         """Psi(w) at the current weights."""
-        return float(self._penalty.value(self._model.learner.penalised()))
+        return float(self._penalty.value(self.engine.learner.penalised()))
 
     @property
     def steps(self) -> int:
@@ -308,12 +316,12 @@ class Linear(base.Estimator):
     @property
     def rules(self) -> list[Rule]:
         """The rules at work, one for each output: their state, to look at."""
-        return self._model.learner.rules()
+        return self.engine.learner.rules()
 
     def _coefficients(self, n: int) -> Array:
         """The weights of columns 0 .. n-1, a row for each output."""
-        all_weights = self._model.learner.coefficients()
-        slots = self._model.reader.columns(n, False)
+        all_weights = self.engine.learner.coefficients()
+        slots = self.engine.reader.columns(n, False)
         if slots is None:
             return all_weights[:, :n].copy()
         out = np.zeros((len(all_weights), n))
@@ -328,21 +336,23 @@ class Linear(base.Estimator):
         out = self._coefficients(n)
         return out[0] if len(out) == 1 else out
 
-    def _against(self, u: Any, intercept: float) -> tuple[float | None, str | None]:
+    def _bound_against(self, u: Any, intercept: float) -> tuple[float | None, str | None]:
         if isinstance(u, Mapping):
-            values = np.zeros(self._model.reader.size)
+            values = np.zeros(self.engine.reader.size)
             for name, weight in u.items():
-                slot = self._model.reader.slot_of(name)
+                slot = self.engine.reader.slot_of(name)
                 if slot is None or slot >= len(values):
                     values = np.append(values, weight)
                 else:
                     values[slot] = weight
             u = values
         elif u is not None and np.ndim(u) == 1:
-            slots = self._model.reader.columns(len(u), False)
+            slots = self.engine.reader.columns(len(u), False)
             if slots is not None:
-                return self._against({j: float(x) for j, x in enumerate(u) if x != 0.0}, intercept)
-        bound, reason = self._model.learner.bound(u, intercept)
+                return self._bound_against(
+                    {j: float(x) for j, x in enumerate(u) if x != 0.0}, intercept
+                )
+        bound, reason = self.engine.learner.bound(u, intercept)
         return bound, reason
 
     def why(self, x: Event, output: Any = None) -> list[Contribution]:
@@ -351,7 +361,7 @@ class Linear(base.Estimator):
         With several classes or targets it is the score of `output`; None: of the class predicted,
         or of the first target. The intercept has the name None.
         """
-        learner, reader = self._model.learner, self._model.reader
+        learner, reader = self.engine.learner, self.engine.reader
         k = 0 if learner.outputs == 1 else self._output(output)
         # with names of their own, also where the model knows only their hashes
         names = Names(reader.interactions)
@@ -393,11 +403,11 @@ class Linear(base.Estimator):
         rule's own radius. None where nothing is proved: `why_no_bound` says why. With batches the
         bound is on the sum of their mean losses: times `batch` for the events.
         """
-        return self._against(u, intercept)[0]
+        return self._bound_against(u, intercept)[0]
 
     def why_no_bound(self, u: Any = None, intercept: float = 0.0) -> str | None:
         """Why `regret_bound` is None; None if it is not."""
-        return self._against(u, intercept)[1]
+        return self._bound_against(u, intercept)[1]
 
     # -- copies and files -------------------------------------------------------------------------
 
@@ -409,45 +419,44 @@ class Linear(base.Estimator):
         """A fresh estimator with the same parameters; with `include_attributes`, what it knows."""
         clone = super().clone(new_params)
         if include_attributes:
-            clone._restore(copy.deepcopy(self._state()))  # noqa: SLF001 - one of us
+            clone.restore(copy.deepcopy(self.state()))
         return clone
 
-    def learned(self) -> dict[str, Any]:
-        """What was learned, without the features: for a checkpoint that keeps shared ones once."""
-        self._model.waiting()
-        return {
+    def state(self, *, features: bool = True) -> dict[str, Any]:
+        """Return what was learned as plain data and arrays.
+
+        Without `features`, it is for a checkpoint that keeps shared features once.
+        """
+        self.engine.waiting()
+        state = {
             "label_name": self._label_name,
-            "learner": self._model.learner.state(),
+            "learner": self.engine.learner.state(),
             "seed": self._seed,
         }
+        return state | ({"features": self.engine.reader.state()} if features else {})
 
-    def restore_learned(self, state: dict[str, Any]) -> None:
-        """Take over what `learned` gave; the features are those of now, to be restored before."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state`, bit for bit; features that it lacks are restored before."""
+        if "features" in state:
+            self.engine.reader.restore(state["features"])
         self._label_name = state["label_name"]
         self._seed = state["seed"]
-        self._model.learner.restore(state["learner"])
-
-    def _state(self) -> dict[str, Any]:
-        return {**self.learned(), "features": self._model.reader.state()}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._model.reader.restore(state["features"])
-        self.restore_learned(state)
+        self.engine.learner.restore(state["learner"])
 
     def __getstate__(self) -> dict[str, Any]:
         params = {name: getattr(self, name) for name in self._get_params()}
-        return {"params": params, "state": self._state()}
+        return {"params": params, "state": self.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["params"])  # type: ignore[misc]
-        self._restore(state["state"])
+        self.restore(state["state"])
 
     def save(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
         """Write the model to a file; `load` goes on from it, to the bit.
 
         `notes` are plain data kept beside it, such as where it came from; `load` leaves them be.
         """
-        saved = self.described(self._state())
+        saved = self.described(self.state())
         model_file.write(path, saved if notes is None else {**saved, "notes": dict(notes)})
 
     def described(self, state: dict[str, Any]) -> dict[str, Any]:
@@ -487,7 +496,7 @@ class Linear(base.Estimator):
             )
         params = {name: revived(value) for name, value in data["params"].items()}
         model: Self = kinds[kind](**params)
-        model._restore(data["state"])
+        model.restore(data["state"])
         return model
 
     def _name_labels(self, y: Any) -> None:

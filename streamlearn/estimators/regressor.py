@@ -13,7 +13,7 @@ from streamlearn.engine.joint import Joint
 from streamlearn.engine.single import Single
 from streamlearn.errors import DivergenceError, IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
-from streamlearn.estimators.frames import Frame, Matrix
+from streamlearn.estimators.frames import Frame, Matrix, checked_weight, checked_weights
 from streamlearn.estimators.linear import Event, Linear, Memory
 from streamlearn.losses import Loss, Squared, VectorLoss
 
@@ -101,22 +101,22 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
         """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
-        if not self._model.learn_one(x, y, w):
+        if not self.engine.learn_one(x, y, w):
             self._learn_another(x, y, w)
 
     def _learn_another(self, x: Event, y: Any, w: float) -> None:
         """Learn one event whatever its label and weight."""
         if w != 1.0:
-            w = self._checked_weight(w)
+            w = checked_weight(w)
         if w == 0.0:
             return
         if self._single():
-            self._model.learn_coded(x, self._number(y), w)
+            self.engine.learn_coded(x, self._number(y), w)
             return
         names, vector = self._vector(y)
-        self._model.check(x)
+        self.engine.check(x)
         self._name_targets(names)
-        self._model.learn_targets(x, vector, w)
+        self.engine.learn_targets(x, vector, w)
 
     def _number(self, y: Any) -> float:
         """A label of one target."""
@@ -164,7 +164,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """The first label names the targets."""
         if self._targets is None:
             self._targets = names
-            learner = self._model.learner
+            learner = self.engine.learner
             if isinstance(learner, Joint) and len(names) > learner.outputs:
                 learner.widen(len(names))
 
@@ -252,7 +252,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     def _run(self, X: RowTable, y: Any, w: Any, *, scored: bool) -> Array | None:
         n = X.n
         y = self._label_rows(y, n)
-        weights = self._checked_weights(w, n)
+        weights = checked_weights(w, n)
         if weights is not None and not weights.any():
             return self._scores_of(X) if scored else None
         if not self._single() and n > 0:
@@ -261,11 +261,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             if len(names) != y.shape[1]:
                 raise InvalidEventError(f"y has {y.shape[1]} columns, the targets are {names}")
             names = self._checked_targets(names)
-        rows = X.rows(self._model, grow=True)
+        rows = X.rows(self.engine, grow=True)
         if not self._single() and n > 0:
             self._name_targets(names)
-        scores = np.zeros((n, self._model.learner.outputs)) if scored else None
-        if self._model.learner.run(rows, y, weights, scores) < n:
+        scores = np.zeros((n, self.engine.learner.outputs)) if scored else None
+        if self.engine.learner.run(rows, y, weights, scores) < n:
             raise DivergenceError
         return scores
 
@@ -309,7 +309,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         Values that are missing by a column's type are left out; a NaN among floats is refused, for
         it may be a mistake: if it is none, give `X.convert_dtypes()`.
         """
-        weights = self._checked_weights(w, len(X))
+        weights = checked_weights(w, len(X))
         if weights is not None:
             learned = np.flatnonzero(weights)  # of the others no name becomes known
             X, y, weights = X.iloc[learned], y.iloc[learned], weights[learned]
@@ -325,14 +325,14 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """Learn events with several targets: all of them, or none if one cannot be read."""
         for x, label in zip(events, labels, strict=True):
             self._vector(label)
-            self._model.check(x)
+            self.engine.check(x)
         for i, (x, label) in enumerate(zip(events, labels, strict=True)):
             self.learn_one(x, label, 1.0 if weights is None else weights[i])
 
     # -- predicting -------------------------------------------------------------------------------
 
     def _single(self) -> bool:
-        return isinstance(self._model.learner, Single)
+        return isinstance(self.engine.learner, Single)
 
     def score_one(self, x: Event) -> Any:
         """The score that predictions are made of: <w, x> with the intercept; several by target.
@@ -340,13 +340,13 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         Rules that guard their scores (the default) keep them in the range of the labels seen.
         """
         if self._single():
-            return self._model.score_one(x)
-        return self._model.scores_one(x, self._targets or [])
+            return self.engine.score_one(x)
+        return self.engine.scores_one(x, self._targets or [])
 
     def predict_one(self, x: Event) -> Any:
         """The prediction on the label's scale."""
         if isinstance(self._loss, Loss):
-            return self._loss.response(self._model.score_one(x))
+            return self._loss.response(self.engine.score_one(x))
         return self.score_one(x)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
@@ -362,10 +362,10 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     @property
     def weights(self) -> dict[Any, Any]:
         """The weights by name, zeros left out; with several targets, by target first."""
-        values = self._model.learner.coefficients()
+        values = self.coefficients()
         if self._single():
-            return self._as_dict(values[0])
-        return {name: self._as_dict(values[k]) for k, name in enumerate(self._targets or [])}
+            return self._by_name(values[0])
+        return {name: self._by_name(values[k]) for k, name in enumerate(self._targets or [])}
 
     @property
     def outputs(self) -> list[Any]:
@@ -375,16 +375,16 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     @property
     def intercept(self) -> Any:
         """The intercept; with several targets, by target."""
-        values = self._model.learner.intercepts()
+        values = self.engine.learner.intercepts()
         if self._single():
             return float(values[0])
         return {name: float(values[k]) for k, name in enumerate(self._targets or [])}
 
-    def learned(self) -> dict[str, Any]:
-        """What was learned, without the features: for a checkpoint that keeps shared ones once."""
-        return super().learned() | {"targets": self._targets}
+    def state(self, *, features: bool = True) -> dict[str, Any]:
+        """Return what was learned as plain data and arrays; see `Linear.state`."""
+        return super().state(features=features) | {"targets": self._targets}
 
-    def restore_learned(self, state: dict[str, Any]) -> None:
-        """Take over what `learned` gave; the features are those of now, to be restored before."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state`, bit for bit; features that it lacks are restored before."""
         self._targets = state["targets"]
-        super().restore_learned(state)
+        super().restore(state)

@@ -15,6 +15,7 @@ from river import base
 from streamlearn.errors import IncompatibleError, InvalidEventError, ModelFileError
 from streamlearn.estimators import model_file
 from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.estimators.frames import checked_weight
 from streamlearn.estimators.linear import Event, Linear, plain, revived
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.late.join import DROP, Join
@@ -74,7 +75,7 @@ class DelayedLabels(base.Base):
                 f"DelayedLabels holds rows of this package's estimators, not {estimator!r}: "
                 "give it a LinearClassifier, a LinearRegressor or a preset"
             )
-        if estimator._loss.kind == "multitarget":  # noqa: SLF001 - one of us
+        if estimator.objective.loss.kind == "multitarget":
             raise IncompatibleError(
                 f"{estimator!r} has several targets, and a late label is one value"
             )
@@ -118,7 +119,7 @@ class DelayedLabels(base.Base):
         key, moment = name(id), seconds(t)
         with self._turn:
             label = self._accepted_label(y)
-            self.estimator._model.waiting()  # noqa: SLF001 - one of us
+            self.estimator.engine.waiting()
             self._join.label(label, key, moment)
             self._learn()
 
@@ -144,10 +145,9 @@ class DelayedLabels(base.Base):
 
         None: as many as now.
         """
-        weight = self.estimator._checked_weight(w)  # noqa: SLF001 - one of us
-        self.estimator._model.waiting()  # noqa: SLF001 - before anything has changed
-        reader = self.estimator._model.reader  # noqa: SLF001
-        self._join.read(reader, x, name(key), seconds(t), weight)
+        weight = checked_weight(w)
+        self.estimator.engine.waiting()  # before anything has changed
+        self._join.read(self.estimator.reader, x, name(key), seconds(t), weight)
         return self._learn()
 
     def _learn(self) -> tuple[Any, int | None]:
@@ -162,7 +162,7 @@ class DelayedLabels(base.Base):
 
     def _codes(self) -> list[float] | None:
         """What the learner takes each row's label for; None: the rows need more than one by one."""
-        if self.corrections or self.estimator._model.learner.outputs > 1:  # noqa: SLF001
+        if self.corrections or self.estimator.engine.learner.outputs > 1:
             return None
         rows, codes = self._join.rows, []
         for i in range(len(rows)):
@@ -176,15 +176,15 @@ class DelayedLabels(base.Base):
     def _learn_each(self, codes: list[float]) -> tuple[float | None, None]:
         """`_learn_batch` for one output, without arrays: what nearly every call comes to."""
         rows, memory = self._join.rows, self._memory
-        model, loss = self.estimator._model, self.estimator._loss  # noqa: SLF001 - one of us
+        engine, loss = self.estimator.engine, self.estimator.objective.loss
         memory.fit(1, split=False)
         predicted = None
         for i, code in enumerate(codes):
             role, weight, ticket = rows.place(i)
             if role == PREDICTED:
-                predicted = memory.swap(ticket, model.score_row(rows, i), predicted=True)
+                predicted = memory.swap(ticket, engine.score_row(rows, i), predicted=True)
             elif weight > 0.0:
-                now = model.learn_row(rows, i, code, weight)
+                now = engine.learn_row(rows, i, code, weight)
                 score = memory.swap(ticket, now, predicted=False)
                 if not math.isnan(score):
                     self._sums[0] += loss.value(score, code) * weight
@@ -233,7 +233,8 @@ class DelayedLabels(base.Base):
 
     # -- copies and files -------------------------------------------------------------------------
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return all but the estimator as plain data and arrays."""
         return {
             "join": self._join.state(),
             "remembered": self._memory.state(),
@@ -241,7 +242,8 @@ class DelayedLabels(base.Base):
             "accepted": list(self._accepted),
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state`, bit for bit; the estimator is restored by itself."""
         self._join.restore(state["join"])
         self._memory.restore(state["remembered"])
         self._sums = list(state["sums"])
@@ -252,7 +254,7 @@ class DelayedLabels(base.Base):
         return {one: getattr(self, one) for one in names}
 
     def _parts(self) -> dict[str, Any]:
-        return {"estimator": self.estimator, "params": self._settings(), "state": self._state()}
+        return {"estimator": self.estimator, "params": self._settings(), "state": self.state()}
 
     def __getstate__(self) -> dict[str, Any]:
         with self._turn:
@@ -260,7 +262,7 @@ class DelayedLabels(base.Base):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["estimator"], **state["params"])  # type: ignore[misc]
-        self._restore(state["state"])
+        self.restore(state["state"])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The estimator and what is held, of one moment, whatever other threads learn meanwhile."""
@@ -280,9 +282,9 @@ class DelayedLabels(base.Base):
         with self._turn:
             saved = {
                 "estimator": "DelayedLabels",
-                "late": one.described(one._state()),  # noqa: SLF001 - one of us
+                "late": one.described(one.state()),
                 "params": plain(self._settings()),
-                "state": self._state(),
+                "state": self.state(),
             }
         model_file.write(path, saved)
 
@@ -299,7 +301,7 @@ class DelayedLabels(base.Base):
             settings = {key: revived(value) for key, value in revived(data["params"]).items()}
             one: Any = Linear.revived(data["late"], path)
             found = cls(one, **settings)
-            found._restore(data["state"])
+            found.restore(data["state"])
         except (LookupError, TypeError, AttributeError) as error:
             raise ModelFileError(
                 f"{path} is not a model that this streamlearn understands: {error!r}"

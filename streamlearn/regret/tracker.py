@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
     from streamlearn.estimators.frames import Array
-    from streamlearn.estimators.linear import Event, Linear
+    from streamlearn.estimators.linear import Event
     from streamlearn.regret.report import Report
 
-OFTEN = ("learn_many", "learn_rows", "progressive_rows", "predict_one")
 SEVERAL = (
     "one versus the rest is a problem for each class, so events and losses are counted up to the "
     "third class only; for one regret of all classes use a loss of several outputs, Softmax or "
@@ -32,7 +31,9 @@ SEVERAL = (
 
 
 class Tracker:
-    """Wraps a learner and keeps its regret: `learn_one`, `learn_rows` and all else as usual.
+    """Learns and predicts as an estimator does, and keeps its regret.
+
+    All else that the estimator has is in `tracker.estimator`.
 
     Parameters
     ----------
@@ -75,9 +76,9 @@ class Tracker:
                 "the first event on; give a fresh one (estimator.clone())"
             )
         self.estimator = estimator
-        # what follows is the estimator's; it tells the ledger of each event itself
-        learner = estimator._model.learner  # noqa: SLF001 - one of us
-        loss = estimator._loss  # noqa: SLF001
+        self._engine = estimator.engine
+        learner = self._engine.learner
+        loss, penalty, intercept = estimator.objective
         if isinstance(loss, VectorLoss) and loss.kind == "multitarget":
             options.setdefault("targets", loss.outputs)
         else:
@@ -88,8 +89,8 @@ class Tracker:
         self._priced = not any(rule.weighs_once for rule in learner.rules())
         self.ledger = Ledger(
             loss,
-            estimator._penalty if self._priced else Zero(),  # noqa: SLF001
-            intercept=estimator._intercept,  # noqa: SLF001
+            penalty if self._priced else Zero(),
+            intercept=intercept,
             memory=memory,
             seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
             **options,
@@ -101,19 +102,31 @@ class Tracker:
             self.ledger.restore(kept)
         if not isinstance(learner, OneVersusRest):
             learner.watcher = self.ledger.account
-        self._model = estimator._model  # noqa: SLF001
-        for name in OFTEN:
-            setattr(self, name, getattr(estimator, name))
-        forward(estimator)
+        # The engine tells the ledger of each event, so these are the estimator's own.
+        self.learn_many = estimator.learn_many
+        self.learn_rows = estimator.learn_rows
+        self.progressive_rows = estimator.progressive_rows
+        self.progressive_events = estimator.progressive_events
+        self.predict_one = estimator.predict_one
+        self.predict_many = estimator.predict_many
+        self.score_one = estimator.score_one
+        self.score_rows = estimator.score_rows
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
-        """Learn one event, as the estimator does; not by way of it, which would cost a call."""
-        if not self._model.learn_one(x, y, w):
+        """Learn one event, as the estimator does; calling the estimator costs time."""
+        if not self._engine.learn_one(x, y, w):
             self.estimator.learn_one(x, y, w)
+
+    # `__getattr__` would forward all names, but makes every lookup slower, `learn_one` too.
+    weights = property(attrgetter("estimator.weights"))
+    intercept = property(attrgetter("estimator.intercept"))
+    nonzero = property(attrgetter("estimator.nonzero"))
+    penalty_value = property(attrgetter("estimator.penalty_value"))
+    steps = property(attrgetter("estimator.steps"))
 
     @property
     def _learner(self) -> Single | OneVersusRest | Joint:
-        return self.estimator._model.learner  # noqa: SLF001 - one of us
+        return self._engine.learner
 
     def report(self, seconds: float = 10.0) -> Report:
         """All that is known now, after up to so many seconds spent on a better comparator."""
@@ -171,28 +184,11 @@ class Tracker:
 
     def state(self) -> dict[str, Any]:
         """The learner and its ledger as plain data and arrays."""
-        return {"estimator": self.estimator._state(), "ledger": self.ledger.state()}  # noqa: SLF001
+        return {"estimator": self.estimator.state(), "ledger": self.ledger.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from `state`, to the bit."""
-        self.estimator._restore(state["estimator"])  # noqa: SLF001
+        self.estimator.restore(state["estimator"])
         self.ledger.restore(state["ledger"])
         if not isinstance(self._learner, OneVersusRest):
             self._learner.watcher = self.ledger.account
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
-
-
-def forward(estimator: Linear) -> None:
-    """Give trackers whatever else the estimator has: `weights`, `nonzero`, `save` ..
-
-    A `__getattr__` would be shorter, but in a class that has one Python takes longer to find every
-    name, and `learn_one` is looked for at every event. For the same reason nothing here asks for
-    the `__dict__` of the estimator, which until then keeps its attributes in a faster place.
-    """
-    names = {*dir(type(estimator)), *estimator._get_params()} - {*OFTEN}  # noqa: SLF001
-    for name in names:
-        if not (name.startswith("_") or hasattr(Tracker, name)):
-            setattr(Tracker, name, property(attrgetter(f"estimator.{name}")))

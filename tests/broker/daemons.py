@@ -137,7 +137,7 @@ class Daemons:
         reader = sl.Names(max_bytes=config.FeaturesConfig().max_bytes)  # as a daemon has them
         for name, model in replayed(learned, garbage=garbage, reader=reader, period=period).items():
             state = checkpoints.model(self.models, name)["state"]
-            assert model_file.pack(state) == model_file.pack(model._state()), name
+            assert model_file.pack(state) == model_file.pack(model.state()), name
         return found[1]
 
 

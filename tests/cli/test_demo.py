@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]
     stream = Clicks("clicks", 1)
     model = parse(demo.LEARNERS[2]["model"])
     fields = config.fields(config.FormatConfig(label="clicked"))
-    decoder, events = JSONDecoder(model._model.reader, fields, [model]), Events()
+    decoder, events = JSONDecoder(model.reader, fields, [model]), Events()
     decoder.decode(stream.values(0, EVENTS), events)
     scores = model.progressive_events(events)
     wrong = ((scores > 0.0) != (events.labels > 0.0)).mean()

@@ -54,7 +54,7 @@ def test_learners_are_compared(clicks: str, capsys: pytest.CaptureFixture[str]) 
         for line in Clicks("clicks", 2).values(0, N):
             event = msgspec.json.decode(line)
             y = event.pop("clicked")
-            losses.append(model._loss.value(model.score_one(event), 1.0 if y else -1.0))
+            losses.append(model.objective.loss.value(model.score_one(event), 1.0 if y else -1.0))
             model.learn_one(event, y)
         assert row["loss"] == pytest.approx(np.mean(losses))
         assert row["non-zeros"] == model.nonzero
@@ -63,7 +63,7 @@ def test_learners_are_compared(clicks: str, capsys: pytest.CaptureFixture[str]) 
         assert [point["events"] for point in points] == [1000, N]
         assert points[0]["loss"] == pytest.approx(np.mean(losses[:1000]))
         # of so many weights and events the sum of an l1 penalty is sampled
-        assert [point["certified"] for point in points] == [not model._penalty.l1] * 2
+        assert [point["certified"] for point in points] == [not model.objective.penalty.l1] * 2
     # strongly convex, so it is solved: the bracket is tight, and the bound is above it
     pegasos = facts["learners"][1]
     assert pegasos["regret high"] - pegasos["regret low"] < 0.01 * N

@@ -60,13 +60,13 @@ def by_hand(model: Any, events: list[bytes], label: str = "clicked") -> list[flo
         event = json.loads(line)
         y = event.pop(label)
         sign = float(y) if isinstance(model, sl.LinearRegressor) else (1.0 if y else -1.0)
-        found.append(float(model._loss.value(model.score_one(event), sign)))
+        found.append(float(model.objective.loss.value(model.score_one(event), sign)))
         model.learn_one(event, y)
     return found
 
 
 def same(one: Any, other: Any) -> bool:
-    return model_file.pack(one._state()) == model_file.pack(other._state())
+    return model_file.pack(one.state()) == model_file.pack(other.state())
 
 
 def test_it_learns_what_the_library_learns(

@@ -32,8 +32,8 @@ def test_every_estimator_is_read_back_from_what_is_shown(cls: type[Any]) -> None
     for model in (cls(), cls(seed=3, average="tail", features=sl.Hashing(7))):
         again = expressions.parse(expressions.shown(model), cls)
         assert expressions.shown(again) == expressions.shown(model)
-        assert again._get_params() == model._get_params()
-        assert repr(again._rule) == repr(model._rule)
+        assert again.params == model.params
+        assert repr(again.rules[0]) == repr(model.rules[0])
 
 
 def test_all_public_specs_are_known() -> None:

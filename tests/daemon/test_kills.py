@@ -85,7 +85,7 @@ def assert_learned_once(directory: Path, length: int = LENGTH) -> None:
     assert len(places) == 3 * length == data["counts"]["records"]
     for name, model in replayed(learned, garbage=GARBAGE).items():
         state = checkpoints.model(directory / "models", name)["state"]
-        assert model_file.pack(state) == model_file.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model.state())
     assert_published(directory, data, length)
 
 

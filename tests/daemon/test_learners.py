@@ -104,7 +104,7 @@ def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
         if not isinstance(model, sl.LinearRegressor):
             assert value is UNSET
             assert prediction == predicted
-            if model._loss.has_probability and len(model.labels) > 1:
+            if model.objective.loss.has_probability and len(model.labels) > 1:
                 assert shares == by_name(model.predict_proba_one(features))
             else:
                 assert shares is UNSET
@@ -121,7 +121,7 @@ def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
                 assert shares is UNSET
             elif known and len(model.labels) == 2 and isinstance(scores, float):
                 sign = 1.0 if label == model.labels[1] else -1.0
-                assert measures["loss"][i] == model._loss.value(scores, sign)
+                assert measures["loss"][i] == model.objective.loss.value(scores, sign)
                 assert measures["error"][i] == (predicted != label)
         if label is None or weight == 0.0:
             assert np.isnan(measures["loss"][i])

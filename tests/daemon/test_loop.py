@@ -123,7 +123,7 @@ def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
     data = newest(tmp_path)
     for name, model in replayed(data["observers"]["audit"], "default,sparse,ftrl").items():
         state = checkpoints.model(tmp_path, name)["state"]
-        assert model_file.pack(state) == model_file.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model.state())
         loaded = sl.LinearClassifier.load(tmp_path, learner=name)
         assert loaded.score_one({"user": "u1", "hour": 3}) == model.score_one(
             {"user": "u1", "hour": 3}
@@ -156,7 +156,9 @@ def test_scores_are_those_of_one_event_after_the_other(tmp_path: Path) -> None:
         label, weight = fields.pop("click", None), fields.pop("w")
         fields.pop("id")
         if label is not None:
-            losses.append((weight, model._loss.value(model.score_one(fields), 2.0 * label - 1.0)))
+            losses.append(
+                (weight, model.objective.loss.value(model.score_one(fields), 2.0 * label - 1.0))
+            )
             model.learn_one(fields, label, float(weight))
     progress = newest(tmp_path)["learners"]["sparse"]["progress"]["loss"]
     total, weight = progress["sums"].tolist()
@@ -311,7 +313,7 @@ def test_bad_events_are_dead_letters_with_all_that_is_known(tmp_path: Path) -> N
     ranges = newest(tmp_path)["observers"]["audit"]
     for name, model in replayed(ranges, garbage=0.1).items():
         state = checkpoints.model(tmp_path, name)["state"]
-        assert model_file.pack(state) == model_file.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model.state())
 
 
 def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
@@ -530,7 +532,7 @@ def test_batch_that_was_learned_and_not_published_is_not_saved(tmp_path: Path, a
     assert sum(end - start for *_, start, end in ranges) == 300
     for name, model in replayed(ranges).items():
         state = checkpoints.model(tmp_path, name)["state"]
-        assert model_file.pack(state) == model_file.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model.state())
 
 
 def test_where_a_fresh_daemon_begins_is_kept_before_the_first_record(tmp_path: Path) -> None:
@@ -1019,7 +1021,7 @@ def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
             model.learn_one(fields, label, float(weight))
     for directory in ("parts", "whole"):
         state = checkpoints.model(tmp_path / directory, "old")["state"]
-        assert model_file.pack(state) == model_file.pack(model._state())
+        assert model_file.pack(state) == model_file.pack(model.state())
 
 
 def test_changed_learner_is_refused_unless_reset(

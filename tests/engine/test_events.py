@@ -87,7 +87,7 @@ def test_events_are_learned_as_one_by_one(name: str, size: int) -> None:
     alone: Any = model.clone()
     shared: Any = model.clone()
     want = one_by_one(alone, events)
-    reader = shared._model.reader.fresh()
+    reader = shared.reader.fresh()
     shared.share_features(reader)
     decoder = JSONDecoder(reader, FIELDS, [shared])
     batch, got = Events(), []
@@ -97,7 +97,7 @@ def test_events_are_learned_as_one_by_one(name: str, size: int) -> None:
         assert not batch.bad
         got.extend(shared.progressive_events(batch).tolist())
     assert len(got) == len(events)
-    assert canonical(shared._state()) == canonical(alone._state())
+    assert canonical(shared.state()) == canonical(alone.state())
     if name not in {"three", "joint"}:  # whose scores are by label
         assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
 
@@ -117,14 +117,14 @@ def test_several_estimators_share_one_reader(tmp_path: Any) -> None:
         assert one.weights == other.weights
         assert one.predict_proba_one(events[0]) == other.predict_proba_one(events[0])
     # a checkpoint holds the features once, a file of one model all it needs
-    kept = [model.learned() for model in together]
+    kept = [model.state(features=False) for model in together]
     assert all("features" not in state for state in kept)
     again = sl.Names()
     again.restore(reader.state())
     for one, state in zip(apart, kept, strict=True):
         other = one.clone()
         other.share_features(again)
-        other.restore_learned(state)
+        other.restore(state)
         assert other.weights == one.weights
         other.save(tmp_path / "model")
         assert type(one).load(tmp_path / "model").weights == one.weights

@@ -23,7 +23,7 @@ L, P, R = sl.losses, sl.penalties, sl.rules
 
 
 def state_of(model: Any) -> bytes:
-    return model_file.pack(model._state())
+    return model_file.pack(model.state())
 
 
 def dense(n: int = 60, d: int = 5, seed: int = 0) -> tuple[Any, Any]:
@@ -647,7 +647,7 @@ def test_divergence_of_one_class_is_raised() -> None:
 )
 def test_an_event_that_diverges_leaves_no_name_behind(model: Any) -> None:
     """Nor anything else: what is learned afterwards is as if it had not come."""
-    vector = isinstance(model._loss, L.MultiSquared)
+    vector = isinstance(model.objective.loss, L.MultiSquared)
     kinds = [{"t": 1.0, "u": 2.0}, {"t": 0.5, "u": 0.0}, {"t": -1.0, "u": 3.0}] if vector else None
     model, twin = model.clone(), model.clone()
     for turn, name in enumerate(("a", "b", "new", "c", "new", "d")):
@@ -661,7 +661,7 @@ def test_an_event_that_diverges_leaves_no_name_behind(model: Any) -> None:
         for one in (model, twin):
             one.learn_one({"a": 1.0, name: 0.5 + turn}, label)
     assert state_of(model) == state_of(twin)
-    assert "c" not in model._model.reader.names()
+    assert "c" not in model.reader.names()
 
 
 @pytest.mark.parametrize("loss", [L.SquaredHinge(), L.Softmax()], ids=repr)
@@ -671,7 +671,7 @@ def test_nor_does_one_with_a_label_that_is_new(loss: Any) -> None:
         with pytest.raises(sl.DivergenceError):
             model.learn_one({f"great {label}": 1e200}, label)
         model.learn_one({"x": 1.0}, label)
-    assert model._model.reader.names() == ["x"]
+    assert model.reader.names() == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -696,7 +696,7 @@ def test_a_gradient_too_large_to_be_squared_is_left_out(model: Any, great: float
         model.learn_one({"a": great, "b": 1.0}, 1)
     assert state_of(model) == before
     model.learn_one({"a": 1.0, "b": 1.0}, 1)
-    assert np.isfinite(model._model.learner.coefficients()).all()
+    assert np.isfinite(model.coefficients()).all()
 
 
 @pytest.mark.parametrize("great", [1e160, 1e300, sys.float_info.max, -sys.float_info.max])
@@ -763,7 +763,7 @@ def test_a_new_class_waits_for_the_other_thread() -> None:
     busy = False
     while not busy and thread.is_alive():
         try:
-            model._model.waiting()
+            model.engine.waiting()
         except RuntimeError:
             busy = True
     with pytest.raises(RuntimeError, match="another thread"):

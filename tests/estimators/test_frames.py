@@ -85,7 +85,7 @@ def labels(model: Any) -> list[Any]:
     draw = np.random.default_rng(3)
     if isinstance(model, sl.LinearRegressor):
         return list(draw.normal(size=N))
-    several = isinstance(model._loss, sl.losses.Softmax) or model.class_weight
+    several = isinstance(model.objective.loss, sl.losses.Softmax) or model.class_weight
     return ["abc"[k] for k in draw.integers(3 if several else 2, size=N)]
 
 
@@ -110,13 +110,13 @@ def test_rows_are_events(model: str, features: str, frame: str) -> None:
     for x, label, weight in zip(rows[:80], y, w, strict=False):
         one.learn_one(x, label, weight)
     many.learn_many(X[:80], pd.Series(y[:80]), w[:80])
-    assert model_file.pack(many._state()) == model_file.pack(one._state())
+    assert model_file.pack(many.state()) == model_file.pack(one.state())
     assert many.predict_many(X).tolist() == [one.predict_one(x) for x in rows]
     if isinstance(one, sl.LinearClassifier):
         shares = many.predict_proba_many(X)
         for x, share in zip(rows, shares.to_dict("records"), strict=True):
             assert share == pytest.approx(one.predict_proba_one(x), rel=1e-12)
-    assert model_file.pack(many._state()) == model_file.pack(one._state())
+    assert model_file.pack(many.state()) == model_file.pack(one.state())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, b"bytes", "lone \ud800", object()])
@@ -130,7 +130,7 @@ def test_a_frame_is_learned_whole_or_not_at_all(bad: Any) -> None:
         model.learn_many(X, pd.Series([True, False] * (N // 2)))
     assert "late" in str(refused.value.field)
     assert model.steps == 0
-    assert model._model.reader.size == 0
+    assert model.reader.size == 0
 
 
 def test_a_column_name_that_is_no_name_is_refused() -> None:

@@ -47,10 +47,10 @@ def again(model: Any, path: Path) -> Any:
 
 
 def assert_same_future(one: Any, other: Any, labels: list[Any]) -> None:
-    assert model_file.pack(one._state()) == model_file.pack(other._state())
+    assert model_file.pack(one.state()) == model_file.pack(other.state())
     for model in (one, other):
         taught(model, labels, 20, seed=1)
-    assert model_file.pack(one._state()) == model_file.pack(other._state())
+    assert model_file.pack(one.state()) == model_file.pack(other.state())
     assert one.score_one({"x": 0.3, "user": "u1"}) == other.score_one({"x": 0.3, "user": "u1"})
 
 
@@ -92,7 +92,7 @@ def test_options_and_labels_go_on(
     loaded = again(model, tmp_path / "m")
     assert loaded.labels == model.labels
     assert [type(label) for label in loaded.labels] == [type(label) for label in model.labels]
-    assert loaded._get_params() == model._get_params()
+    assert loaded.params == model.params
     assert_same_future(model, loaded, labels)
 
 
@@ -105,7 +105,7 @@ def test_several_targets_go_on(tmp_path: Path) -> None:
 
 def small() -> bytes:
     model = taught(sl.LinearClassifier(sl.rules.AdaGrad(0.1)), ["a", "b"], 5)
-    return model_file.pack(model._state())
+    return model_file.pack(model.state())
 
 
 SMALL = small()
@@ -217,11 +217,11 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
     model = sl.LinearClassifier()
     model.learn_one({"a": 1.0}, True)
-    state = model.learned()
+    state = model.state(features=False)
     rule = state["learner"]["weights"]["rule"]
     rule[part] = np.zeros((5, 99)) if part == "cells" else [*rule[part], rule[part][0]]
     with pytest.raises(sl.ModelFileError, match="not the state"):
-        sl.LinearClassifier().restore_learned(state)
+        sl.LinearClassifier().restore(state)
 
 
 def test_a_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

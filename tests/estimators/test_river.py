@@ -140,7 +140,7 @@ def test_clone_takes_along_what_was_learned_if_asked() -> None:
     model.learn_one({"a": 1.0}, "x")
     model.learn_one({"a": -1.0}, "y")
     fresh, full = model.clone(), model.clone(include_attributes=True)
-    assert fresh._get_params() == model._get_params()
+    assert fresh.params == model.params
     assert fresh.labels == []
     assert full.labels == ["x", "y"]
     for estimator in (model, full):

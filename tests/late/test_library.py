@@ -97,12 +97,12 @@ def test_a_correction_takes_the_slope_back() -> None:
     one.predict_one("e", {"a": 2.0}, 0.0)
     one.predict_one("f", {"b": 1.0}, 11.0)
     assert one.counts["timed_out"] == 1
-    guessed = one.estimator._model.learner.state()["weights"]["rule"]["cells"][0, 0]
+    guessed = one.estimator.engine.learner.state()["weights"]["rule"]["cells"][0, 0]
     assert guessed == pytest.approx(0.5 * 2.0)  # the slope at 0 times the feature
     asked = one.score_one("g", {"a": 2.0}, 11.0)
     one.learn_one("e", True, 12.0)
     assert one.counts["corrected"] == 1
-    sums = one.estimator._model.learner.state()["weights"]["rule"]["cells"][0, 0]
+    sums = one.estimator.engine.learner.state()["weights"]["rule"]["cells"][0, 0]
     assert sums == pytest.approx(-2.0 / (1.0 + np.exp(asked)))  # of the positive event alone
     one.learn_one("e", True, 13.0)
     one.learn_one("e", False, 13.0)
@@ -175,7 +175,7 @@ def test_corrections_are_refused_where_they_mean_nothing() -> None:
 def test_bad_input_is_refused_and_changes_nothing() -> None:
     late = sl.DelayedLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0}, 1.0)
-    before = model_file.pack(late._state())
+    before = model_file.pack(late.state())
     for wrong in (
         lambda: late.predict_one("f", {"a": float("nan")}, 1.0),
         lambda: late.predict_one(1.5, {"a": 1.0}, 1.0),  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
     ):
         with pytest.raises(ValueError, match=r"."):
             wrong()
-    assert model_file.pack(late._state()) == before
+    assert model_file.pack(late.state()) == before
     with pytest.raises(sl.IncompatibleError, match="LinearClassifier"):
         sl.DelayedLabels(object())  # type: ignore[arg-type]
 
@@ -267,8 +267,8 @@ def test_a_copy_is_of_one_moment() -> None:
     late.predict_one("e", {"a": 1.0})
     other = copy.deepcopy(late)
     threads[0].join()
-    assert (late.held, late.estimator.learned()["labels"]) == (0, [False, True])
-    assert (other.held, other.estimator.learned()["labels"]) == (1, [])
+    assert (late.held, late.estimator.state(features=False)["labels"]) == (0, [False, True])
+    assert (other.held, other.estimator.state(features=False)["labels"]) == (1, [])
 
 
 def test_a_shallow_copy_learns_by_itself() -> None:
@@ -277,7 +277,10 @@ def test_a_shallow_copy_learns_by_itself() -> None:
     other = copy.copy(late)
     other.learn_one("e", "b")
     assert (other.held, late.held) == (0, 1)
-    assert (other.estimator.learned()["labels"], late.estimator.learned()["labels"]) == (["b"], [])
+    assert (
+        other.estimator.state(features=False)["labels"],
+        late.estimator.state(features=False)["labels"],
+    ) == (["b"], [])
 
 
 def test_a_prediction_does_not_know_its_own_label() -> None:

@@ -47,16 +47,16 @@ def followed(model: Any, data: Any) -> tuple[Tracker, float]:
         rows = slice(i, i + 1)
         score = twin.progressive_rows(data.rows[rows], data.y[rows], data.w[rows])[0]
         if data.w[i] > 0.0:
-            total += data.w[i] * twin._loss.value(float(score), data.y[i]) + before
+            total += data.w[i] * twin.objective.loss.value(float(score), data.y[i]) + before
     return tracker, total
 
 
 def fixed(report: Report, model: Any, data: Any, u: Vector, b: float) -> float:
     """What the fixed weights u and an intercept pay for the stream."""
-    inside = np.append(u, b) if model._intercept == "inside" else u
+    inside = np.append(u, b) if model.objective.intercept == "inside" else u
     priced = not any(rule.weighs_once for rule in model.rules)
-    psi = model._penalty.value(inside) if priced else 0.0
-    losses = model._loss.value(data.X @ u + b, data.y)
+    psi = model.objective.penalty.value(inside) if priced else 0.0
+    losses = model.objective.loss.value(data.X @ u + b, data.y)
     return float(data.w @ losses) + report.events * psi
 
 
@@ -144,7 +144,7 @@ def test_a_sampled_penalty_is_covered_by_its_error(rule: Any, penalty: Any) -> N
     model = estimator(rule, penalty, L.Logistic())
     twin = model.clone()
     for one in (model, twin):
-        one._model.rows(np.zeros((1, wide)), True)
+        one.engine.rows(np.zeros((1, wide)), True)
     tracker = Tracker(model, seed=0)
     tracker.learn_rows(rows, y)
     truth = 0.0

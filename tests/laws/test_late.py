@@ -57,7 +57,7 @@ def events(loss: Any, n: int = 72) -> list[tuple[dict[str, float], Any, float]]:
 
 
 def state(model: Any) -> bytes:
-    return model_file.pack(model._state())
+    return model_file.pack(model.state())
 
 
 @pytest.mark.parametrize(("rule", "penalty"), SOME, ids=brief)
@@ -67,7 +67,7 @@ def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
     late = sl.DelayedLabels(estimator(rule, penalty, loss, **options))
     stream = events(loss)
     texts = [json.dumps({**x, "y": y, "w": w}).encode() for x, y, w in stream]
-    decoder = JSONDecoder(plain._model.reader, Fields(label="y", weight="w"), [plain])
+    decoder = JSONDecoder(plain.reader, Fields(label="y", weight="w"), [plain])
     for i, (text, (x, y, w)) in enumerate(zip(texts, stream, strict=True)):
         batch = Events()
         decoder.decode([text], batch)
@@ -134,6 +134,6 @@ def test_a_file_goes_on(rule: Any, tmp_path: Path) -> None:
     assert model.counts["timed_out"] > model.counts["corrected"]
     for twin in twins:
         run(twin, happens[70:])
-        assert model_file.pack(twin._state()) == model_file.pack(model._state())
+        assert model_file.pack(twin.state()) == model_file.pack(model.state())
         assert state(twin.estimator) == state(model.estimator)
         assert twin.loss == model.loss

@@ -170,10 +170,10 @@ def test_weight_zero_changes_nothing(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
     model = estimator(rule, penalty, LOGISTIC, batch=1 if rule.whole else 2)
     model.learn_rows(data.rows[:31], data.y[:31])
-    before = flat(model._state())
+    before = flat(model.state())
     model.learn_rows(data.rows[31:], data.y[31:], np.zeros(len(data) - 31))
     model.learn_one({0: 5.0, "never seen": 1.0}, "nor this", 0.0)
-    assert same(before, flat(model._state()))
+    assert same(before, flat(model.state()))
 
 
 def test_a_label_of_weight_0_is_not_met() -> None:
@@ -209,14 +209,14 @@ def resumed_alike(model: Any, data: Any, cut: int, path: Any) -> None:
     model.save(path)
     twins = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), type(model).load(path)]
     scores = model.progressive_rows(data.rows[cut:], data.y[cut:], data.w[cut:])
-    state = flat(model._state())
+    state = flat(model.state())
     for twin in twins:
         again = twin.progressive_rows(data.rows[cut:], data.y[cut:], data.w[cut:])
         np.testing.assert_array_equal(again, scores)
         np.testing.assert_array_equal(twin.coef(N), model.coef(N))
         assert twin.weights == model.weights
         assert twin.intercept == model.intercept
-        assert same(state, flat(twin._state()))
+        assert same(state, flat(twin.state()))
 
 
 RESUMED = [pair for i, pair in enumerate(PAIRS) if i % 2 == 0 or pair[0].whole]

@@ -91,7 +91,7 @@ def constant(settings: config.Config, model: Any) -> float:
     codes = np.array(labels if numbers else [1.0 if y == first else -1.0 for y in labels])
 
     def mean(score: float) -> float:
-        return float(model._loss.value(np.full(len(codes), score), codes).mean())
+        return float(model.objective.loss.value(np.full(len(codes), score), codes).mean())
 
     return float(minimize_scalar(mean, bounds=(-20.0, 40.0), method="bounded").fun)
 

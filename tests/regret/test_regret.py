@@ -59,7 +59,7 @@ def paid(model: Any, X: Any, y: Any, w: Any) -> float:
             continue
         before = model.penalty_value
         score = model.progressive_rows(X[[i]], y[i : i + 1], w[i : i + 1])[0]
-        loss = model._loss
+        loss = model.objective.loss
         code = model._codes[y[i]] if hasattr(model, "_codes") else y[i]
         score = score if isinstance(loss, L.Loss) else np.atleast_1d(score)
         total += w[i] * loss.value(score, code) + before
@@ -69,8 +69,8 @@ def paid(model: Any, X: Any, y: Any, w: Any) -> float:
 def best(model: Any, X: Any, y: Any, w: Any) -> tuple[float, float]:
     """The best fixed model's objective on the events, and a bound below it."""
     events, weight = np.count_nonzero(w), w.sum()
-    loss, place = model._loss, model._intercept
-    penalty = model._penalty
+    loss, place = model.objective.loss, model.objective.intercept
+    penalty = model.objective.penalty
     if place == "inside":
         X = np.hstack([np.ones((X.shape[0], 1)), X.toarray()])
     strengths = {name: value * events / weight for name, value in penalty.params.items()}
@@ -89,9 +89,16 @@ def ends(report: Any) -> tuple[float, float]:
 
 
 def solvable(model: Any) -> bool:
-    penalty = model._penalty if model._penalty.l1 + model._penalty.l2 > 0 else P.L2(1.0)
+    penalty = (
+        model.objective.penalty
+        if model.objective.penalty.l1 + model.objective.penalty.l2 > 0
+        else P.L2(1.0)
+    )
     return any(
-        method.refusal(model._loss, penalty, fit_intercept=model._intercept == "free") is None
+        method.refusal(
+            model.objective.loss, penalty, fit_intercept=model.objective.intercept == "free"
+        )
+        is None
         for method in sl.hindsight.METHODS.values()
     )
 
@@ -118,7 +125,7 @@ def test_the_regret_is_that_of_brute_force(name: str) -> None:
     low, high = ends(report)
     assert report.certified
     assert 0.0 <= high - low <= 1e-3 * w.sum()
-    if model._penalty.l1 + model._penalty.l2 > 0:
+    if model.objective.penalty.l1 + model.objective.penalty.l2 > 0:
         above, below = best(model, x, y, w)
         assert low - 1e-6 <= report.objective - below
         assert report.objective - above <= high + 1e-6
@@ -160,7 +167,9 @@ def test_events_and_rows_give_the_same() -> None:
 def test_batches_of_slots_and_scores_give_the_same() -> None:
     model = LEARNERS["l1 dual averaging"]()
     tracker = Tracker(model, memory=100, seed=3)
-    ledger = Ledger(model._loss, model._penalty, intercept="free", memory=100, seed=3)
+    ledger = Ledger(
+        model.objective.loss, model.objective.penalty, intercept="free", memory=100, seed=3
+    )
     watched = LEARNERS["l1 dual averaging"]()
     for rows in np.array_split(np.arange(M), 40):
         tracker.learn_rows(X[rows], Y[rows], W[rows])
@@ -184,7 +193,7 @@ def test_the_penalty_is_exact_where_the_rule_says_so(rule: Any) -> None:
             continue
         model = sl.LinearClassifier(rule, L.Logistic(), penalty)
         account = Account(L.Logistic(), 10)
-        model._model.learner.watcher = account
+        model.engine.learner.watcher = account
         total = 0.0
         for i in range(60):
             total += model.penalty_value
@@ -238,7 +247,7 @@ def test_corrections_keep_psi_exact() -> None:
     """Labels that turn out to be others move the weights between two events."""
     model = sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L1(0.01), fit_intercept=False)
     tracker = Tracker(model, seed=0)
-    decoder = JSONDecoder(model._model.reader, Fields(label="y"), [model])
+    decoder = JSONDecoder(model.reader, Fields(label="y"), [model])
     total = 0.0
     for i in range(60):
         total += model.penalty_value
@@ -247,7 +256,7 @@ def test_corrections_keep_psi_exact() -> None:
         decoder.decode([json.dumps({**event, "y": bool(Y[i] > 0)}).encode()], batch)
         tracker.progressive_events(batch)
         if i % 3 == 0:
-            model._model.correct(batch, 0, float(-Y[i]), 1.0, np.array([0.3]), float(Y[i]), 1.0)
+            model.engine.correct(batch, 0, float(-Y[i]), 1.0, np.array([0.3]), float(Y[i]), 1.0)
     known, error, exact = tracker.ledger.account.penalty_estimate()
     assert exact
     assert error == 0.0

@@ -150,7 +150,7 @@ def estimator(rule: Any, penalty: Any, loss: Any, **options: Any) -> Any:
 
 def know_all(model: Any) -> None:
     """Make all columns known, at no step; rows of weight 0 alone do not."""
-    model._model.rows(np.zeros((1, N)), True)
+    model.engine.rows(np.zeros((1, N)), True)
 
 
 def batches(data: Stream, size: int) -> Iterator[tuple[int, Sequence[int]]]:

@@ -43,5 +43,5 @@ def run(options: Options) -> int:
 
 def parts(model: Any) -> dict[str, str]:
     """Return the expressions of a model's rule, loss and penalty."""
-    rule, penalty, loss = model._parts()  # noqa: SLF001 - one of us
-    return {"rule": shown(rule), "loss": shown(loss), "penalty": shown(penalty)}
+    loss, penalty, _ = model.objective
+    return {"rule": shown(model.rules[0]), "loss": shown(loss), "penalty": shown(penalty)}

@@ -58,7 +58,7 @@ class Entry:
     @property
     def loss_name(self) -> str:
         """The loss; different losses are not comparable."""
-        return expressions.shown(self.model._parts()[2])  # noqa: SLF001 - one of us
+        return expressions.shown(self.model.objective.loss)
 
     @property
     def objective_name(self) -> str:

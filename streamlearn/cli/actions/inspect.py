@@ -44,12 +44,11 @@ def run(options: Options) -> int:
 
 def about(model: Model) -> dict[str, Any]:
     """Return what the model is made of, and its counts."""
-    rule, penalty, loss = model._parts()  # noqa: SLF001 - one of us
-    bound = model.regret_bound()
-    reader = model._model.reader  # noqa: SLF001 - the same
+    loss, penalty, _ = model.objective
+    bound, reader = model.regret_bound(), model.reader
     return {
         "model": shown(model),
-        "rule": shown(rule),
+        "rule": shown(model.rules[0]),
         "loss": shown(loss),
         "penalty": shown(penalty),
         "features": f"{reader!r}, {reader.size:,} slots",
@@ -69,8 +68,8 @@ def made(notes: dict[str, Any]) -> dict[str, Any]:
 
 def largest(model: Model, top: int) -> list[dict[str, Any]]:
     """Return the largest weights by absolute value, in descending order."""
-    coefficients = model._model.learner.coefficients()  # noqa: SLF001 - one of us
-    names = model._names()  # noqa: SLF001
+    coefficients = model.coefficients()
+    names = model.feature_names()
     labels = model.outputs
     order = np.argsort(-np.abs(coefficients).ravel(), kind="stable")[:top]
     rows = []

@@ -34,7 +34,7 @@ def run(options: Options) -> int:
     # the label field is not a feature; it may be missing
     known = {"format.label": "label", **notes.get("format", {})}
     settings = unlabeled(arguments.settings(options, [], known))
-    decoder = build.decoder(settings, model._model.reader)  # noqa: SLF001 - one of us
+    decoder = build.decoder(settings, model.reader)
     # column types are those of training, not inferred from these lines
     saved.recall(decoder, notes)
     labels = saved.labels_of(model, notes)

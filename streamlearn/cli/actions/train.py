@@ -47,7 +47,7 @@ HEADER = (
 def run(options: Options) -> int:
     """Train, and print the summary."""
     model, settings, notes = prepared(options)
-    decoder = build.decoder(settings, model._model.reader, [model])  # noqa: SLF001 - one of us
+    decoder = build.decoder(settings, model.reader, [model])
     saved.recall(decoder, notes)
     trainer = Trainer(model, options)
     interrupted = False

@@ -103,7 +103,7 @@ class Checkpointer:
             for learner in learners:
                 # An event to score: where slots are hashed, the first one gives a fresh model all.
                 learner.model.progressive_events(nothing)
-                learner.model.learned()
+                learner.model.state(features=False)
         self.copies.make_room()
 
     def keep(self) -> None:

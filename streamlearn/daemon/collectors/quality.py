@@ -74,7 +74,7 @@ class QualityCollector:
         board, name = self.board, learner.name
         scores, positive = quality.window()
         board.set("window_roc_area_ratio", roc_area(scores, positive), name)
-        loss = learner.model._loss  # noqa: SLF001 - one of us
+        loss = learner.model.objective.loss
         shares = loss.probability(scores) if loss.has_probability else None
         ratio, distance = (None, None) if shares is None else calibration(shares, positive)
         board.set("window_calibration_ratio", ratio, name)

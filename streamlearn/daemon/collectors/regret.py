@@ -94,7 +94,8 @@ class RegretCollector:
 def likeness(learner: Learner) -> str:
     """Learners of which this is the same have the same best fixed model."""
     model, ledger = learner.model, learner.tracker.ledger if learner.tracker is not None else None
-    penalty = model._penalty if ledger is None else ledger.penalty  # noqa: SLF001 - one of us
-    problem = (model._loss, penalty.canonical(), model._intercept)  # noqa: SLF001
+    loss, penalty, intercept = model.objective
+    penalty = penalty if ledger is None else ledger.penalty
+    problem = (loss, penalty.canonical(), intercept)
     seen = (0.0, 0.0) if ledger is None else (ledger.account.events, ledger.account.weight)
     return repr((*problem, sorted(class_weight(model).items(), key=repr), seen))

@@ -162,7 +162,7 @@ class TelemetryCollector(Observer):
         self.tally.start(learners)
         self.judge.start(learners)
         for learner in learners:
-            loss = repr(learner.model._loss)  # noqa: SLF001 - one of us
+            loss = repr(learner.model.objective.loss)
             self.board.inform(learner.name, model=self.described[learner.name], loss=loss)
         self.regrets.start(learners)
         self.waiting.start(learners)

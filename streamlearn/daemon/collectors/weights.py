@@ -53,7 +53,7 @@ class WeightsCollector:
         if names:
             board.weights_time = time_now
         for learner in learners:
-            weights = learner.model._model.learner.coefficients()  # noqa: SLF001 - one of us
+            weights = learner.model.coefficients()
             self._tell(learner.name, weights)
             if names:
                 board.weights[learner.name] = largest(weights, labels(learner.model), reader)

@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 3.0
 PATIENCE = 3.0  # seconds for what passes by itself
-PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 -- so the library's own codes are named
-OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
+PARTITION_EOF = KafkaError._PARTITION_EOF
+OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET
 
 # Where a name is not UTF-8, the method returns a result and also sets an exception. A call from C
 # (this one) looks for that; a call that Python has specialized does not, and raises it later.

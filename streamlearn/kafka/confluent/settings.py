@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SECONDS = 10.0  # for an answer of the broker's
 FIRST_SECONDS = 7.5  # for the first one
 DENIED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
-UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
+UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 # The library logs every attempt to connect; the reason of a failure is told once, in its error.
 SILENT = logging.getLogger("streamlearn.kafka.confluent.library")
 SILENT.addHandler(logging.NullHandler())

@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 SERVE_EVERY = 256  # records; what was delivered piles up until it is served
 BATCH_BYTES = 1_000_000
-GONE = {*UNKNOWN, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001 -- partitions go only with a topic
+GONE = {*UNKNOWN, KafkaError._UNKNOWN_PARTITION}  # partitions go only with a topic
 DELETED_MS = 10_000  # for which a topic is missing before records for it are refused
 LEAST_LARGEST = 1000  # that the library can be told
 WAIT_SECONDS = 0.05  # for room in the buffer, or for a flush that is under way
 COMMIT_TRY_SECONDS = 1.0
 # What comes of the fatal error of a transaction, which has a code of its own.
-FATAL = {KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}  # noqa: SLF001
+FATAL = {KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 FENCED = {
-    KafkaError._FENCED,  # noqa: SLF001 -- so the library's own codes are named
+    KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
 }

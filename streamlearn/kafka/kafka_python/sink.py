@@ -99,6 +99,16 @@ class Reconnecting(KafkaNetClient):
         return outcome
 
 
+class Producer(KafkaProducer):
+    """A producer that can be abandoned."""
+
+    def abandon(self) -> None:
+        """Stop although `close` has failed: it would retry undeliverable records forever."""
+        self._sender.initiate_close()
+        self._sender.force_close()
+        self._closed = True
+
+
 class PureSink(KafkaSink):
     """A topic to write to, over a KafkaProducer."""
 
@@ -128,7 +138,7 @@ class PureSink(KafkaSink):
 
     def _connect(self, **settings: Any) -> Any:
         producer = connect(
-            KafkaProducer,
+            Producer,
             self._connection,
             acks="all",
             enable_idempotence=True,
@@ -315,10 +325,8 @@ class PureSink(KafkaSink):
                 self._transactions.close()
             try:
                 self._producer.close(timeout=1)
-            except KafkaError:  # records that can't be delivered: it would try for ever
-                self._producer._sender.initiate_close()  # noqa: SLF001 -- `close` got not so far
-                self._producer._sender.force_close()  # noqa: SLF001
-                self._producer._closed = True  # noqa: SLF001
+            except KafkaError:
+                self._producer.abandon()
 
 
 def _examine(admin: Any, connection: Connection, topic: str) -> int:

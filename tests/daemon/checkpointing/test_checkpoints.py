@@ -223,7 +223,7 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
     model_file.write(tmp_path / Place(1, 1).name, whole)
     for learner in (None, "ads"):
         loaded = sl.LinearClassifier.load(tmp_path, learner=learner)
-        assert model_file.pack(loaded._state()) == model_file.pack(model._state())
+        assert model_file.pack(loaded.state()) == model_file.pack(model.state())
     with pytest.raises(sl.ModelFileError, match=r"has the learners ads; say which"):
         sl.LinearClassifier.load(tmp_path, learner="adverts")
     with pytest.raises(sl.ModelFileError, match=r"LinearClassifier\.load"):
@@ -238,15 +238,17 @@ def test_copies_in_memory_used_again_are_copies() -> None:
             for k in range(i):  # more names with every round
                 model.learn_one({"hour": i % 5, f"user{k}": k % 3 + 1.0}, (i + k) % 2 == 0)
         with copies:
-            states = [model.learned() for model in models]
+            states = [model.state(features=False) for model in models]
         copies.make_room()
-        before = model_file.pack([model.learned() for model in models])
+        before = model_file.pack([model.state(features=False) for model in models])
         for model in models:
             model.learn_one({"hour": 3, "user0": 9.0}, True)
         assert model_file.pack(states) == before, "learning changes no copy"
-        after = model_file.pack([model.learned() for model in models])
+        after = model_file.pack([model.state(features=False) for model in models])
         states[0]["learner"]["weights"]["rule"]["cells"][:] = np.nan
-        assert model_file.pack([model.learned() for model in models]) == after, "nor the other way"
+        assert model_file.pack([model.state(features=False) for model in models]) == after, (
+            "nor the other way"
+        )
         cells.append(states[0]["learner"]["weights"]["rule"]["cells"])
     again = sum(np.shares_memory(a, b) for a, b in itertools.pairwise(cells))
     assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"

@@ -119,7 +119,7 @@ def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
     events = Events()
     one, other = sl.LinearClassifier(), sl.LinearClassifier()
     lines = (tmp_path / "x").read_bytes().splitlines()
-    SVMLightDecoder(one._model.reader, Fields(), [one]).decode(lines, events)
+    SVMLightDecoder(one.reader, Fields(), [one]).decode(lines, events)
     assert events.blank > 0
     one.progressive_events(events)
     X, y = load_svmlight_file(str(tmp_path / "x"))

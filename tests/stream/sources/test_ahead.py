@@ -28,7 +28,7 @@ def test_what_is_learned_is_the_same_though_names_and_classes_are_met_ahead(tmp_
     models = [sl.LinearClassifier(), sl.LinearClassifier()]
     for model, early in zip(models, (True, False), strict=True):
         source = Files([path], batch=70)
-        batches = decoded(source, JSONDecoder(model._model.reader, learners=[model]))
+        batches = decoded(source, JSONDecoder(model.reader, learners=[model]))
         for batch in ahead(batches) if early else batches:
             assert batch is not None
             model.progressive_events(batch[1])

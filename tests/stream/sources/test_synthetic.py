@@ -46,7 +46,7 @@ def test_the_truth_can_be_learned(kind: str) -> None:
     model = sl.LinearRegressor() if kind == "spending" else sl.LinearClassifier()
     events = Events()
     fields = Fields(label=stream.label, positive=("spam",) if kind == "spam" else None)
-    decoder = JSONDecoder(model._model.reader, fields, [model])
+    decoder = JSONDecoder(model.reader, fields, [model])
     for start in range(0, 20_000, 5000):
         events.clear()
         decoder.decode(stream.values(start, 5000), events)
