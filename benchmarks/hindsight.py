@@ -214,7 +214,7 @@ def shards(data: Path, rounds: int) -> Lines:
 
 
 def bundle(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
-    """The bundle method, hinge and l2 on covtype, once: 004 section 5, linear in m."""
+    """The bundle method, hinge and l2 on covtype, once: [Teo07] section 5, linear in m."""
     yield ["rows m", "s", "iterations", "ns a row and iteration"]
     (whole,) = tasks(data, COVTYPE, sl.losses.Hinge(), [sl.penalties.L2(1e-4)])
     for m in (len(whole.signs) // 2**k for k in range(5, -1, -1)):

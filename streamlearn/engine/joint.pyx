@@ -18,7 +18,7 @@ import numpy as np
 cdef class Joint(RowLearner):
     """All outputs in one vector, feature j of output k in slot (shift + j) outputs + k.
 
-    So penalties, projections and norms see the whole of it, as in 004 section 3.2.
+    So penalties, projections and norms see the whole of it, as in [Teo07] section 3.2.
     """
 
     def __init__(self, rule, penalty, loss, intercept, average, batch, seed, outputs):

@@ -74,7 +74,7 @@ class PresetRegressor(LinearRegressor):
 
 
 class PegasosClassifier(PresetClassifier):
-    """Pegasos (000 section 3.3): a linear SVM."""
+    """Pegasos ([Do09] section 3.3): a linear SVM."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
         self.l2 = l2
@@ -85,7 +85,7 @@ class PegasosClassifier(PresetClassifier):
 
 
 class AdaptiveClassifier(PresetClassifier):
-    """Adaptive online gradient descent (000 (4)): hinge loss."""
+    """Adaptive online gradient descent ([Do09] equation (4)): hinge loss."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
         self.l2 = l2
@@ -96,7 +96,7 @@ class AdaptiveClassifier(PresetClassifier):
 
 
 class ProximalClassifier(PresetClassifier):
-    """The optimistic proximal solver (000 Algorithm 3): hinge loss."""
+    """The optimistic proximal solver ([Do09] Algorithm 3): hinge loss."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
         self.l2 = l2
@@ -107,7 +107,7 @@ class ProximalClassifier(PresetClassifier):
 
 
 class DualAveragingClassifier(PresetClassifier):
-    """Regularized dual averaging (001 Algorithms 1 and 2): logistic loss, exact zeros."""
+    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): logistic loss, exact zeros."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class DualAveragingClassifier(PresetClassifier):
 
 
 class PrimalGradientClassifier(PresetClassifier):
-    """The Primal Gradient Solver (003 Figure 1): logistic loss."""
+    """The Primal Gradient Solver ([Zhu09] Figure 1): logistic loss."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class GradientDescentClassifier(PresetClassifier):
 
 
 class PegasosRegressor(PresetRegressor):
-    """Pegasos (000 section 3.3): epsilon-insensitive regression."""
+    """Pegasos ([Do09] section 3.3): epsilon-insensitive regression."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
@@ -213,7 +213,7 @@ class PegasosRegressor(PresetRegressor):
 
 
 class AdaptiveRegressor(PresetRegressor):
-    """Adaptive online gradient descent (000 (4)): epsilon-insensitive loss."""
+    """Adaptive online gradient descent ([Do09] equation (4)): epsilon-insensitive loss."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
@@ -224,7 +224,7 @@ class AdaptiveRegressor(PresetRegressor):
 
 
 class ProximalRegressor(PresetRegressor):
-    """The optimistic proximal solver (000 Algorithm 3): epsilon-insensitive loss."""
+    """The optimistic proximal solver ([Do09] Algorithm 3): epsilon-insensitive loss."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
@@ -235,7 +235,7 @@ class ProximalRegressor(PresetRegressor):
 
 
 class DualAveragingRegressor(PresetRegressor):
-    """Regularized dual averaging (001 Algorithms 1 and 2): Huber loss, exact zeros."""
+    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): Huber loss, exact zeros."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class DualAveragingRegressor(PresetRegressor):
 
 
 class PrimalGradientRegressor(PresetRegressor):
-    """The Primal Gradient Solver (003 Figure 1): Huber loss."""
+    """The Primal Gradient Solver ([Zhu09] Figure 1): Huber loss."""
 
     def __init__(self, l2: float = 1e-4, p: float = 2.0, **options: Unpack[Options]) -> None:
         self.l2 = l2

@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Losses of counts (004, Table 1)."""
+"""Losses of counts ([Teo07], Table 1)."""
 
 from libc.math cimport INFINITY, exp, expm1, fabs, isfinite, log, log1p
 
@@ -15,7 +15,7 @@ from streamlearn.losses.loss cimport (
 
 
 cdef class Poisson(Loss):
-    """exp(p) - y p: counts y >= 0 whose mean is exp(p). 004 Table 1, "Poisson regression".
+    """exp(p) - y p: counts y >= 0 whose mean is exp(p). [Teo07] Table 1, "Poisson regression".
 
     Above p = 700 the exponential goes on along its tangent, so that the slope stays finite.
 

@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Losses of the distance p - y, for regression (004, Table 1)."""
+"""Losses of the distance p - y, for regression ([Teo07], Table 1)."""
 
 from libc.math cimport INFINITY, expm1, fabs
 
@@ -16,7 +16,7 @@ cdef class DistanceLoss(Loss):
 
 
 cdef class Squared(DistanceLoss):
-    """1/2 (p - y)^2. 004 Table 1, "Least mean squares".
+    """1/2 (p - y)^2. [Teo07] Table 1, "Least mean squares".
 
     >>> loss = Squared()
     >>> loss.value(3.0, 1.0), loss.slope(3.0, 1.0)
@@ -49,7 +49,7 @@ cdef class Squared(DistanceLoss):
 
 
 cdef class Absolute(DistanceLoss):
-    """|p - y|: aims at the median. 004 Table 1, "Least absolute deviation".
+    """|p - y|: aims at the median. [Teo07] Table 1, "Least absolute deviation".
 
     >>> loss = Absolute()
     >>> loss.value(3.0, 1.0), loss.slope(3.0, 1.0), loss.slope(1.0, 1.0)
@@ -74,7 +74,7 @@ cdef class Absolute(DistanceLoss):
 cdef class Quantile(DistanceLoss):
     """tau (y - p) for p < y, (1 - tau) (p - y) for p > y: aims at the tau-quantile of y.
 
-    004 Table 1, "Quantile regression", whose tau is 1 - tau here: Quantile(0.9) is
+    [Teo07] Table 1, "Quantile regression", whose tau is 1 - tau here: Quantile(0.9) is
     exceeded by one label in ten.
 
     >>> loss = Quantile(0.9)
@@ -106,7 +106,7 @@ cdef class Quantile(DistanceLoss):
 
 
 cdef class EpsilonInsensitive(DistanceLoss):
-    """max(0, |p - y| - epsilon): support vector regression. 004 Table 1, "epsilon-insensitive".
+    """max(0, |p - y| - epsilon): support vector regression. [Teo07] Table 1, "epsilon-insensitive".
 
     >>> loss = EpsilonInsensitive(0.5)
     >>> loss.value(3.0, 1.0), loss.slope(3.0, 1.0), loss.slope(1.5, 1.0)
@@ -137,7 +137,7 @@ cdef class EpsilonInsensitive(DistanceLoss):
 cdef class Huber(DistanceLoss):
     """1/2 r^2 for |r| <= delta, else delta (|r| - delta/2), with r = p - y: robust regression.
 
-    004 Table 1, "Huber's robust loss" (delta 1).
+    [Teo07] Table 1, "Huber's robust loss" (delta 1).
 
     >>> loss = Huber()
     >>> loss.value(1.5, 1.0), loss.value(4.0, 1.0), loss.slope(4.0, 1.0)

@@ -1,8 +1,8 @@
 # cython: auto_pickle=False
-"""What every loss has: its faces for C and for Python, its identity, its implicit step.
+"""The base classes of losses: their C and Python interfaces, parameters and implicit steps.
 
-A member writes `value_at`, `slope_at` and `curvature_at` (004, Tables 1 and 2), and `conjugate_at`
-for the bounds of the hindsight solvers; a curved one also `flow_at`.
+A loss implements `value_at`, `slope_at` and `curvature_at` ([Teo07] Tables 1 and 2), and
+`conjugate_at` for the bounds of the hindsight solvers; a curved loss also implements `flow_at`.
 """
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt

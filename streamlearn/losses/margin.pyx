@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Losses of the margin m = y p, y in {-1, +1}, and Novelty, whose margin is p (004, Table 1).
+"""Losses of the margin m = y p, y in {-1, +1}, and Novelty, whose margin is p ([Teo07], Table 1).
 
 In a margin the slope is -y s with s >= 0, and a step of length b leads from m to m + s b.
 """
@@ -32,7 +32,7 @@ cdef class MarginLoss(Loss):
 cdef class Hinge(MarginLoss):
     """max(0, threshold - y p): the soft margin of SVMs; with threshold 0, the perceptron's loss.
 
-    004 Table 1, "Hinge" (threshold 0) and "Soft Margin" (threshold 1). At y p = threshold the
+    [Teo07] Table 1, "Hinge" (threshold 0) and "Soft Margin" (threshold 1). At y p = threshold the
     slope is 0, save for threshold 0: there it is -y, or the perceptron would never leave w = 0.
 
     >>> loss = Hinge()
@@ -72,7 +72,7 @@ cdef class Hinge(MarginLoss):
 cdef class SquaredHinge(MarginLoss):
     """1/2 max(0, threshold - y p)^2.
 
-    004 Table 1, "Squared Hinge" (threshold 0) and "Squared Soft Margin" (threshold 1).
+    [Teo07] Table 1, "Squared Hinge" (threshold 0) and "Squared Soft Margin" (threshold 1).
     With threshold 0 it is flat at p = 0: a rule that starts at w = 0 would stay there.
 
     >>> loss = SquaredHinge()
@@ -200,7 +200,7 @@ cdef double EXPONENTIAL = 37.0  # above it log(1 + e^-m) = e^-m
 
 
 cdef class Logistic(MarginLoss):
-    """log(1 + exp(-y p)): logistic regression. 004 Table 1, "Logistic".
+    """log(1 + exp(-y p)): logistic regression. [Teo07] Table 1, "Logistic".
 
     >>> loss = Logistic()
     >>> round(loss.value(0.0, 1), 4), loss.slope(0.0, 1), loss.probability(0.0)
@@ -372,7 +372,7 @@ cdef double logistic_rise(double margin, double b) noexcept nogil:
 
 
 cdef class Exponential(MarginLoss):
-    """exp(-y p): boosting's loss. 004 Table 1, "Exponential".
+    """exp(-y p): boosting's loss. [Teo07] Table 1, "Exponential".
 
     Below the margin -700 it goes on along its tangent, so that its slope stays finite.
 
@@ -417,7 +417,7 @@ cdef class Exponential(MarginLoss):
 cdef class Novelty(Loss):
     """max(0, threshold - p): the one-class SVM's loss; the label is not read.
 
-    004 Table 1, "Novelty", whose slope is misprinted: it is 0 from p = threshold on.
+    [Teo07] Table 1, "Novelty", whose slope is misprinted: it is 0 from p = threshold on.
 
     >>> loss = Novelty()
     >>> loss.value(0.25, 1), loss.slope(0.25, 1), loss.slope(1.0, 1)

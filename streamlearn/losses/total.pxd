@@ -15,7 +15,7 @@ cdef struct Total:
 
 
 cdef inline void plus(double* sum, double* rest, double x) noexcept nogil:
-    """sum + rest += x, without loss (Knuth); infinite once x was."""
+    """sum + rest += x without rounding error ([Knuth97] section 4.2.2); infinite once x was."""
     cdef double after = sum[0] + x
     cdef double part = after - sum[0]
     if after - after == 0.0:

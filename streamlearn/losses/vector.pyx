@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Losses of several outputs f, one per class or target (004, Table 2)."""
+"""Losses of several outputs f, one per class or target ([Teo07], Table 2)."""
 
 from collections.abc import Mapping
 
@@ -27,11 +27,11 @@ cdef double* table(Py_ssize_t n) except NULL:
 cdef class MulticlassHinge(VectorLoss):
     """max over y' of Delta(y, y')^rescale (f_y' - f_y + Delta(y, y')): the structured margin.
 
-    004 Table 2, "Soft Margin" (rescale 0) and "Scaled Soft Margin" (rescale beta). Delta(y, y') is
-    the cost of predicting y' for y: `cost=None` means 1 for every error; a mapping
-    {true: {predicted: cost}} names labels, and `bound(labels)` makes it the matrix for their
-    order; a square array is for the classes 0, 1, ... Errors that are not named cost 1.
-    A tie with the true class has slope 0, as the hinge has at its threshold.
+    [Teo07] Table 2, "Soft Margin" (rescale 0) and "Scaled Soft Margin" (rescale beta).
+    Delta(y, y') is the cost of predicting y' for y. `cost=None` means 1 for every error; a mapping
+    {true: {predicted: cost}} names labels, and `bound(labels)` turns it into a matrix in the order
+    of `labels`; a square array is for the classes 0, 1, ... Errors not listed cost 1.
+    A tie with the true class has slope 0, like the hinge at its threshold.
 
     >>> loss = MulticlassHinge()
     >>> loss.value([0.0, 0.5, 0.25], 0), loss.slope([0.0, 0.5, 0.25], 0).tolist()
@@ -163,7 +163,7 @@ cdef class MulticlassHinge(VectorLoss):
 
 
 cdef class Softmax(VectorLoss):
-    """log sum exp(f_y') - f_y: multinomial logistic regression. 004 Table 2, "Softmax".
+    """log sum exp(f_y') - f_y: multinomial logistic regression. [Teo07] Table 2, "Softmax".
 
     >>> loss = Softmax()
     >>> round(loss.value([0.0, 0.0], 1), 4), loss.slope([0.0, 0.0], 1).tolist()
@@ -224,7 +224,7 @@ cdef double highest(const double* f, Py_ssize_t k) noexcept nogil:
 cdef class MultiSquared(VectorLoss):
     """1/2 (f - y)' M (f - y), M positive semidefinite; `metric=None` is the identity.
 
-    004 Table 2, "Multivariate Regression".
+    [Teo07] Table 2, "Multivariate Regression".
 
     >>> loss = MultiSquared([[2, 0], [0, 1]])
     >>> loss.value([1.0, 3.0], [0.0, 1.0]), loss.slope([1.0, 3.0], [0.0, 1.0]).tolist()

@@ -1,4 +1,4 @@
-"""Psi(w): what a weight costs. One family of closed forms from 001 section 2 a file."""
+"""The penalties Psi(w): closed forms from [Xiao10] section 2, one family per file."""
 
 from streamlearn.penalties.geometries import KL, Entropy, LpSquared
 from streamlearn.penalties.norms import L1, L2, Berhu, ElasticNet, Zero

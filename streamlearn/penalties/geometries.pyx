@@ -1,5 +1,9 @@
-"""Penalties that bring their own auxiliary function h: KL (001 section 2.2), the squared p-norm
-(003 section III, 001 section 7.2) and the entropy for signed weights (003 section VII)."""
+"""Penalties with their own auxiliary function h.
+
+- `KL` ([Xiao10] section 2.2)
+- `LpSquared`: the squared p-norm ([Zhu09] section III, [Xiao10] section 7.2)
+- `Entropy`: the entropy for signed weights ([Zhu09] section VII)
+"""
 
 from libc.math cimport INFINITY, exp, expm1, fabs, fmax, log, log1p, pow
 
@@ -131,16 +135,16 @@ cdef double power(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
     if m <= 0.0:
         return 0.0
     m *= shape.p
-    # at p = 2 a weight is a multiple of its sum (003 (10))
+    # at p = 2 a weight is a multiple of its sum ([Zhu09] equation (10))
     m = shape.scale * (m if shape.q == 1.0 else pow(m, shape.q))
     return -m if s > 0.0 else m
 
 
 cdef class LpSquared(Penalty):
-    """Psi(w) = strength / (2 (p - 1)) |w|_p^2 with 1 < p <= 2: nearer to l1 the smaller p.
+    """Psi(w) = strength / (2 (p - 1)) |w|_p^2 with 1 < p <= 2: the smaller p, the closer to l1.
 
-    sum |s|^q, 1/p + 1/q = 1, is kept up to date, so an event costs O(its features), where 003
-    Figure 2 takes a pass over all slots.
+    sum |s|^q with 1/p + 1/q = 1 is updated incrementally, so an event costs O(its features);
+    [Zhu09] Figure 2 makes a pass over all slots.
     """
 
     _names = ("strength", "p")
@@ -213,7 +217,7 @@ cdef class LpSquared(Penalty):
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        """w = grad r*(-s / (a strength + b)): 003 Figure 2, line 3; 001 section 7.2."""
+        """w = grad r*(-s / (a strength + b)): [Zhu09] Figure 2, line 3; [Xiao10] section 7.2."""
         cdef double denominator = a * self.strength + b, total = s.sum, unit = s.unit, m
         cdef Py_ssize_t j
         shape.bend = power
@@ -246,7 +250,7 @@ cdef double exponential(const Shape* shape, double s, Py_ssize_t j) noexcept nog
 
 
 cdef class Entropy(Penalty):
-    """Entropy for signed weights (003 section VII) inside the ball |w|_1 <= radius.
+    """Entropy for signed weights ([Zhu09] section VII) inside the ball |w|_1 <= radius.
 
     Psi(w) = strength sum_j [(|w_j| + scale) ln(1 + |w_j| / scale) - |w_j|]. It is strongly convex
     only inside the ball, so the radius is required; whether the ball binds takes a pass over all

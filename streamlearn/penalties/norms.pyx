@@ -1,4 +1,4 @@
-"""Penalties by the size of each weight: nothing, l1, l2, both, and their hybrid (001 section 2)."""
+"""Penalties on the size of each weight: none, l1, l2, elastic net, berHu ([Xiao10] section 2)."""
 
 from libc.math cimport fabs
 
@@ -24,7 +24,7 @@ cdef class Zero(Penalty):
 
 
 cdef class L1(Penalty):
-    """Psi(w) = strength |w|_1: many weights are exactly 0 (001, soft l1-regularization).
+    """Psi(w) = strength |w|_1: many weights are exactly 0 ([Xiao10] section 2.1, soft l1).
 
     >>> L1(0.5).prox([3.0, -0.2])
     array([ 2.5, -0. ])
@@ -85,7 +85,7 @@ cdef class L2(Penalty):
 
 
 cdef class ElasticNet(Penalty):
-    """Psi(w) = l1 |w|_1 + l2 / 2 |w|^2 (001 section 2.2, mixed regularization)."""
+    """Psi(w) = l1 |w|_1 + l2 / 2 |w|^2 ([Xiao10] section 2.2, mixed regularization)."""
 
     _names = ("l1", "l2")
     _examples = ((0.01, 0.3), (0.03, 0.0))
@@ -121,7 +121,7 @@ cdef double berhu(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
 
 
 cdef class Berhu(Penalty):
-    """The hybrid l1 / l2 norm (001 section 2.1): l1 for small weights, quadratic for large ones.
+    """The hybrid l1 / l2 norm ([Xiao10] section 2.1): l1 for small weights, quadratic for large.
 
     Psi(w) = strength sum_j |w_j| where |w_j| <= threshold, (w_j^2 + threshold^2) / (2 threshold)
     beyond.

@@ -1,12 +1,12 @@
-"""The penalty Psi(w), and the three ways in which a rule meets it.
+"""The penalty Psi(w) and the three ways in which rules use it.
 
-- Dual rules (001) minimize <s, w> + a Psi(w) + b h(w), with s the sum of all gradients: `shape`
-  turns (a, b) and what is known of s into the few scalars from which any slot's weight is read.
-- Rules with a step of their own for every slot ask slot by slot: `coordinate` is that minimizer
-  for one slot, `repeat` the prox applied k times to a slot that no event has touched.
-- Primal rules with one step for all read the strengths `l1`, `l2` and `radius` themselves.
+- Dual rules ([Xiao10]) minimize <s, w> + a Psi(w) + b h(w), where s is the sum of all gradients:
+  `shape` turns a, b and statistics of s into the few scalars that determine every slot's weight.
+- Rules with a step size per slot work slot by slot: `coordinate` is that minimizer for one slot,
+  and `repeat` is the prox applied k times to a slot that no event has touched.
+- Primal rules with one step size for all slots use the strengths `l1`, `l2` and `radius` directly.
 
-`value` and `prox` are the mathematics as users and the hindsight solvers know it.
+`value` and `prox` are the interface for users and the hindsight solvers.
 """
 
 from libc.math cimport ceil, exp, expm1, fabs, fmax, fmin, log1p, pow, sqrt
@@ -109,7 +109,7 @@ cdef class Penalty(Parameterized):
     simple = False
     # Psi is a sum over slots, so a rule with a step per slot can use it
     coordinatewise = False
-    # brings its own auxiliary function h (001 Algorithm 1) instead of |w|^2 / 2
+    # has its own auxiliary function h ([Xiao10] Algorithm 1) instead of |w|^2 / 2
     own_geometry = False
     # w is a distribution over the slots
     on_simplex = False
@@ -123,7 +123,7 @@ cdef class Penalty(Parameterized):
 
     @property
     def modulus(self):
-        """The strong convexity of Psi (001, assumption before (11))."""
+        """The strong convexity of Psi ([Xiao10], the assumption before equation (11))."""
         return self.l2
 
     @property
@@ -149,7 +149,7 @@ cdef class Penalty(Parameterized):
         raise NotImplementedError
 
     def auxiliary(self, w):
-        """h(w) of 001 Algorithm 1, without the rho term: |w|^2 / 2 unless Psi brings its own."""
+        """h(w) of [Xiao10] Algorithm 1 without the rho term: |w|^2 / 2 unless Psi has its own."""
         w = np.asarray(w, dtype=float)
         return 0.5 * float(w @ w)
 
@@ -216,7 +216,7 @@ cdef class Penalty(Parameterized):
         return self.repeat(w, step, k)
 
     def minimizer(self, s, a, b, rho=0.0):
-        """argmin_w <s, w> + a Psi(w) + b h(w), the step of 001 Algorithm 1, as an array.
+        """argmin_w <s, w> + a Psi(w) + b h(w), the step of [Xiao10] Algorithm 1, as an array.
 
         >>> from streamlearn.penalties import L1
         >>> L1(0.5).minimizer([3.0, -0.2], a=1.0, b=1.0)

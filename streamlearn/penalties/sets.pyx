@@ -1,5 +1,7 @@
-"""Hard constraints, where Psi is 0 inside a convex set and infinite outside (001 section 2.1), and
-the l-infinity norm, whose prox is what a projection on the l1 ball leaves over."""
+"""Hard constraints: Psi is 0 inside a convex set and infinite outside ([Xiao10] section 2.1).
+
+The l-infinity norm is here too: its prox is the residual of a projection on the l1 ball.
+"""
 
 from libc.math cimport INFINITY, fabs
 

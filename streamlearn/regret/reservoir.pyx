@@ -1,6 +1,6 @@
 """A uniform sample of the rows of a stream.
 
-It is Vitter's Algorithm R (ACM TOMS 1985): of t rows the last one comes in with the probability
+It is Algorithm R of [Vitter85]: of t rows the last one comes in with the probability
 capacity / t, to a random place. Random skips say which row is next, so one that does not come in
 costs a comparison.
 

@@ -1,4 +1,4 @@
-"""Accelerated regularized dual averaging: 001 Algorithm 3 with (37) and (38).
+"""Accelerated regularized dual averaging: [Xiao10] Algorithm 3 with (37) and (38).
 
     alpha_t = t / 2,  A_t = t (t + 1) / 4,  theta_t = 2 / (t + 1),  beta_t = gamma (t+1)^1.5 / 2
     u_t = (1 - theta_t) w_{t-1} + theta_t v_{t-1}        the slope is asked here
@@ -26,7 +26,7 @@ DEF WIDTH = 3
 
 
 cdef class AcceleratedDualAveraging(Dual):
-    """Accelerated RDA (001 Algorithm 3), for smooth losses, best with batches.
+    """Accelerated RDA ([Xiao10] Algorithm 3), for smooth losses, best with batches.
 
     `smoothness` is L, the Lipschitz constant of the gradients; None: the largest |x|^2 seen times
     the loss's bound on the curvature. O(d) an event with Zero, L1, L2, ElasticNet and Ball; with
@@ -139,7 +139,7 @@ cdef class AcceleratedDualAveraging(Dual):
         self.tired = False
 
     def bound(self, u):
-        return None, "accelerated dual averaging is proved in expectation only (001 Theorem 6)"
+        return None, "accelerated dual averaging is proved in expectation only ([Xiao10] Theorem 6)"
 
     def state(self):
         state = Dual.state(self)

@@ -1,4 +1,4 @@
-"""AdaGrad (Duchi, Hazan, Singer 2011; 001 section 5, last paragraph): a step for every slot.
+"""AdaGrad ([Duchi11]; [Xiao10] section 5, last paragraph): a step size for every slot.
 
     H_j += g_j^2,  eta_j = step / sqrt(H_j),  w_j <- prox of eta_j Psi_j at (w_j - eta_j g_j)
 

@@ -1,4 +1,4 @@
-"""AdaGrad in its dual averaging form (Duchi, Hazan, Singer 2011; 001 section 5).
+"""AdaGrad in its dual averaging form ([Duchi11]; [Xiao10] section 5).
 
     w_j = argmin  s_j w + t Psi_j(w) + (delta + sqrt(H_j)) / (2 step) w^2,   H_j = sum g_j^2
 """

@@ -1,4 +1,4 @@
-"""Adaptive online gradient descent (Bartlett, Hazan, Rakhlin): 000 (4) and footnote 3.
+"""Adaptive online gradient descent ([Bartlett07]; [Do09] equation (4) and footnote 3).
 
 The step is taken on f_t + tau_t/2 |w|^2, whose regret is at most
 
@@ -18,7 +18,7 @@ from streamlearn.rules.scaled import projection
 
 
 cdef class Adaptive(Balanced):
-    """Adaptive online gradient descent (000 section 3.1, equation (4)).
+    """Adaptive online gradient descent ([Do09] section 3.1, equation (4)).
 
     `radius` is R, None: 1/sqrt(lambda). `gradient_bound` is G, None: the largest gradient seen.
     `project=r` projects on the ball of r after the step; the paper's S is project=radius, and

@@ -1,11 +1,12 @@
-"""Averages of the weights w_1 .. w_t with which the first t events were predicted.
+"""Averages of the weights w_1 .. w_t that predicted the first t events.
 
-- uniform: their mean (001 Theorem 3).
-- tail: for 2^k <= t < 2^(k+1) the mean of those since 2^(k-1) (002 Theorem 1 at powers of two).
-- random: one of them, drawn uniformly (000 Theorem 3).
+- uniform: their mean ([Xiao10] Theorem 3)
+- tail: for 2^k <= t < 2^(k+1), the mean of those since 2^(k-1)
+  ([Takac13] Theorem 1 at powers of two)
+- random: one of them, drawn uniformly ([Do09] Theorem 3)
 
-A slot that no event touches is left alone; the rule says what its weights add up to meanwhile
-(`Rule.between`). Rules that cannot say so in closed form cost O(n) an event when averaged.
+Slots that no event touches are not visited: `Rule.weight_sum` gives the sum of their weights over
+the steps in between. Rules without a closed form for that sum cost O(n) per event when averaged.
 """
 
 from libc.stdlib cimport free

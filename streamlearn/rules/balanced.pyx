@@ -1,4 +1,4 @@
-"""Rules that bring their own curvature tau_t (000 section 3): Adaptive and the proximal ones.
+"""Rules that bring their own curvature tau_t ([Do09] section 3): Adaptive and the proximal ones.
 
 A step has size 1/(lambda_{1:t} + tau_{1:t}). tau_t balances the two terms of the regret bound,
 which makes it the positive root of  tau (lambda_{1:t} + tau_{1:t-1} + tau) = ratio.
@@ -35,7 +35,7 @@ cdef class Balanced(Ballistic):
         return 2.0 * ratio / (sqrt(curvature * curvature + 4.0 * ratio) + curvature)
 
     def bound(self, u):
-        """000 Corollary 1 (Adaptive: footnote 3), proved for u and all iterates in the ball R."""
+        """[Do09] Corollary 1 (Adaptive: footnote 3), for u and all iterates in the ball of R."""
         name = type(self).__name__
         if self.project is None or isinstance(self.project, bool) or self.project != self.R:
             return None, f"{name}: proved only when project = radius, so that w stays in the ball"

@@ -1,6 +1,4 @@
-"""Coin betting, slot by slot.
-
-Orabona, Tommasi, Training Deep Networks without Learning Rates, 2017.
+"""Coin betting, slot by slot ([Orabona17]).
 
 Each slot bets a fraction of its winnings R on the sign of its next gradient:
 
@@ -47,7 +45,7 @@ DEF HUGE = 1e150
 
 
 cdef inline void add(double x, double* total, double* lost) noexcept nogil:
-    """total += x, and what the rounding took to `lost` (Knuth's two-sum).
+    """total += x, and the rounding error to `lost` (two-sum, [Knuth97] section 4.2.2).
 
     Bets on labels that are numbers are chaotic: without it the order of an event's features, by a
     last digit in its score, would show in the first digits a hundred events later.

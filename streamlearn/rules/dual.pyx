@@ -1,4 +1,4 @@
-"""Rules whose weights are a function of the sum of all gradients (001, 003).
+"""Rules whose weights are a function of the sum of all gradients ([Xiao10], [Zhu09]).
 
 The state of a slot is its sum of gradients s_j. After t events
 

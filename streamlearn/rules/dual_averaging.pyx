@@ -1,4 +1,4 @@
-"""Regularized dual averaging: 001 Algorithm 1, with the enhanced l1 of Algorithm 2.
+"""Regularized dual averaging: [Xiao10] Algorithm 1, with the enhanced l1 of Algorithm 2.
 
     w_{t+1} = argmin_w  <gbar_t, w> + Psi(w) + (beta_t / t) h(w),
 
@@ -17,7 +17,7 @@ SCHEDULES = {"sqrt": 0, "constant": 1, "log": 2, "zero": 3}
 
 
 cdef class DualAveraging(Dual):
-    """RDA (001 Algorithms 1 and 2): exact zeros with l1, whatever the penalty.
+    """RDA ([Xiao10] Algorithms 1 and 2): exact zeros with l1, whatever the penalty.
 
     beta_t is gamma sqrt t, gamma, gamma (1 + ln t) or 0 (`schedule`: "sqrt", "constant", "log",
     "zero"), and h = |w|^2 / 2 + rho |w|_1, or the penalty's own. Small gamma learns fast.

@@ -1,4 +1,4 @@
-"""The exponentiated dual averaging method: 001 section 2.1.
+"""The exponentiated dual averaging method: [Xiao10] section 2.1.
 
     w_j = exp(-s_j / (gamma sqrt t)) / Z,
 
@@ -13,7 +13,7 @@ from streamlearn.rules.needs import not_simplex, simplex
 
 
 cdef class ExponentiatedDualAveraging(DualAveraging):
-    """Exponentiated gradient as dual averaging (001 section 2.1), on the simplex.
+    """Exponentiated gradient as dual averaging ([Xiao10] section 2.1), on the simplex.
 
     The simplex is over the slots known when an event is scored, that event's included; a new slot
     enters with gradient sum 0. The normalizer takes a pass over all slots: O(n) an event.

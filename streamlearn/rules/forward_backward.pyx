@@ -1,4 +1,4 @@
-"""Forward-backward splitting (FOBOS): 001 (28).
+"""Forward-backward splitting, FOBOS ([Duchi09]; [Xiao10] equation (28)).
 
     w <- prox( w - alpha_t slope x ),  the prox of alpha_t Psi
 
@@ -20,7 +20,7 @@ from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class ForwardBackward(Scaled):
-    """FOBOS with a step that you choose, a number or one of `sl.rules.schedules`; O(d) an event."""
+    """FOBOS with a chosen step size: a number, or a `sl.rules.schedules` object; O(d) per event."""
 
     _names = ("step",)
     _examples = ((0.1,), (InverseSqrt(0.3),), (Inverse(0.8),))

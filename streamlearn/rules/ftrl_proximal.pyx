@@ -1,4 +1,4 @@
-"""FTRL-Proximal: McMahan and others, Ad Click Prediction, KDD 2013, Algorithm 1.
+"""FTRL-Proximal ([McMahan13] Algorithm 1).
 
     sigma = (sqrt(n + g^2) - sqrt n) / alpha,  z += g - sigma w,  n += g^2
     w = -(z - sgn(z) l1) / ((beta + sqrt n) / alpha + l2),  0 where |z| <= l1

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, the baseline of 001: (3) with the subgradient of section 6.2.
+"""Stochastic gradient descent, the baseline of [Xiao10]: (3) with the subgradient of section 6.2.
 
     w <- project_C( w - alpha_t (slope x + xi) ),   xi = l1 sgn(w) + l2 w
 """

@@ -104,7 +104,7 @@ def scalar_loss(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | 
 
 
 def smooth(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Acceleration (001 section 7.1) needs gradients that are Lipschitz."""
+    """Acceleration ([Xiao10] section 7.1) needs gradients that are Lipschitz."""
     if loss.smooth or (rule.params.get("smoothness") is not None and loss.curvature_bound > 0.0):
         return None
     return (
@@ -121,7 +121,7 @@ def not_simplex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | 
 
 
 def strongly_convex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Without an auxiliary function the penalty alone must hold the weights (001 (13))."""
+    """Without an auxiliary function, the penalty must be strongly convex ([Xiao10] eq. (13))."""
     if penalty.modulus > 0.0 or rule.params.get("schedule") != "zero":
         return None
     return (
@@ -131,14 +131,14 @@ def strongly_convex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> st
 
 
 def enhances(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """The enhanced h of 001 Algorithm 2 is that of the 2-norm."""
+    """The enhanced h of [Xiao10] Algorithm 2 is that of the 2-norm."""
     if rule.params.get("rho", 0.0) == 0.0 or not (penalty.own_geometry or penalty.on_simplex):
         return None
     return "rho enhances the l1 part of h = |w|^2/2, and this penalty brings another h; use rho=0"
 
 
 def has_geometry(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """The Primal Gradient Solver (003) works in the penalty's own geometry."""
+    """The Primal Gradient Solver ([Zhu09]) works in the penalty's own geometry."""
     if penalty.own_geometry and not penalty.on_simplex and penalty.modulus > 0.0:
         return None
     return (

@@ -1,12 +1,12 @@
-"""Normalized adaptive steps (Ross, Mineiro, Langford, Normalized Online Learning, 2013).
+"""Normalized adaptive steps ([Ross13]).
 
     N += sum x_j^2 / s_j^2,  G_j += g^2 x_j^2
     w_j <- w_j - rate sqrt(t / N) g x_j / (s_j sqrt(G_j))
 
 with s_j the size of feature j, the largest |x_j| so far; when it grows, w_j shrinks with it.
 `update` is the kind of step: "explicit", "implicit" (the slope at the place reached) or "invariant"
-(infinitely many infinitely small steps; Karampatziakis, Langford 2011). `size` "typical" is a size
-that outliers hardly move (rules/sizes.pyx); N then counts features.
+(the limit of infinitely many infinitesimal steps; [Karampatziakis11]). `size` "typical" is a size
+that outliers hardly change (rules/sizes.pyx); N then counts features.
 """
 
 from libc.math cimport sqrt

@@ -1,6 +1,6 @@
-"""Pegasos: 000 section 3.3 (Algorithm 1 on the SVM objective), 002 Algorithm 1 with batches.
+"""Pegasos ([Do09] section 3.3: Algorithm 1 on the SVM objective; [Takac13] Algorithm 1: batches).
 
-    w <- w - (lambda w + slope x) / (lambda t), then project on the ball.
+    w <- w - (lambda w + slope x) / (lambda t), then project on the ball
 """
 
 from streamlearn.core.row cimport Row
@@ -11,7 +11,7 @@ from streamlearn.rules.scaled import outside, projection
 
 
 cdef class Pegasos(Ballistic):
-    """Subgradient steps of size 1/(lambda t) on lambda/2 |w|^2 + loss (000 section 3.3).
+    """Subgradient steps of size 1/(lambda t) on lambda/2 |w|^2 + loss ([Do09] section 3.3).
 
     `project`: True for the paper's ball, a number for a ball of that radius, False for none.
     The step comes from the penalty's curvature, so the intercept is a feature of value 1 inside
@@ -36,7 +36,7 @@ cdef class Pegasos(Ballistic):
         self.move(row, slope, step, (t - 1.0) / t, self.limit())
 
     def bound(self, u):
-        """000 Lemma 1: half the sum of G_t^2 / (lambda t)."""
+        """[Do09] Lemma 1: half the sum of G_t^2 / (lambda t)."""
         reason = outside(u, self.limit())
         return (None, reason) if reason else (self.spent, None)
 

@@ -1,4 +1,4 @@
-"""p-norm regularized dual averaging: 001 section 7.2.
+"""p-norm regularized dual averaging: [Xiao10] section 7.2.
 
 h(w) = |w|_p^2 / (2 (p - 1)); with beta_t = gamma sqrt t the weights are
 
@@ -16,7 +16,7 @@ from streamlearn.core.parameters import number
 
 
 cdef class PNormDualAveraging(DualAveraging):
-    """RDA in the p-norm (001 section 7.2): for dense features and few true weights.
+    """RDA in the p-norm ([Xiao10] section 7.2): for dense features and few true weights.
 
     p = None takes the conjugate exponent q = max(2, ln n) for the n slots known when a weight is
     read. Without l1, sum |s|^q is kept up to date: O(d) an event, and O(n) when n changes q; with

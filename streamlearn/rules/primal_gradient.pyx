@@ -1,4 +1,4 @@
-"""The Primal Gradient Solver: 003 Figures 1 and 2.
+"""The Primal Gradient Solver: [Zhu09] Figures 1 and 2.
 
     w_{t+1} = grad r*( lambda_t / ((t + 1) sigma) ),   lambda_t = -(sum of the t gradients),
 
@@ -14,7 +14,7 @@ from streamlearn.core.parameters import number
 
 
 cdef class PrimalGradient(Dual):
-    """The Primal Gradient Solver (003 Figure 1), its step from the penalty's curvature.
+    """The Primal Gradient Solver ([Zhu09] Figure 1), its step from the penalty's curvature.
 
     `radius` keeps |w|_p (|w|_1 with Entropy) inside a ball (Figure 2, lines 5-6), which losses
     with unbounded slope need. With LpSquared an event costs O(its features), for sum |lambda|^q

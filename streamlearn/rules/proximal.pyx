@@ -1,4 +1,4 @@
-"""Proximal projected subgradient descent: 000 Algorithms 2 and 3.
+"""Proximal projected subgradient descent: [Do09] Algorithms 2 and 3.
 
     tau_t  balances  2 tau_t R^2  and  G_t^2 / (2 (lambda_{1:t} + tau_{1:t}))
     w <- project( w - (lambda w + slope x) / (lambda_{1:t} + tau_{1:t}) )
@@ -24,7 +24,7 @@ from streamlearn.core.parameters import number
 
 
 cdef class Proximal(Balanced):
-    """Proximal regularization for online learning (000 Algorithm 2).
+    """Proximal regularization for online learning ([Do09] Algorithm 2).
 
     `radius` is R; None: the optimistic doubling of Algorithm 3. `gradient_bound` is G, None: the
     largest gradient seen. `project=r` projects on the ball of r after the step; the paper's S is
@@ -92,7 +92,7 @@ cdef class Proximal(Balanced):
 
 
 cdef class OptimisticProximal(Proximal):
-    """The optimistic proximal solver (000 Algorithm 3), no radius to choose.
+    """The optimistic proximal solver ([Do09] Algorithm 3), no radius to choose.
 
     R starts at min(1, 1/sqrt(lambda)) and grows by sqrt 2 when |w| reaches
     R - sqrt(2 accuracy / lambda). Projected on the ball of Pegasos. `restrained`: no step is longer

@@ -1,4 +1,4 @@
-"""Rules that shrink all weights together: w = scale * v (000, and the baselines of 001).
+"""Rules that shrink all weights together: w = scale * v ([Do09], and the baselines of [Xiao10]).
 
 A step  w <- project(shrink w - step slope x)  changes one scalar and the slots of the event. |w|^2
 is kept up to date through  |a w + b x|^2 = a^2 |w|^2 + 2 a b <w, x> + b^2 |x|^2  and taken anew
@@ -130,7 +130,7 @@ cdef class Scaled(Rule):
 
 
 cdef class Ballistic(Scaled):
-    """Rules of 000: subgradient steps on f_t = l2/2 |w|^2 + loss, kept in the ball of Pegasos.
+    """Rules of [Do09]: subgradient steps on f_t = l2/2 |w|^2 + loss, kept in the ball of Pegasos.
 
     That ball is 1/sqrt(l2) where |w*|^2 <= 1/l2 is proved (binary hinge with threshold <= 1,
     logistic, exponential, event weights <= 1); elsewhere l2/2 |w*|^2 <= mean loss(0) gives

@@ -4,9 +4,9 @@
 of the mean of sqrt|x| over the events that have the feature: a few outlandish values, as amounts
 and counts bring them, hardly move it, where the largest would make all others look like 0.
 
-Sizes are a fact of the rows, not of what is learned; so rules that see the same rows share them, and each
-row is measured once for all of them. Weights are kept in units of 1 / size: as a size grows,
-the weight w = cell / size shrinks by itself.
+Sizes depend on the rows, not on what is learned. Rules that see the same rows share them, so each
+row is measured once for all of them. Weights are stored in units of 1 / size: as a size grows,
+the weight w = cell / size shrinks automatically.
 """
 
 from libc.stdlib cimport abort, free, malloc

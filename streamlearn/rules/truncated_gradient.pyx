@@ -1,4 +1,4 @@
-"""Truncated gradient (Langford, Li, Zhang): 001 (29).
+"""Truncated gradient ([Langford09]; [Xiao10] equation (29)).
 
 Every K-th step, weights up to the ceiling theta move toward 0 by alpha_t lambda K, and those that
 would pass it become 0. Slots left alone are lazy: `drift` adds up the truncations of all steps.
@@ -22,7 +22,7 @@ DEF SEEN = 2
 
 
 cdef class TruncatedGradient(Recalling):
-    """Gradient descent with l1 truncation every K-th step (001 (29)); O(d) an event.
+    """Gradient descent with l1 truncation every K-th step ([Xiao10] equation (29)); O(d) an event.
 
     `step`: a number, or one of `sl.rules.schedules`; `every` is K, `ceiling` is theta.
     """

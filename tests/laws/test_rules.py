@@ -293,7 +293,7 @@ def test_a_penalised_intercept_is_a_column_of_ones(rule: Any, penalty: Any) -> N
 
 @pytest.mark.parametrize("rho", [0.0, 0.03])
 def test_a_free_intercept_has_threshold_0(rho: float) -> None:
-    """001 Algorithm 2, the note on the bias: no truncation, the same steps."""
+    """[Xiao10] Algorithm 2, the note on the bias: no truncation, the same steps."""
     data = with_ones(stream_for(LOGISTIC))
     gamma, strength = 0.7, 0.03
     model = estimator(

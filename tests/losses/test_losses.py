@@ -1,4 +1,4 @@
-"""The losses' exact values (004, Tables 1 and 2), their choices at kinks, what they refuse."""
+"""The losses' exact values ([Teo07], Tables 1 and 2), their choices at kinks, what they refuse."""
 
 import math
 import re
@@ -12,7 +12,7 @@ import streamlearn.losses as sl
 
 E = math.e
 
-# The thirteen rows of 004 Table 1: loss, f, y, value, slope.
+# The thirteen rows of [Teo07] Table 1: loss, f, y, value, slope.
 TABLE_1 = [
     (sl.Hinge(0), -0.5, 1, 0.5, -1),
     (sl.Hinge(0), 0.5, 1, 0, 0),
@@ -59,7 +59,7 @@ def test_table_1(loss: Any, f: Any, y: Any, value: Any, slope: Any) -> None:
         (sl.Novelty(), 1, 1, 0),
         (sl.Novelty(0), 0, 1, 0),
         (sl.Absolute(), 2, 2, 0),
-        (sl.Quantile(0.9), 2, 2, -0.9),  # 004 Table 1: tau - 1 or tau, of f = y - p
+        (sl.Quantile(0.9), 2, 2, -0.9),  # [Teo07] Table 1: tau - 1 or tau, of f = y - p
         (sl.EpsilonInsensitive(0.5), 1.5, 1, 0),
         (sl.EpsilonInsensitive(0.5), 0.5, 1, 0),
     ],

@@ -1,4 +1,4 @@
-"""Accelerated dual averaging: 001 Algorithm 3 with (37) and (38), h = 1/2 |w|^2."""
+"""Accelerated dual averaging: [Xiao10] Algorithm 3 with (37) and (38), h = 1/2 |w|^2."""
 
 import numpy as np
 

@@ -8,12 +8,12 @@ from .rule import Vector
 
 
 def uniform(iterates: Sequence[Vector]) -> Vector:
-    """001 Theorem 3: (w_1 + ... + w_t)/t; w_{t+1} is not in it."""
+    """[Xiao10] Theorem 3: (w_1 + ... + w_t)/t; w_{t+1} is not in it."""
     return np.asarray(np.mean(np.stack(iterates), axis=0))
 
 
 def tail(iterates: Sequence[Vector]) -> Vector:
-    """002 Theorem 1 on a stream: the mean over 2^(k-1) < tau <= t, for 2^k <= t < 2^(k+1)."""
+    """[Takac13] Theorem 1 on a stream: the mean over 2^(k-1) < tau <= t, for 2^k <= t < 2^(k+1)."""
     t = len(iterates)
     k = t.bit_length() - 1
     first = 2 ** (k - 1) if k > 0 else 0

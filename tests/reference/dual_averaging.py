@@ -1,4 +1,4 @@
-"""Regularized dual averaging: 001 Algorithms 1 and 2, section 7.2 and section 2.1.
+"""Regularized dual averaging: [Xiao10] Algorithms 1 and 2, section 7.2 and section 2.1.
 
 In the form of (43): s_t = g_1 + ... + g_t and
 w_{t+1} = argmin_w <s_t, w> + t Psi(w) + beta_t h(w).
@@ -21,7 +21,7 @@ SCHEDULES: dict[str, Callable[[float, int], float]] = {
 
 
 class DualAveraging(Rule):
-    """001 Algorithm 1; with L1 and rho, Algorithm 2."""
+    """[Xiao10] Algorithm 1; with L1 and rho, Algorithm 2."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class DualAveraging(Rule):
 
 
 class PNormDualAveraging(Rule):
-    """001 section 7.2: h = |w|_p^2/(2 (p - 1)) with L1 or no penalty; p None: q = max(2, ln n)."""
+    """[Xiao10] section 7.2: h = |w|_p^2/(2 (p - 1)), L1 or no penalty; p None: q = max(2, ln n)."""
 
     def __init__(
         self, n: int, loss: Loss, penalty: Penalty, gamma: float = 1.0, p: float | None = None
@@ -63,7 +63,7 @@ class PNormDualAveraging(Rule):
 
 
 class ExponentiatedDualAveraging(Rule):
-    """001 section 2.1: the simplex with the entropy, or KL with D(. | prior)."""
+    """[Xiao10] section 2.1: the simplex with the entropy, or KL with D(. | prior)."""
 
     def __init__(self, n: int, loss: Loss, penalty: Penalty, gamma: float = 1.0) -> None:
         super().__init__(n, loss, penalty)

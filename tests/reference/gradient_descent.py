@@ -1,4 +1,4 @@
-"""The baselines of 001: SGD (section 6.2), truncated gradient (29), FOBOS (28)."""
+"""The baselines of [Xiao10]: SGD (section 6.2), truncated gradient (29), FOBOS (28)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The losses of 004 Tables 1 and 2: `value(p, y)` and `slope(p, y)`, elementwise over arrays.
+"""The losses of [Teo07] Tables 1 and 2: `value(p, y)` and `slope(p, y)`, elementwise over arrays.
 
 At a kink the slope is the table's own choice. `smoothness` bounds the curvature (None: there is
 no bound). `curvature` and `flow` serve tuned.py: the second derivative at p, and how far p moves

@@ -1,4 +1,4 @@
-"""Pegasos: 000 section 3.3 (Algorithm 1 on the functions (8)), batches as in 002 Theorem 1."""
+"""Pegasos: [Do09] section 3.3 (Algorithm 1 on the functions (8)), batches as in [Takac13] Th. 1."""
 
 from typing import Any
 

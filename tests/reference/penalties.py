@@ -1,8 +1,8 @@
 """The penalties Psi(w).
 
 Each has `value(w)`; `prox(v, step)` = argmin_w step Psi(w) + 1/2 |w - v|^2; and the step of dual
-averaging (001 equation 43), `argmin(s, a, b, rho)` = argmin_w <s, w> + a Psi(w) + b h(w), where
-h = 1/2 |w|^2 + rho |w|_1, or the penalty's own h (KL, LpSquared, Entropy).
+averaging ([Xiao10] equation (43)), `argmin(s, a, b, rho)` = argmin_w <s, w> + a Psi(w) + b h(w),
+where h = 1/2 |w|^2 + rho |w|_1, or the penalty's own h (KL, LpSquared, Entropy).
 
 `start(n)` is the minimizer of h: 0, or the middle of the simplex. Penalties that are sums over
 the coordinates also take arrays for `step`, `a` and `b`.
@@ -23,7 +23,7 @@ TOLERANCE = 1e-9  # how far outside a set rounding may carry a point of it
 
 
 def soft(v: Vector, threshold: Number) -> Vector:
-    """Soft thresholding: 001 Appendix A."""
+    """Soft thresholding: [Xiao10] Appendix A."""
     return np.where(np.abs(v) <= threshold, 0.0, v - np.sign(v) * threshold)
 
 
@@ -276,7 +276,7 @@ class LpSquared(Penalty):
 
 
 class Entropy(Penalty):
-    """strength sum [(|w| + e) log(1 + |w|/e) - |w|], e = scale, on |w|_1 <= radius (003 VII).
+    """strength sum [(|w| + e) log(1 + |w|/e) - |w|], e = scale, on |w|_1 <= radius ([Zhu09] VII).
 
     Own h: the same without the strength.
     """

@@ -1,4 +1,4 @@
-"""The Primal Gradient Solver: 003 Figures 1 and 2 (section III)."""
+"""The Primal Gradient Solver: [Zhu09] Figures 1 and 2 (section III)."""
 
 import numpy as np
 

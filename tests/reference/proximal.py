@@ -1,4 +1,4 @@
-"""Adaptive regularization: 000 (4) and footnote 3, Algorithms 2 and 3.
+"""Adaptive regularization: [Do09] equation (4) and footnote 3, Algorithms 2 and 3.
 
 f_t(w) = lambda/2 |w|^2 + loss; g_t is its whole subgradient at w_t. G_t is the constant G, or
 the largest |g_t| so far.
@@ -73,7 +73,7 @@ class Adaptive(_Curved):
 
 
 class OptimisticProximal(_Curved):
-    """000 Algorithm 3, one stream instead of samples, and w carried over between the phases."""
+    """[Do09] Algorithm 3, one stream instead of samples, and w carried over between the phases."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class OptimisticProximal(_Curved):
 
 
 class Proximal(_Curved):
-    """000 Algorithm 2 (strategy 1); with a horizon strategy 2; without a radius Algorithm 3."""
+    """[Do09] Algorithm 2 (strategy 1); with a horizon strategy 2; without a radius Algorithm 3."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Proximal(_Curved):
 
 
 def best_tau(strength: float, G: float, R: float, T: int) -> float:
-    """000 Theorem 2: the tau >= 0 that makes B(tau) least; G sqrt(T)/(2R) when lambda is 0."""
+    """[Do09] Theorem 2: the tau >= 0 that makes B(tau) least; G sqrt(T)/(2R) when lambda is 0."""
     limit = G * np.sqrt(T) / (2.0 * R)
     if strength == 0.0 or limit == 0.0:
         return float(limit)

@@ -1,4 +1,4 @@
-"""What every rule has in common: the mini-batch gradient (002 section 3) and the count t."""
+"""What every rule has in common: the mini-batch gradient ([Takac13] section 3) and the count t."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

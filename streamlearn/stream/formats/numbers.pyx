@@ -1,4 +1,4 @@
-"""Decimals to doubles, to the last bit (Lemire, Number parsing at a gigabyte per second, 2021).
+"""Decimals to doubles, to the last bit ([Lemire21]).
 
 What is neither near nor in the table of powers here, or falls between two doubles in a way that
 128 bits do not tell, is left to who asked.

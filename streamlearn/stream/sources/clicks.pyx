@@ -33,7 +33,7 @@ START = 1_790_000_000  # the time of event 0
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    """The finaliser of SplitMix64 ([Steele14])."""
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL
     return x ^ (x >> 31)
