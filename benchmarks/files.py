@@ -37,7 +37,7 @@ BITS = 18  # Vowpal Wabbit's own
 def normalized() -> sl.LinearClassifier:
     """The rule of Vowpal Wabbit's default, its intercept a feature as there, for equal losses."""
     rule = sl.rules.NormalizedAdaptive(0.5, "invariant")
-    return sl.LinearClassifier(rule, features=sl.Hashing(BITS), fit_intercept="penalised")
+    return sl.LinearClassifier(rule, features=sl.Hashing(BITS), fit_intercept="penalized")
 
 
 def dual_averaging() -> sl.LinearClassifier:

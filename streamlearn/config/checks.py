@@ -137,10 +137,10 @@ def synthetic(source: Source) -> Found:
         yield ConfigProblem("source.drift", "needs `events`, half of which pass before it")
     if (
         isinstance(source, SyntheticSourceConfig)
-        and source.stream == "late"
+        and source.stream == "delayed"
         and source.events is None
     ):
-        yield ConfigProblem("source.events", 'missing; stream = "late" is made as a whole')
+        yield ConfigProblem("source.events", 'missing; stream = "delayed" is made as a whole')
 
 
 def fields(format: FormatConfig) -> Found:  # noqa: A002 - the table's name
@@ -192,8 +192,8 @@ def late(
     """What labels that come late need."""
     made_up = isinstance(source, SyntheticSourceConfig)
     if labels is None:
-        if isinstance(source, SyntheticSourceConfig) and source.stream == "late":
-            yield ConfigProblem("labels", 'missing; the labels of stream = "late" come later')
+        if isinstance(source, SyntheticSourceConfig) and source.stream == "delayed":
+            yield ConfigProblem("labels", 'missing; the labels of stream = "delayed" come later')
         return
     if format.kind in {"svmlight", "vw"} or (format.kind == "csv" and labels.topic is not None):
         yield ConfigProblem(
@@ -306,7 +306,7 @@ def slots(features: FeaturesConfig) -> Found:
         yield ConfigProblem("features.max_bytes", "expected at least 10000, or 0 for no limit")
     if not hashed and features.max_names is None and features.bits != FeaturesConfig().bits:
         yield ConfigProblem(
-            "features.bits", 'needs kind = "hashing", or `max_names` with beyond = "hash"'
+            "features.bits", 'needs kind = "hashing", or `max_names` with on_full = "hash"'
         )
 
 

@@ -47,7 +47,7 @@ DEFAULT = LearnerConfig(name="default")
 
 
 # the label's field, which is known where events are made up
-MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label", "late": "clicked"}
+MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label", "delayed": "clicked"}
 
 
 def completed(config: Config) -> Config:
@@ -55,7 +55,7 @@ def completed(config: Config) -> Config:
     if not isinstance(config.source, SyntheticSourceConfig) or config.format.label is not None:
         return config
     named = replace(config.format, label=MADE_UP[config.source.stream])
-    if config.source.stream == "late":
+    if config.source.stream == "delayed":
         named = replace(named, id="id", time="time")
     return replace(config, format=named)
 
@@ -112,7 +112,7 @@ def reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A
         return Hashing(features.bits, format.interactions)
     # fewer than a table takes are a problem of their own
     most = max(features.max_bytes, 10_000) if features.max_bytes else None
-    bounds = (features.max_names, features.beyond, most)
+    bounds = (features.max_names, features.on_full, most)
     return Names(format.interactions, *bounds)
 
 

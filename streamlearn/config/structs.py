@@ -107,7 +107,7 @@ class SyntheticSourceConfig(Section, frozen=True, tag_field="kind", tag="synthet
     """Events made up here, as JSON, with a sparse truth planted in them."""
 
     stream: Annotated[
-        Literal["clicks", "spending", "spam", "late"],
+        Literal["clicks", "spending", "spam", "delayed"],
         about(
             "what is made: clicks or none, how much is spent (a regression), mails, or impressions "
             "whose clicks come late (needs `events` and [labels])"
@@ -244,7 +244,7 @@ class FeaturesConfig(Section, frozen=True):
         Annotated[int, Meta(ge=1, lt=1 << 31)] | None,
         about("most names; without limit if not said"),
     ] = None
-    beyond: Annotated[
+    on_full: Annotated[
         Literal["hash", "ignore"], about("what becomes of new names when the table is full")
     ] = "hash"
     max_bytes: Annotated[
@@ -277,7 +277,7 @@ class LearnerConfig(Section, frozen=True):
     ] = "last"
     batch: Annotated[int, about("events that make one step", ge=1)] = 1
     fit_intercept: Annotated[
-        bool | Literal["penalised"], about("outside the penalty, none, or inside it")
+        bool | Literal["penalized"], about("outside the penalty, none, or inside it")
     ] = True
     class_weight: Annotated[
         dict[str, Annotated[float, Meta(ge=0)]], about("factors on events by their label")
@@ -312,9 +312,9 @@ class DeadLettersConfig(Section, frozen=True):
 
     topic: Annotated[str | None, about("a topic of the source's brokers")] = None
     path: Annotated[str | None, about("a file of JSON lines")] = None
-    max_bad_ratio: Annotated[float, about("stop when more than this share is bad", gt=0, le=1)] = (
-        0.1
-    )
+    max_invalid_ratio: Annotated[
+        float, about("stop when more than this share of records is invalid", gt=0, le=1)
+    ] = 0.1
     window: Annotated[int, about("over how many events", ge=1)] = 10_000
     min_count: Annotated[int, about("and at least so many bad ones", ge=1)] = 100
 
@@ -355,7 +355,7 @@ class TelemetryConfig(Section, frozen=True):
     page: Annotated[bool, about("whether to serve the live page")] = True
     token: Annotated[Secret | None, about("what readers must show, if given")] = None
     protect_metrics: Annotated[bool, about("whether /metrics asks for the token too")] = False
-    show_events: Annotated[
+    show_invalid_records: Annotated[
         bool, about("whether the page shows what bad events hold, which may be private")
     ] = False
 

@@ -65,7 +65,7 @@ def loop(
     pipeline = Pipeline(
         reading_of(settings, shared, list(learners)),
         learners,
-        Tolerance(letters.max_bad_ratio, letters.window, letters.min_count),
+        Tolerance(letters.max_invalid_ratio, letters.window, letters.min_count),
         DeadLetters(refused),
         log,
         predictions=None if published is None else Predictions(published),
@@ -243,7 +243,7 @@ def source(
         )
     if isinstance(settings, config.SyntheticSourceConfig):
         half = None if settings.events is None or not settings.drift else settings.events // 2
-        if settings.stream == "late":
+        if settings.stream == "delayed":
             late = LateClicks(settings.events or 0, settings.seed, half)
             return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
         stream = Clicks(settings.stream, settings.seed, half)

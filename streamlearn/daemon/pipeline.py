@@ -186,7 +186,7 @@ class Pipeline:
             self.told_full = True
             self.log.warning(
                 "table of names full", names=reader.size, bytes=reader.bytes_used,
-                beyond=reader.beyond,
+                on_full=reader.on_full,
             )  # fmt: skip
         for learner in self.learners:
             if learner.diverged:

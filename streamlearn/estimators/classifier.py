@@ -52,7 +52,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     features
         `sl.Names()` (None) or `sl.Hashing(bits)`.
     fit_intercept
-        True: outside the penalty where the rule allows; "penalised": inside; False: none.
+        True: outside the penalty where the rule allows; "penalized": inside; False: none.
     class_weight
         Factors on the weight of events, by label.
     average

@@ -120,9 +120,9 @@ class Linear(base.Estimator):
 
     def _place_of_intercept(self) -> str:
         wish = self.fit_intercept
-        if wish not in (True, False, "penalised"):
+        if wish not in (True, False, "penalized"):
             raise IncompatibleError(
-                f"{type(self).__name__}: fit_intercept is True, False or 'penalised', not {wish!r}"
+                f"{type(self).__name__}: fit_intercept is True, False or 'penalized', not {wish!r}"
             )
         if wish == False:  # noqa: E712 - of NumPy's too
             return "none"
@@ -131,7 +131,7 @@ class Linear(base.Estimator):
                 f"{type(self).__name__} with {self._penalty!r}: weights on a simplex leave no room "
                 "for an intercept; use fit_intercept=False"
             )
-        return "inside" if wish == "penalised" else self._rule.intercept
+        return "inside" if wish == "penalized" else self._rule.intercept
 
     def _fresh_learner(self) -> Single | Joint:
         rule, penalty, loss = self._rule, self._penalty, self._loss

@@ -45,7 +45,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     features
         `sl.Names()` (None) or `sl.Hashing(bits)`.
     fit_intercept
-        True: outside the penalty where the rule allows; "penalised": inside; False: none.
+        True: outside the penalty where the rule allows; "penalized": inside; False: none.
     average
         Which weights are shown and predict: "last", "uniform", "tail" or "random".
     batch

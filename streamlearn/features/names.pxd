@@ -18,7 +18,7 @@ cdef class Names(Reader):
     cdef object mapping  # what columns() gave last, if complete
     cdef readonly object max_names
     cdef readonly object max_bytes
-    cdef readonly str beyond
+    cdef readonly str on_full
     cdef readonly Py_ssize_t bytes_used  # what the names take, as `max_bytes` counts it
     cdef readonly Py_ssize_t turned_away  # how often a name came too late for a slot of its own
     cdef Py_ssize_t most, most_bytes  # slots of their own, and bytes, by the constructor's call

@@ -82,11 +82,11 @@ cdef class Names(Reader):
     >>> reader.read_event({"user": "bob", "ad": {"price": 2.0}}, grow=False)
     [(2, 2.0)]
 
-    With `max_names` the table stops growing there. Names that come later are put together by their
-    hash in a quarter as many further slots, called `#0`, `#1`, ..., or ignored (`beyond="ignore"`);
-    `turned_away` counts how often one came.
+    With `max_names` the table stops growing there. Later names are hashed into a quarter as many
+    further slots, called `#0`, `#1`, ..., or ignored (`on_full="ignore"`); `turned_away` counts
+    how often one came.
 
-    >>> small = Names(max_names=2, beyond="ignore")
+    >>> small = Names(max_names=2, on_full="ignore")
     >>> small.read_event({"a": 1, "b": 2, "c": 3}), small.turned_away
     ([(0, 1.0), (1, 2.0)], 1)
 
@@ -121,11 +121,11 @@ one leave the field out or give None
     def __dealloc__(self):
         PyMem_Free(self.cell)
 
-    def __init__(self, interactions=(), max_names=None, beyond="hash", max_bytes=None):
+    def __init__(self, interactions=(), max_names=None, on_full="hash", max_bytes=None):
         self._set_interactions(interactions)
-        self.max_names, self.max_bytes, self.beyond = max_names, max_bytes, beyond
-        if beyond not in ("hash", "ignore"):
-            raise ValueError(f"beyond={beyond!r}: 'hash' or 'ignore'")
+        self.max_names, self.max_bytes, self.on_full = max_names, max_bytes, on_full
+        if on_full not in ("hash", "ignore"):
+            raise ValueError(f"on_full={on_full!r}: 'hash' or 'ignore'")
         self.most = bound("max_names", max_names, 1, MOST // 2, MOST)
         self.most_bytes = bound("max_bytes", max_bytes, LEAST_BYTES, sys.maxsize, sys.maxsize)
         self.limit = self.most
@@ -214,7 +214,7 @@ one leave the field out or give None
         cdef bytes text
         if grow:
             self.turned_away += 1
-        if self.beyond == "ignore" or not (grow or self.crowded) or self.limit > MOST // 2:
+        if self.on_full == "ignore" or not (grow or self.crowded) or self.limit > MOST // 2:
             return -1
         if not self.crowded:
             self.crowd()
@@ -437,7 +437,7 @@ one leave the field out or give None
             if getattr(self, name) is not None:
                 params[name] = getattr(self, name)
         if self.is_bounded():
-            params["beyond"] = self.beyond
+            params["on_full"] = self.on_full
         return params
 
     @classmethod
@@ -445,7 +445,7 @@ one leave the field out or give None
         """The parameters in a state, as the constructor takes them."""
         params = super().params_of(state)
         bounds = {name: state[name] for name in BOUNDS if state.get(name) is not None}
-        return {**params, **bounds, "beyond": state.get("beyond")} if bounds else params
+        return {**params, **bounds, "on_full": state.get("on_full")} if bounds else params
 
     def restore(self, state):
         """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
@@ -468,7 +468,7 @@ one leave the field out or give None
         turned_away = state.get("turned_away", 0)
         if type(crowded) is not bool or type(full) is not bool or type(turned_away) is not int or (
                 full and not self.is_bounded() or crowded and not full
-                or crowded and self.beyond == "ignore"):
+                or crowded and self.on_full == "ignore"):
             raise ModelFileError("the table of names is damaged: what is beyond its bounds")
         self.known, new.known = new.known, self.known
         self.others = new.others

@@ -250,7 +250,7 @@ def test_garbage_is_told_from_events(
         b"\x00\x00\x00\x00\x07avro",
     ]
     write(producer, topic, worst, 0)
-    daemons = over(topic, outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_bad_ratio = 0.5\n')
+    daemons = over(topic, outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_invalid_ratio = 0.5\n')
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     found = daemons.newest()
     assert found is not None
@@ -581,7 +581,7 @@ def test_stray_labels_are_dead_letters_and_no_classes(
     daemons = over(
         topic,
         outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n'
-        f'[dead_letters]\ntopic = "{dead}"\nmax_bad_ratio = 1.0\n',
+        f'[dead_letters]\ntopic = "{dead}"\nmax_invalid_ratio = 1.0\n',
     )
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     found = daemons.newest()

@@ -32,7 +32,7 @@ ANY_TIME = {
     "message_timestamp_after_max_ms": FOREVER,
     "message_timestamp_before_max_ms": FOREVER,
 }
-DEAD = '\n[dead_letters]\ntopic = "{}"\nmax_bad_ratio = 1.0\n'
+DEAD = '\n[dead_letters]\ntopic = "{}"\nmax_invalid_ratio = 1.0\n'
 
 
 class Sent(NamedTuple):

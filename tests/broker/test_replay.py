@@ -33,7 +33,7 @@ def test_published_died_and_sent_back_once(
         bootstrap=connection.bootstrap,
         topic=topic,
         client=connection.client,
-        outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_bad_ratio = 0.9\n',
+        outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_invalid_ratio = 0.9\n',
     )
     config = str(daemons.config)
     publish = ["publish", str(tmp_path / "events.jsonl"), "--topic", topic, "--config", config]

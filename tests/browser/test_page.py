@@ -38,7 +38,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with running(given=settings(telemetry="show_events = true")) as (_, _, found):
+    with running(given=settings(telemetry="show_invalid_records = true")) as (_, _, found):
         yield found
 
 

@@ -176,7 +176,7 @@ def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
 CONFIG = """
 [source]
 kind = "synthetic"
-stream = "late"
+stream = "delayed"
 events = 8000
 
 [labels]

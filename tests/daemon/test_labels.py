@@ -163,7 +163,7 @@ def test_open_labels_may_appear_at_any_time(tmp_path: Path) -> None:
 def test_labels_are_bounded(tmp_path: Path) -> None:
     lines = [json.dumps({"x": i % 3, "y": f"label {i}"}).encode() for i in range(400)]
     bounded = Daemon(
-        tmp_path, lines, **{"format.max_classes": 10, "dead_letters.max_bad_ratio": 1.0}
+        tmp_path, lines, **{"format.max_classes": 10, "dead_letters.max_invalid_ratio": 1.0}
     )
     bounded.run()
     assert bounded.code == Exit.OK

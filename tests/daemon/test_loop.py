@@ -955,15 +955,15 @@ def test_the_end_of_a_pipe_is_the_end(
     assert newest(tmp_path)["counts"]["records"] == 31
 
 
-@pytest.mark.parametrize("beyond", ["hash", "ignore"])
-def test_a_full_table_of_names_is_logged_and_resumed(beyond: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_full", ["hash", "ignore"])
+def test_a_full_table_of_names_is_logged_and_resumed(on_full: str, tmp_path: Path) -> None:
     """Its bound may be raised before it is full; then it stays full."""
     parts_of_it = [(30_000, "40"), (20_000, "400"), (50_000, "100"), (20_000, "end")]
     for name, runs in (("parts", parts_of_it), ("whole", [(20_000, "end")])):
         for most, until in runs:
             given: dict[str, Any] = {
                 "source": {"kind": "synthetic", "events": 900},
-                "features": {"max_bytes": most, "beyond": beyond},
+                "features": {"max_bytes": most, "on_full": on_full},
                 "checkpoint.path": str(tmp_path / name),
                 "run.until": until,
                 "telemetry.enabled": False,
@@ -1144,7 +1144,7 @@ def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> No
     given: dict[str, Any] = {
         "source": {"kind": "file", "paths": [str(path)]},
         "format": {"kind": "csv", "label": "y", "text": []},
-        "dead_letters": {"path": str(dead), "max_bad_ratio": 1.0},
+        "dead_letters": {"path": str(dead), "max_invalid_ratio": 1.0},
         "run.until": "end",
     }
     loop = build.loop(config.parse("", overrides=given), Said())

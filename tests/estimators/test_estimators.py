@@ -556,7 +556,7 @@ REFUSED = [
     (sl.LinearClassifier, {"batch": "4"}, "whole number"),
     (sl.LinearClassifier, {"batch": None}, "whole number"),
     (sl.LinearClassifier, {"seed": -1}, "whole number"),
-    (sl.LinearClassifier, {"fit_intercept": "penalized"}, "penalised"),
+    (sl.LinearClassifier, {"fit_intercept": "penalised"}, "penalized"),
     (sl.LinearClassifier, {"class_weight": {0: -1.0}}, ">= 0"),
     (sl.LinearClassifier, {"class_weight": "balanced"}, "maps labels"),
     (sl.LinearClassifier, {"rule": P.L2(0.1)}, "not a rule"),
@@ -635,7 +635,7 @@ def test_divergence_of_one_class_is_raised() -> None:
     "model",
     [
         sl.LinearRegressor(R.GradientDescent(0.1)),
-        sl.LinearRegressor(R.AdaGrad(), fit_intercept="penalised"),
+        sl.LinearRegressor(R.AdaGrad(), fit_intercept="penalized"),
         sl.LinearRegressor(R.DualAveraging(), average="uniform"),
         sl.LinearRegressor(R.Pegasos(), penalty=P.L2(0.1), batch=3),
         sl.LinearRegressor(R.FTRLProximal(), features=sl.Names(interactions=[("a", "new")])),
@@ -861,9 +861,9 @@ def explained() -> list[Any]:
     rule = R.DualAveraging()
     return [
         sl.DualAveragingClassifier(l1=1e-3),
-        sl.LinearClassifier(rule, penalty=l1, fit_intercept="penalised", average="uniform"),
+        sl.LinearClassifier(rule, penalty=l1, fit_intercept="penalized", average="uniform"),
         sl.LinearClassifier(rule, penalty=l1, features=sl.Hashing(bits=12), fit_intercept=False),
-        sl.LinearClassifier(R.AdaGrad(), L.Softmax(), fit_intercept="penalised"),
+        sl.LinearClassifier(R.AdaGrad(), L.Softmax(), fit_intercept="penalized"),
         sl.LinearClassifier(R.AdaGrad(), features=sl.Names(interactions=[("a", "c")])),
         sl.LinearRegressor(R.GradientDescent(0.01)),
         sl.LinearRegressor(R.AdaGrad(), L.MultiSquared()),

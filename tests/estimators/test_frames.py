@@ -18,7 +18,7 @@ N = 120
 FEATURES: dict[str, Callable[[], Any]] = {
     "names": sl.Names,
     "few names": lambda: sl.Names(max_names=9),
-    "few names, others ignored": lambda: sl.Names(max_names=9, beyond="ignore"),
+    "few names, others ignored": lambda: sl.Names(max_names=9, on_full="ignore"),
     "few bytes": lambda: sl.Names(max_bytes=10_000),
     "interactions": lambda: sl.Names(interactions=[("a number", "text")]),
     "hashing": lambda: sl.Hashing(bits=18),

@@ -566,9 +566,9 @@ def test_an_event_that_reads_or_changes_while_it_is_read() -> None:
     assert read(reader, {"x": 1}) == {"x": 1.0}
 
 
-@pytest.mark.parametrize("beyond", ["hash", "ignore"])
-def test_a_table_stops_growing_at_max_names(beyond: str) -> None:
-    names = Names(max_names=10, beyond=beyond)
+@pytest.mark.parametrize("on_full", ["hash", "ignore"])
+def test_a_table_stops_growing_at_max_names(on_full: str) -> None:
+    names = Names(max_names=10, on_full=on_full)
     assert names == eval(repr(names), {"Names": Names})  # noqa: S307
     full = [names.read_event({f"n{k}": 1.0}) for k in range(10)]
     assert full == [[(k, 1.0)] for k in range(10)]
@@ -576,7 +576,7 @@ def test_a_table_stops_growing_at_max_names(beyond: str) -> None:
     assert (names.turned_away, names.size) == (0, 10)
     late = [names.read_event({f"late{k}": 2.0, "n3": 1.0, 7: 1.0}) for k in range(50)]
     assert names.turned_away == 100
-    if beyond == "ignore":
+    if on_full == "ignore":
         assert late == [[(3, 1.0)]] * 50
         assert names.size == 10
         assert names.slot_of("late1") is None
@@ -633,7 +633,7 @@ def test_columns_for_which_there_is_no_room_leave_no_names() -> None:
         {"max_names": 0},
         {"max_names": True},
         {"max_names": 1.5},
-        {"beyond": "x"},
+        {"on_full": "x"},
         {"max_bytes": 9999},
         {"max_bytes": 1e6},
         {"max_bytes": 1 << 63},
@@ -649,11 +649,11 @@ def long_name(k: int, text: str = "x") -> str:
 
 
 @pytest.mark.parametrize("text", ["x", "é"], ids=["ascii", "utf-8"])
-@pytest.mark.parametrize("beyond", ["hash", "ignore"])
-def test_a_table_stops_growing_at_max_bytes(beyond: str, text: str) -> None:
-    names = Names(max_bytes=50_000, beyond=beyond)
+@pytest.mark.parametrize("on_full", ["hash", "ignore"])
+def test_a_table_stops_growing_at_max_bytes(on_full: str, text: str) -> None:
+    names = Names(max_bytes=50_000, on_full=on_full)
     assert names == eval(repr(names), {"Names": Names})  # noqa: S307
-    twin = Names(max_bytes=50_000, beyond=beyond)
+    twin = Names(max_bytes=50_000, on_full=on_full)
     for k in range(400):
         name = long_name(k, text) if k % 3 else f"short{k}"
         row = names.read_event({name: 1.0, "s": f"v{k}"})
@@ -667,17 +667,17 @@ def test_a_table_stops_growing_at_max_bytes(beyond: str, text: str) -> None:
     kept = [name for name in names.names() if not str(name).startswith("#")]
     cost = [100 + len(str(name).encode()) * (1 if text == "x" else 2) for name in kept]
     assert sum(cost) >= names.bytes_used > 48_000
-    assert (names.size == len(kept)) == (beyond == "ignore")
+    assert (names.size == len(kept)) == (on_full == "ignore")
     for again in (copy.deepcopy(names), pickle.loads(pickle.dumps(names))):
         assert again.state() == names.state()
         assert again.read_event({"another": 1.0}) == copy.deepcopy(names).read_event({"another": 1})
     small = {"z": 1.0}
-    assert names.slot_of("z") is None if beyond == "ignore" else names.slot_of("z") is not None
-    assert bool(names.read_event(small)) == (beyond == "hash")  # it would fit, but full is full
+    assert names.slot_of("z") is None if on_full == "ignore" else names.slot_of("z") is not None
+    assert bool(names.read_event(small)) == (on_full == "hash")  # it would fit, but full is full
     with pytest.raises(ModelFileError, match="max_bytes"):
-        Names(max_bytes=60_000, beyond=beyond).restore(names.state())
+        Names(max_bytes=60_000, on_full=on_full).restore(names.state())
     with pytest.raises(ModelFileError, match="damaged"):
-        Names(max_bytes=50_000, beyond=beyond).restore({**names.state(), "full": 1})
+        Names(max_bytes=50_000, on_full=on_full).restore({**names.state(), "full": 1})
 
 
 def test_a_refused_event_does_not_fill_the_table() -> None:

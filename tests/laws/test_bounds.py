@@ -112,7 +112,7 @@ def test_regret_is_below_the_bound(rule: Any, penalty: Any) -> None:
         return
     turn = PAIRS.index((rule, penalty))
     found = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
-    wishes = (False,) if penalty.on_simplex else (False, "penalised", True)
+    wishes = (False,) if penalty.on_simplex else (False, "penalized", True)
     for k, wish in enumerate(wishes):
         check(rule, penalty, found[(turn + k) % len(found)], wish, turn)
 

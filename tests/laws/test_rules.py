@@ -280,7 +280,7 @@ def test_a_penalised_intercept_is_a_column_of_ones(rule: Any, penalty: Any) -> N
         return
     data = stream_for(LOGISTIC)
     ones = with_ones(data)
-    inside = estimator(rule, penalty, LOGISTIC, fit_intercept="penalised")
+    inside = estimator(rule, penalty, LOGISTIC, fit_intercept="penalized")
     column = estimator(rule, penalty, LOGISTIC)
     inside.learn_rows(data.rows, data.y, data.w)
     column.learn_rows(ones.rows, ones.y, ones.w)

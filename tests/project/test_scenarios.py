@@ -50,7 +50,7 @@ def test_each_says_what_it_is_about(path: Path) -> None:
 
 # what stands in for each source, and its outputs
 EVENTS = 10_000
-STREAMS = {"spam": "spam", "regression": "spending", "late": "late"}
+STREAMS = {"spam": "spam", "regression": "spending", "delayed-labels": "delayed"}
 
 
 def stand_in(path: Path, directory: Path) -> dict[str, Any]:

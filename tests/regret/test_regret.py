@@ -205,7 +205,7 @@ def test_the_penalty_is_exact_where_the_rule_says_so(rule: Any) -> None:
 
 
 @pytest.mark.parametrize("average", ["last", "uniform"])
-@pytest.mark.parametrize("intercept", [True, False, "penalised"])
+@pytest.mark.parametrize("intercept", [True, False, "penalized"])
 def test_psi_is_read_after_every_event_while_that_is_cheap(intercept: Any, average: str) -> None:
     def learner() -> Any:
         return sl.LinearClassifier(
@@ -315,7 +315,7 @@ def test_a_loss_beyond_all_numbers_is_infinite() -> None:
 
 def test_a_report_right_after_a_restart() -> None:
     """Of a learner whose penalty is only looked at now and then."""
-    options: dict[str, Any] = {"fit_intercept": "penalised", "average": "tail"}
+    options: dict[str, Any] = {"fit_intercept": "penalized", "average": "tail"}
     first, second = (
         Tracker(sl.LinearClassifier(R.FTRLProximal(), L.Hinge(), P.L1(0.1), **options), seed=0)
         for _ in "ab"
@@ -325,7 +325,7 @@ def test_a_report_right_after_a_restart() -> None:
     assert second.report().objective == first.report().objective
 
 
-@pytest.mark.parametrize("intercept", [True, False, "penalised"])
+@pytest.mark.parametrize("intercept", [True, False, "penalized"])
 @pytest.mark.parametrize("memory", [10_000, 100])
 def test_a_class_that_comes_late(memory: int, intercept: Any) -> None:
     y = np.where(np.arange(M) < 300, np.arange(M) % 3, np.arange(M) % 5)

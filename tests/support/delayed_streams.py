@@ -76,10 +76,10 @@ class TwoTopics:
         self.positions = {Partition(topic): 0 for topic in self.log}
 
     def identity(self) -> dict[str, str]:
-        return {"stream": "late"}
+        return {"stream": "delayed"}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        assert identity in ({"stream": "late"}, None)
+        assert identity in ({"stream": "delayed"}, None)
         self.positions |= positions
 
     def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - there is no need to wait

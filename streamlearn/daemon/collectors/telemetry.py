@@ -69,7 +69,7 @@ class TelemetryCollector(Observer):
         given = settings.telemetry
         self.log = log
         self.clock = clock
-        self.shows_events = given.show_events
+        self.shows_events = given.show_invalid_records
         self.board = Board()
         self.history = History()
         self.recent = LastMinutes()

@@ -119,7 +119,7 @@ def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 def test_what_a_full_table_turns_away_is_counted() -> None:
     source = {"kind": "synthetic", "events": 300}
-    for table in ({"max_names": 20, "beyond": "ignore"}, {}):
+    for table in ({"max_names": 20, "on_full": "ignore"}, {}):
         overrides = {"source": source, "features": {"kind": "names", **table}, "run.until": "end"}
         given = config.parse("[telemetry]\nport = 0", overrides=overrides)
         loop = build.loop(given, Log("json", "error"))
@@ -280,7 +280,7 @@ def test_a_live_daemon_answers(tmp_path: Path) -> None:
 
 def test_bad_events_are_shown_masked_unless_the_configuration_shows_them() -> None:
     for shows in (False, True):
-        given = settings(telemetry=f"show_events = {str(shows).lower()}")
+        given = settings(telemetry=f"show_invalid_records = {str(shows).lower()}")
         with running(given=given) as (_, watching, address):
             until(lambda seen=watching: seen.board.bad)
             bad = told(f"{address}/api/status")["bad_events"][0]
