@@ -1,8 +1,8 @@
-"""`streamlearn demo`: five learners on a made-up click stream, through the daemon's own loop.
+"""Run five learners on a synthetic click stream, through the daemon's own loop.
 
-view    counts what happens, and says when it is over
-screen  how that is shown: a live table on a terminal, lines elsewhere
-story   what was learned, computed from what happened
+view     counts errors and regrets, and decides when to end
+screen   a live table on a terminal, plain lines elsewhere
+summary  what was learned, in words
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 
 from streamlearn import config
 from streamlearn.cli.actions.demo.screen import PlainScreen, Screen, Silent
-from streamlearn.cli.actions.demo.story import told
-from streamlearn.cli.actions.demo.view import UntilNobodyLooks, View
+from streamlearn.cli.actions.demo.summary import summarize
+from streamlearn.cli.actions.demo.view import UntilUnwatched, View
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
@@ -40,36 +40,36 @@ PAGE_PORT = 9464
 
 
 def run(options: Options) -> int:
-    """Run the demonstration; Ctrl-C is a normal end."""
+    """Run the demo; Ctrl-C is a normal end."""
     try:
-        view, code = shown(options)
+        view, code = watch(options)
     except KeyboardInterrupt:
-        sys.stdout.write("It ended before the first event.\n")
+        sys.stdout.write("Interrupted before the first event.\n")
         return 0
-    if options.json and view.story is not None:
-        show_json(view.story.facts)
+    if options.json and view.summary is not None:
+        show_json(view.summary.facts)
     return int(code)
 
 
-def shown(options: Options) -> tuple[View, Exit]:
-    """Run it; what there was to see, and how it ended."""
+def watch(options: Options) -> tuple[View, Exit]:
+    """Run the daemon's loop with a view of it."""
     settings = configured(options)
     log = Log(level="warning")
-    # the numbers are the page's; without a page nobody is served
-    watching = TelemetryCollector(settings, log, serves=not options.no_page)
-    watching.regrets.share = 0.2  # here they are what there is to see
-    screen = chosen(options)
-    view = View(settings, screen, watching, lambda: told(view, made_up(loop.source)))
-    own = msgspec.structs.replace(settings.telemetry, enabled=False)
-    settings = msgspec.structs.replace(settings, telemetry=own)
-    loop = build.loop(settings, log, observers=[watching, view])
-    view.wanted = loop.stop_wanted
-    loop.policy = dataclasses.replace(loop.policy, until=UntilNobodyLooks(view))
+    # the view reads the numbers of the live page, even if it is not served
+    telemetry = TelemetryCollector(settings, log, serves=not options.no_page)
+    telemetry.regrets.share = 0.2  # regret is what the demo shows
+    screen = screen_of(options)
+    view = View(settings, screen, telemetry, lambda: summarize(view, stream_of(loop.source)))
+    disabled = msgspec.structs.replace(settings.telemetry, enabled=False)
+    settings = msgspec.structs.replace(settings, telemetry=disabled)
+    loop = build.loop(settings, log, observers=[telemetry, view])
+    view.stop_wanted = loop.stop_wanted
+    loop.policy = dataclasses.replace(loop.policy, until=UntilUnwatched(view))
     return view, loop.run()
 
 
-def chosen(options: Options) -> Silent:
-    """How it is shown: as JSON at the end, as lines, or live."""
+def screen_of(options: Options) -> Silent:
+    """Return a live screen, plain lines, or nothing for --json."""
     if options.json:
         return Silent()
     simple = os.environ.get("TERM", "dumb") in {"dumb", "unknown"}
@@ -79,7 +79,7 @@ def chosen(options: Options) -> Silent:
 
 
 def configured(options: Options) -> config.Config:
-    """The configuration of the demonstration."""
+    """Return the configuration of the demo."""
     overrides: dict[str, Any] = {
         "source.kind": "synthetic",
         "source.events": options.events,
@@ -94,18 +94,18 @@ def configured(options: Options) -> config.Config:
     return config.parse("", "demo", overrides, environ={})
 
 
-def free_port(wish: int) -> int:
-    """The port that is wished for, or 0, which takes a free one."""
+def free_port(preferred: int) -> int:
+    """Return the preferred port if it is free, else 0, which binds any."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", wish))
+            probe.bind(("127.0.0.1", preferred))
         except OSError:
             return 0
-    return wish
+    return preferred
 
 
-def made_up(source: Source) -> Any:
-    """The stream behind a synthetic source, which knows the planted truth."""
+def stream_of(source: Source) -> Any:
+    """Return the stream of a synthetic source, which knows the true weights."""
     stream: Any = getattr(source, "stream")  # noqa: B009 - a Source in general has none
     return stream

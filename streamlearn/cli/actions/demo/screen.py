@@ -1,4 +1,4 @@
-"""How the demonstration is shown: live on a terminal, as lines elsewhere, or not at all."""
+"""The screens of the demo: live on a terminal, plain lines elsewhere, or silent."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.actions.demo.view import Row, View
 
-WIDEST = 100  # columns of text
+MAX_WIDTH = 100  # of text
 
 
-def band(row: Row) -> str:
-    """At least and at most, if that says anything."""
+def bracket(row: Row) -> str:
+    """Return the bracket of the regret as text."""
     return "unknown" if row.regret is None else f"{row.regret[0]:.3f} .. {row.regret[1]:.3f}"
 
 
-# each column's name, least width, and what is in it
+# name, minimum width and content of each column
 COLUMNS = (
     ("learner", 9, lambda row: row.learner),
-    ("errors", 6, lambda row: f"{row.error:.1%}"),
-    ("of late", 7, lambda row: f"{row.late:.1%}"),
+    ("error rate", 10, lambda row: f"{row.error:.1%}"),
+    ("recent", 6, lambda row: f"{row.recent:.1%}"),
     ("loss", 6, lambda row: f"{row.loss:.4f}"),
-    ("regret an event", 16, band),
+    ("regret per event", 16, bracket),
     ("non-zeros", 9, lambda row: cell(row.nonzero)),
 )
 LEGEND = """\
-Each event is predicted before it is learned: errors are of events not seen before, of late those
-of the last sixth. The loss is each learner's own. Its regret is against the best fixed weights in
-hindsight, at least and at most: less than 0 where the truth moved and the learner followed. It is
-unknown while those weights are not known closely enough, which takes more memory or more time.
+Each event is predicted before it is learned, so errors are those on unseen events; recent ones are
+of the last tenth of the stream. Losses differ by learner. Regret is relative to the best fixed
+weights in hindsight, as a bracket; it is negative where the truth changed and the learner followed,
+and unknown until those weights are known closely enough, which takes more memory or time.
 """
 
 
 def headline(view: View) -> str:
-    """What is being watched."""
-    turn = f" that changes after {view.total // 2:,}" if view.drift else ""
-    return f"{view.total:,} clicks or none, made up by a sparse truth{turn}."
+    """Describe the stream."""
+    drift = f"; they change after {view.total // 2:,} events" if view.drift else ""
+    return f"{view.total:,} synthetic click events with sparse true weights{drift}."
 
 
-def place(view: View) -> str:
-    """Where the live page is."""
+def page_line(view: View) -> str:
+    """Return the address of the live page."""
     if view.page is None:
         return ""
-    taken = "" if view.page.endswith(f":{view.wish}/") and view.wish else "  (9464 is taken)"
+    taken = "" if view.page.endswith(f":{view.port}/") and view.port else "  (9464 is taken)"
     return f"live page: {view.page}{taken}"
 
 
 def progress(view: View) -> str:
-    """How far it is, and how fast."""
+    """Return the progress and the rate."""
     return f"{view.seen:,} of {view.total:,} events, {view.rate:,.0f} events/s"
 
 
 def wrapped(text: str, width: int) -> str:
-    """Paragraphs filled to a width; lines that are indented stay as they are."""
+    """Fill paragraphs to a width; indented lines are kept."""
     lines = [
         line if line.startswith(" ") else textwrap.fill(line, width) for line in text.splitlines()
     ]
@@ -74,45 +74,45 @@ def wrapped(text: str, width: int) -> str:
 
 
 class Silent:
-    """Nothing is shown."""
+    """Shows nothing."""
 
     live = False
 
     def begin(self, view: View) -> None:
-        """The learners are there."""
+        """Show the start."""
 
     def learned(self, view: View) -> None:
-        """A batch was learned."""
+        """Show a batch that was learned."""
 
-    def draw(self, view: View, doing: str = "") -> None:
-        """A few times a second."""
+    def draw(self, view: View, activity: str = "") -> None:
+        """Redraw; called a few times per second."""
 
-    def end(self, view: View, story: str) -> None:
-        """It is over."""
+    def end(self, view: View, summary: str) -> None:
+        """Show the end."""
 
 
 class PlainScreen(Silent):
-    """A line at growing intervals, without control codes."""
+    """Prints a line at growing intervals, without control codes."""
 
     def __init__(self) -> None:
-        self._next = 1000  # events at which the next line is due
+        self._next = 1000  # events at the next line
 
     def begin(self, view: View) -> None:
-        """Say what is going on."""
-        page = place(view)
-        self._say(view, headline(view) + "\n" + (page + "\n" if page else ""))
+        """Print what is running."""
+        page = page_line(view)
+        self._write(view, headline(view) + "\n" + (page + "\n" if page else ""))
 
     def learned(self, view: View) -> None:
-        """A line, if it is due."""
+        """Print a line, if due."""
         if view.seen >= self._next:
             self._next = max(2 * self._next, view.seen + 1)
-            told = "  ".join(
+            errors = "  ".join(
                 f"{row.learner} {row.error:.4f}/{row.nonzero:,}" for row in view.rows()
             )
-            self._say(view, f"{progress(view)}  errors/non-zeros: {told}\n")
+            self._write(view, f"{progress(view)}  errors/non-zeros: {errors}\n")
 
-    def end(self, view: View, story: str) -> None:
-        """The table, and the story."""
+    def end(self, view: View, summary: str) -> None:
+        """Print the table and the summary."""
         rows = [[title for title, _, _ in COLUMNS]]
         rows += [[show(row) for _, _, show in COLUMNS] for row in view.rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -123,21 +123,21 @@ class PlainScreen(Silent):
             for row in rows
         )
         table = f"\n{progress(view)}\n{table}\n{LEGEND}" if view.seen else ""
-        self._say(view, f"{table}\n{wrapped(story, WIDEST)}")
+        self._write(view, f"{table}\n{wrapped(summary, MAX_WIDTH)}")
 
     @staticmethod
-    def _say(view: View, text: str) -> None:
+    def _write(view: View, text: str) -> None:
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
         except BrokenPipeError:
-            # the reader (head, less) has seen enough; what is still buffered goes nowhere
+            # the reader (head, less) has closed the pipe; discard what is buffered
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            view.wanted.set()
+            view.stop_wanted.set()
 
 
 class Screen(Silent):
-    """A table that is redrawn in place."""
+    """Redraws a table in place."""
 
     live = True
 
@@ -146,29 +146,31 @@ class Screen(Silent):
         self._live: Live | None = None
 
     def begin(self, view: View) -> None:
-        """Begin to draw; the cursor stays visible, whatever ends the process."""
+        """Start drawing; the cursor stays visible, however the process ends."""
         self._live = Live(self._picture(view), console=self.console, auto_refresh=False)
         self._live.start()
         self.console.show_cursor(show=True)
 
-    def draw(self, view: View, doing: str = "") -> None:
-        """Draw it anew."""
+    def draw(self, view: View, activity: str = "") -> None:
+        """Redraw."""
         if self._live is not None:
-            self._live.update(self._picture(view, doing), refresh=True)
+            self._live.update(self._picture(view, activity), refresh=True)
 
-    def end(self, view: View, story: str) -> None:
-        """Leave the table as it is, and tell the story."""
+    def end(self, view: View, summary: str) -> None:
+        """Leave the table in place, and print the summary."""
         if self._live is not None:
             self._live.update(self._picture(view), refresh=True)
             self._live.stop()
             self._live = None
-        width = min(self.console.width, WIDEST)
-        sys.stdout.write("\n" + wrapped(story, width))
+        width = min(self.console.width, MAX_WIDTH)
+        sys.stdout.write("\n" + wrapped(summary, width))
         if view.stays:
-            sys.stdout.write(f"\nThe page stays while you look at it: {view.page}  Ctrl-C ends.\n")
+            sys.stdout.write(
+                f"\nThe page is served while you watch it: {view.page} (Ctrl-C to stop)\n"
+            )
         sys.stdout.flush()
 
-    def _picture(self, view: View, doing: str = "") -> RenderableType:
+    def _picture(self, view: View, activity: str = "") -> RenderableType:
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for i, (title, width, _) in enumerate(COLUMNS):
             made.add_column(title, min_width=width, justify="right" if i else "left", no_wrap=True)
@@ -176,11 +178,11 @@ class Screen(Silent):
             made.add_row(*(show(row) for _, _, show in COLUMNS))
         status = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=view.total, completed=view.seen, width=24)
-        status.add_row(bar, Text(doing or progress(view), style="bold"))
-        width = min(self.console.width, WIDEST)
+        status.add_row(bar, Text(activity or progress(view), style="bold"))
+        width = min(self.console.width, MAX_WIDTH)
         return Group(
             Text(headline(view)),
-            Text(place(view)),
+            Text(page_line(view)),
             Text(""),
             status,
             Text(""),

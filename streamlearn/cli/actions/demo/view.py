@@ -1,4 +1,4 @@
-"""What the demonstration counts while it runs, and when it is over."""
+"""Count the errors and regrets of the demo while it runs, and decide when it ends."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from streamlearn.cli.actions.demo.screen import Silent
-    from streamlearn.cli.actions.demo.story import Story
+    from streamlearn.cli.actions.demo.summary import Summary
     from streamlearn.config import Config
     from streamlearn.daemon.collectors.observer import Batch, Status
     from streamlearn.daemon.collectors.telemetry import TelemetryCollector
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.stream import Source
 
-STRETCHES = 60  # into which the stream is cut, to see how errors went
-# the last comparator of each learner is given this part of the time that the stream took
-SOLVE_SHARE, SOLVE_SECONDS = 0.1, 1.5  # and at most so many seconds
-GAP = 1e-3  # of those comparators, an event
-PAGE_SECONDS = 15.0  # the page stays so long after all was told, or somebody looked at it
+SEGMENTS = 60  # of the stream, for errors over time
+# time limit of each learner's last hindsight: a share of the time of the stream, and seconds
+SOLVE_SHARE, SOLVE_SECONDS = 0.1, 1.5
+GAP = 1e-3  # of those hindsights, per event
+PAGE_SECONDS = 15.0  # the page is served this long after the end, or after the last request
 IDLE_SECONDS = 0.1
 
 
 @dataclass
 class Track:
-    """One learner's errors over the stream, by stretches of equal length."""
+    """One learner's errors by segments of equal length."""
 
     errors: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 
     def add(self, values: Any, start: int, length: int) -> None:
-        """Errors (1 or 0) of consecutive events, the first of which is event `start`."""
+        """Add errors (1 or 0) of consecutive events from event `start`."""
         places = (start + np.arange(len(values))) // length
         for place in range(int(places[0]), int(places[-1]) + 1):
             while len(self.errors) <= place:
@@ -50,60 +50,60 @@ class Track:
             self.counts[place] += int(np.count_nonzero(~np.isnan(part)))
 
     def mean(self, first: int = 0, last: int | None = None) -> float:
-        """The share of errors in some of the stretches."""
+        """Return the error rate of some segments."""
         count = sum(self.counts[first:last])
         return sum(self.errors[first:last]) / count if count else float("nan")
 
 
 @dataclass(frozen=True)
 class Row:
-    """How a learner does."""
+    """A learner's row of the table."""
 
     learner: str
     error: float
-    late: float  # of the last sixth of the stream
+    recent: float  # error rate of the last tenth of the stream
     loss: float
-    regret: tuple[float, float] | None  # per event, at least and at most
+    regret: tuple[float, float] | None  # bracket, per event
     nonzero: int
 
 
 class View(Observer):
-    """Looks on; `screen` shows what it sees, and `tell` makes the story of it at the end."""
+    """Observes the run, shows it on a screen, and summarizes it at the end."""
 
     def __init__(
         self,
         settings: Config,
         screen: Silent,
-        watching: TelemetryCollector,
-        tell: Callable[[], Story],
+        telemetry: TelemetryCollector,
+        summarize: Callable[[], Summary],
     ) -> None:
         source = settings.source
         self.total = int(getattr(source, "events", 0) or 1)
         self.drift = bool(getattr(source, "drift", False))
-        self.length = max(self.total // STRETCHES, 1)
-        self.wish = settings.telemetry.port
+        self.length = max(self.total // SEGMENTS, 1)
+        self.port = settings.telemetry.port
         self.screen = screen
-        self.watching = watching
-        self.tell = tell
-        self.wanted = threading.Event()  # set: it shall end
+        self.telemetry = telemetry
+        self.summarize = summarize
+        self.stop_wanted = threading.Event()
         self.learners: Learners | None = None
-        self.story: Story | None = None
+        self.summary: Summary | None = None
         self.tracks: dict[str, Track] = {}
-        self.looked: dict[str, tuple[float, float]] = {}  # regrets of the board, when seen last
-        self.regrets: dict[str, tuple[float, float]] = {}  # an event's, at least and at most
+        self.published: dict[str, tuple[float, float]] = {}  # regrets last read from telemetry
+        self.regrets: dict[str, tuple[float, float]] = {}  # brackets, per event
         self.clicked = self.seen = 0
-        self.begun = self.learned = self.ended = time.monotonic()
+        self.started = self.learned = self.ended = time.monotonic()
 
-    # -- told by the loop -------------------------------------------------------------------------
+    # -- called by the loop -----------------------------------------------------------------------
 
-    def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the seam's
-        """Begin to show."""
+    def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - an Observer's
+        """Start the screen."""
         self.learners = learners
         self.tracks = {learner.name: Track() for learner in learners}
         for learner in learners:
-            if learner.tracker is not None:  # coarse, so that there soon is something to see
+            if learner.tracker is not None:  # coarse, for early results
                 learner.tracker.ledger.gap, learner.tracker.ledger.seconds = GAP, SOLVE_SECONDS
-        self.begun = self.learned = time.monotonic()
+        self.started = self.learned = time.monotonic()
         self.screen.begin(self)
 
     def on_batch(self, batch: Batch) -> None:
@@ -116,96 +116,96 @@ class View(Observer):
         self.learned = time.monotonic()
         self.screen.learned(self)
 
-    def on_tick(self, status: Status) -> None:  # noqa: ARG002 - the seam's
-        """Show how things are."""
-        if self.story is None:
-            self._look()
+    def on_tick(self, status: Status) -> None:  # noqa: ARG002 - an Observer's
+        """Redraw the screen."""
+        if self.summary is None:
+            self._read_regrets()
             self.screen.draw(self)
 
     def on_end(self) -> None:
-        """It is over, perhaps before its time."""
+        """Finish, also when interrupted."""
         self.finish()
 
     # -- the end ----------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Measure, show how it ended, and tell its story: once."""
-        if self.story is not None or self.learners is None:
+        """Measure the regrets and show the summary, once."""
+        if self.summary is not None or self.learners is None:
             return
         for learner in self.learners if self.seen else ():
-            self.screen.draw(self, f"measuring the regret of {learner.name} ..")
-            if not self.wanted.is_set():
+            self.screen.draw(self, f"measuring the regret of {learner.name}...")
+            if not self.stop_wanted.is_set():
                 self._solve(learner)
-        self.story = self.tell()
+        self.summary = self.summarize()
         self.ended = time.monotonic()
-        self.screen.end(self, self.story.text)
+        self.screen.end(self, self.summary.text)
 
     def _solve(self, learner: Learner) -> None:
         if learner.tracker is not None:
-            seconds = min(SOLVE_SHARE * (self.learned - self.begun), SOLVE_SECONDS)
+            seconds = min(SOLVE_SHARE * (self.learned - self.started), SOLVE_SECONDS)
             report = learner.tracker.report(seconds)
             if report.bracket is not None:
-                self._measured(learner.name, *report.bracket)
+                self._set_regret(learner.name, *report.bracket)
 
-    def _measured(self, name: str, low: float, high: float) -> None:
-        """Both ends of a regret."""
+    def _set_regret(self, name: str, low: float, high: float) -> None:
+        """Set the bracket of a regret, per event."""
         self.regrets[name] = (low / self.seen, high / self.seen)
 
     @property
     def stays(self) -> bool:
-        """Whether the page is still served when all is told."""
-        return self.screen.live and self.page is not None and not self.wanted.is_set()
+        """Whether the page is served after the end."""
+        return self.screen.live and self.page is not None and not self.stop_wanted.is_set()
 
     def unwatched(self) -> float:
-        """For how many seconds nobody has looked at the page since all was told."""
-        return time.monotonic() - max(self.ended, self.watching.board.looked_at)
+        """Return the seconds since the last request to the page, or since the end."""
+        return time.monotonic() - max(self.ended, self.telemetry.board.looked_at)
 
-    # -- what there is to see ---------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------
 
     @property
     def rate(self) -> float:
-        """Events a second so far."""
-        return self.seen / max(self.learned - self.begun, 1e-9)
+        """Events per second so far."""
+        return self.seen / max(self.learned - self.started, 1e-9)
 
     @property
     def page(self) -> str | None:
         """The address of the live page, if it is served."""
-        server = self.watching.server
-        return f"http://{server.host}:{server.port}/" if self.watching.serving else None
+        server = self.telemetry.server
+        return f"http://{server.host}:{server.port}/" if self.telemetry.serving else None
 
     def rows(self) -> list[Row]:
-        """A row for each learner."""
+        """Return a row for each learner."""
         return [self._row(learner) for learner in self.learners or ()]
 
-    def _look(self) -> None:
-        """Take over regrets that were measured just now: those before were of fewer events."""
-        board = self.watching.board
+    def _read_regrets(self) -> None:
+        """Read regrets that were just measured; older ones are of fewer events."""
+        board = self.telemetry.board
         for name in self.tracks:
             low, high = (board.value(f"regret_{end}", name) for end in ("low", "high"))
-            if low is not None and high is not None and self.looked.get(name) != (low, high):
-                self.looked[name] = (low, high)
-                self._measured(name, low, high)
+            if low is not None and high is not None and self.published.get(name) != (low, high):
+                self.published[name] = (low, high)
+                self._set_regret(name, low, high)
 
     def _row(self, learner: Learner) -> Row:
         track = self.tracks[learner.name]
         return Row(
             learner.name,
             track.mean(),
-            track.mean(max(len(track.errors) - STRETCHES // 6, 0)),
+            track.mean(max(len(track.errors) - SEGMENTS // 10, 0)),
             learner.progress["loss"].mean,
             self.regrets.get(learner.name),
             learner.model.nonzero,
         )
 
 
-class UntilNobodyLooks(UntilEnd):
-    """Until the last event is learned, all is told, and nobody looks at the page any more."""
+class UntilUnwatched(UntilEnd):
+    """Runs until the last event is learned, the summary is shown and the page is not watched."""
 
     def __init__(self, view: View) -> None:
         self.view = view
 
     def reached(self, source: Source) -> bool:
-        """Whether it is over."""
+        """Return whether to end."""
         if not super().reached(source):
             return False
         view = self.view
