@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import plot
+from streamlearn.cli import chart
 from streamlearn.cli.actions.evaluate import Entry
 from streamlearn.cli.main import main
 from streamlearn.cli.parsing import INTERRUPTED
@@ -91,12 +91,18 @@ def test_interrupted_it_shows_how_far_it_came(
 
 
 def test_only_what_is_comparable_shares_an_axis(
-    clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    clicks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[plot.Panel] = []
-    monkeypatch.setattr(plot, "draw", lambda _, panels: drawn.extend(panels))
+    drawn: list[chart.Panel] = []
+    draw = chart.draw
+
+    def recorded(title: str, panels: list[chart.Panel]) -> Any:
+        drawn.extend(panels)
+        return draw(title, panels)
+
+    monkeypatch.setattr(chart, "draw", recorded)
     given = ["--label", "clicked", "--learners", LEARNERS, "--penalty", "L1(1e-3)"]
-    facts = evaluated(capsys, clicks, *given)
+    facts = evaluated(capsys, clicks, *given, "--png", str(tmp_path / "a.png"))
     names = LEARNERS.split(",")
     groups = [[curve.name for curve in panel.curves] for panel in drawn]
     hinge, log = [names[1]], [names[0], names[2]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn import config, regret
-from streamlearn.cli import plot
+from streamlearn.cli import chart
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.passes import Pass, require_learned
 from streamlearn.cli.progress import Bar
@@ -106,6 +106,7 @@ def run(options: Options) -> int:
     for option in ("png", "html"):
         path = getattr(options, option)
         if path is not None:
+            chart.require_matplotlib()
             require_writable(path, f"--{option}", options.files)
     settings = arguments.settings(options, [])
     shared = config.reader(settings.features, settings.format)
@@ -200,16 +201,16 @@ def present(entries: list[Entry], options: Options) -> None:
     events = max(one.loss.events for one in entries)
     for_people = [shown(one) for one in rows]
     title = f"{', '.join(options.files)}: {events:,} events"
-    drawing = plot.draw(title, panels(entries))
-    if options.png is not None:
-        Path(options.png).write_bytes(plot.png(drawing))
-    if options.html is not None:
+    figure = chart.draw(title, panels(entries)) if options.png or options.html else None
+    if figure is not None and options.png:
+        Path(options.png).write_bytes(chart.png(figure))
+    if figure is not None and options.html:
         text = (
             "Losses are progressive: of each event before it was learned. Regret is the "
-            "progressive objective minus that of the best fixed model in hindsight; it is "
-            "somewhere in its bracket, which is drawn as a band."
+            "progressive objective minus that of the best fixed model in hindsight; the band "
+            "is its bracket, which contains it."
         )
-        Path(options.html).write_text(plot.page(title, drawing, for_people, text), encoding="utf-8")
+        Path(options.html).write_text(chart.page(title, figure, for_people, text), encoding="utf-8")
     if options.json:
         show_json({"events": events, "learners": rows, "curves": curves})
         return
@@ -255,28 +256,28 @@ def bracket(low: float | None, high: float | None) -> str:
     return ends[0] if ends[0] == ends[1] else " .. ".join(ends)
 
 
-def panels(entries: list[Entry]) -> list[plot.Panel]:
+def panels(entries: list[Entry]) -> list[chart.Panel]:
     """Return the curves of loss, regret and non-zeros; only comparable ones share an axis."""
 
     def column(one: Entry, key: str) -> list[float]:
         return [math.nan if point[key] is None else point[key] for point in one.points]
 
-    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> plot.Series:
+    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> chart.Curve:
         sides = [column(one, key) if key else [] for key in (line, low, high)]
-        return plot.Series(one.name, column(one, "events"), *sides)
+        return chart.Curve(one.name, column(one, "events"), *sides)
 
     losses = [
-        plot.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
+        chart.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
         for kind, alike in grouped(entries, lambda one: one.loss_name)
     ]
     regrets = [
-        plot.Panel(
+        chart.Panel(
             f"regret bracket: {kind}",
             [curve(one, None, "regret low", "regret high") for one in alike],
         )
         for kind, alike in grouped(entries, lambda one: one.objective_name)
     ]
-    counts = plot.Panel("non-zero weights", [curve(one, "non-zeros") for one in entries])
+    counts = chart.Panel("non-zero weights", [curve(one, "non-zeros") for one in entries])
     return [*losses, *regrets, counts]
 
 
