@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import zstandard
 
 import streamlearn as sl
 from streamlearn import config
@@ -24,6 +23,7 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import model_file
 from streamlearn.stream import Clicks, Files
 from streamlearn.stream.sources import file
+from tests.support import zstandard
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,6 +32,7 @@ from streamlearn.stream.sources import rotation
 from streamlearn.stream.sources.ahead import decoded
 from streamlearn.stream.sources.file import unreadable
 from streamlearn.stream.sources.lines import Lines
+from tests.support import zstandard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -652,9 +653,8 @@ def test_lines_to_guess_from_are_waited_for() -> None:
 
 
 def test_zstandard(tmp_path: Path) -> None:
-    module = pytest.importorskip("zstandard")
     path = tmp_path / "x.zst"
-    path.write_bytes(module.compress(b"one\ntwo\n"))
+    path.write_bytes(zstandard.compress(b"one\ntwo\n"))
     assert [value for _, _, value in drained(opened(Files([path])))] == [b"one", b"two"]
     assert drained(opened(Files([path]), {Partition(str(path)): 4}))[0][1:] == (4, b"two")
 
@@ -662,7 +662,7 @@ def test_zstandard(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["gz", "zst"])
 def test_a_packed_file_that_was_cut_is_not_one_that_ended(kind: str, tmp_path: Path) -> None:
     whole = b"".join(b"%d\n" % i for i in range(20_000))
-    compress = gzip.compress if kind == "gz" else pytest.importorskip("zstandard").compress
+    compress = gzip.compress if kind == "gz" else zstandard.compress
     data = compress(whole)
     path = tmp_path / f"x.{kind}"
     for end in (1, 5, 10, len(data) // 2, len(data) - 1):

@@ -1,0 +1,10 @@
+"""Zstandard, as the product reads it."""
+
+import sys
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import compress
+else:
+    from backports.zstd import compress
+
+__all__ = ["compress"]
