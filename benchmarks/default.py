@@ -46,7 +46,7 @@ def beside(examples: "Examples", *, loss: str) -> Losses:
         peers.write_vw(examples.rows, examples.labels, path)
         return {
             name: peers.vowpal_wabbit(path, options, loss=loss) / unit
-            for name, options in peers.OPTIMISERS.items()
+            for name, options in peers.OPTIMIZERS.items()
         }
 
 
@@ -71,11 +71,11 @@ def compare(
 
 
 def _head(first: str) -> list[str]:
-    return [first, *(f"VW {name}" for name in peers.OPTIMISERS), OURS, "/ default", "/ best of VW"]
+    return [first, *(f"VW {name}" for name in peers.OPTIMIZERS), OURS, "/ default", "/ best of VW"]
 
 
 def _line(name: str, losses: Losses) -> list[str]:
-    vw = [losses[optimizer] for optimizer in peers.OPTIMISERS]
+    vw = [losses[optimizer] for optimizer in peers.OPTIMIZERS]
     line = [name, *(f"{loss:.4f}" for loss in vw)]
     if OURS not in losses:
         return [*line, "", "", ""]
@@ -86,7 +86,7 @@ def _line(name: str, losses: Losses) -> list[str]:
 def summarize(losses: list[Losses]) -> None:
     """Say in how many sets we are at or below Vowpal Wabbit, and by how much on average."""
     ours = np.array([line[OURS] for line in losses])
-    vw = np.array([[line[name] for name in peers.OPTIMISERS] for line in losses])
+    vw = np.array([[line[name] for name in peers.OPTIMIZERS] for line in losses])
     ratio = float(np.exp(np.log(ours / vw[:, 0]).mean()))
     best = vw.min(axis=1)
     print(f"At or below VW's default on {(ours <= vw[:, 0]).sum()} of {len(ours)} sets,")

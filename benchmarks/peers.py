@@ -73,7 +73,7 @@ def partial_fit(learner: SGDClassifier, rows: "Rows", labels: "Labels") -> None:
     learner.partial_fit(rows, labels, classes=np.unique(labels))
 
 
-OPTIMISERS = {"default": "", "ftrl": "--ftrl", "coin": "--coin", "freegrad": "--freegrad"}
+OPTIMIZERS = {"default": "", "ftrl": "--ftrl", "coin": "--coin", "freegrad": "--freegrad"}
 
 
 def write_vw(rows: "Rows", labels: "Labels", path: Path) -> None:

@@ -17,7 +17,7 @@ import streamlearn as sl
 from benchmarks.data import CLASSIFICATION, load
 from benchmarks.papers.finding import Finding
 from streamlearn.hindsight import Problem, solve, spectral_bound
-from streamlearn.hindsight.dual_steps import Batches
+from streamlearn.hindsight.dual_steps import BatchSteps
 from streamlearn.hindsight.spectral import beta
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def looks(total: int) -> Iterator[int]:
 def sdca(task: Task, b: int, update: str, total: int) -> Course:
     """SDCA with batches of b; b = 1 is the paper's plain SDCA for all of them."""
     problem = Problem(task.rows, task.signs, sl.losses.Hinge(), sl.penalties.L2(task.l2))
-    ceiling = 1.0 if update == "naive" else task.beta(b)
+    safe_beta = 1.0 if update == "naive" else task.beta(b)
     parts = (problem.matrix, sl.losses.Hinge(), problem.y, problem.weights, 0.0, task.l2)
-    ascent = Batches(*parts, size=b, update=update, ceiling=ceiling)
+    ascent = BatchSteps(*parts, size=b, update=update, safe_beta=safe_beta)
     ascent.begin()
     done = 0
     for look in looks(total):

@@ -133,7 +133,7 @@ def race(stream: Examples) -> Results:
 
 
 def fixed(stream: Examples) -> float:
-    """The mean loss of the best fixed weights, all but unpenalised."""
+    """The mean loss of the best fixed weights, all but unpenalized."""
     problem = (stream.rows, stream.labels, sl.losses.Logistic(), L2(1e-6))
     best = sl.hindsight.solve(*problem, fit_intercept=True, gap=1e-3, max_iter=300)
     scores = stream.rows @ best.w + best.intercept

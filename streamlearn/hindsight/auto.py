@@ -14,7 +14,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.hindsight.methods import METHODS, weighing
+from streamlearn.hindsight.methods import METHODS, norm_penalty
 from streamlearn.hindsight.solution import Solution, Step
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ CURVED = ("newton", "lbfgs", "owlqn")
 PLANES = "bundle-ls"
 
 
-def able(problem: Problem | MultivariateProblem) -> list[Method]:
+def supporting_methods(problem: Problem | MultivariateProblem) -> list[Method]:
     """The methods that solve this problem, that which suits it best first."""
     given = (problem.loss, problem.penalty)
     return [
@@ -41,10 +41,10 @@ def able(problem: Problem | MultivariateProblem) -> list[Method]:
 
 def alternatives(problem: Problem | MultivariateProblem) -> str:
     """What to do instead of what was refused."""
-    names = [method.name for method in able(problem)]
+    names = [method.name for method in supporting_methods(problem)]
     if names:
         return f"use method={' or '.join(map(repr, names))}, or 'auto'"
-    if not weighing(problem.penalty):
+    if not norm_penalty(problem.penalty):
         return "use L2, L1 or ElasticNet with a strength > 0"
     return "no method takes this loss with this penalty"
 
@@ -59,7 +59,7 @@ def auto(
     **options: Any,
 ) -> Solution:
     """Solve it with the method that suits it, and where it stalls with the next."""
-    methods = able(problem)
+    methods = supporting_methods(problem)
     if not methods:
         raise ValueError(
             f"no method solves {problem.loss!r} with {problem.penalty!r}: {alternatives(problem)}"
@@ -75,20 +75,22 @@ def auto(
     if tried.gap <= gap or tried.interrupted:
         return tried
     problem = copy(problem)
-    problem.proved = max(problem.proved, tried.lower_bound)
+    problem.known_bound = max(problem.known_bound, tried.lower_bound)
     left = None if max_iter is None else max_iter - trial
-    found = then(problem, gap=gap, max_iter=left, start=tried, callback=following(tried, callback))
-    return joined(tried, found)
+    found = then(
+        problem, gap=gap, max_iter=left, start=tried, callback=renumbering_callback(tried, callback)
+    )
+    return merged(tried, found)
 
 
-def following(tried: Solution, callback: Callback | None) -> Callback | None:
+def renumbering_callback(tried: Solution, callback: Callback | None) -> Callback | None:
     """The callback, told of steps as if they were those of one method."""
     if callback is None:
         return None
-    return lambda step: callback(later(tried, step))
+    return lambda step: callback(renumbered(tried, step))
 
 
-def later(tried: Solution, step: Step) -> Step:
+def renumbered(tried: Solution, step: Step) -> Step:
     """A step of the second method, counted from the start of the first."""
     objective = min(tried.objective, step.objective)
     return Step(
@@ -99,7 +101,7 @@ def later(tried: Solution, step: Step) -> Step:
     )
 
 
-def joined(tried: Solution, found: Solution) -> Solution:
+def merged(tried: Solution, found: Solution) -> Solution:
     """The better of both, with the history of both."""
     best = found if found.objective <= tried.objective else tried
     lower_bound = min(max(tried.lower_bound, found.lower_bound), best.objective)
@@ -110,7 +112,7 @@ def joined(tried: Solution, found: Solution) -> Solution:
         lower_bound=lower_bound,
         gap=best.objective - lower_bound,
         iterations=tried.iterations + found.iterations,
-        history=[*tried.history, *(later(tried, step) for step in found.history)],
+        history=[*tried.history, *(renumbered(tried, step) for step in found.history)],
         method=f"{tried.method}, {found.method}",
         interrupted=found.interrupted,
         labels=best.labels,

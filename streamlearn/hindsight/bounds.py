@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from streamlearn.penalties import Penalty
 
 
-def least(penalty: Penalty, g: Vector) -> float:
+def minus_conjugate(penalty: Penalty, g: Vector) -> float:
     """The minimum over w of <g, w> + Psi(w), which is -Psi*(-g); for Zero, L1, L2, ElasticNet."""
     excess = np.maximum(np.abs(g) - penalty.l1, 0.0)
     if penalty.l2 > 0.0:
@@ -36,53 +36,55 @@ def least(penalty: Penalty, g: Vector) -> float:
 def plane_bound(problem: Objective, w: Vector, value: float, gradient: Vector) -> float:
     """004 Lemma 5: the least of the plane that touches the risk at w, plus the penalty.
 
-    With a free intercept only where its slope is exactly 0; elsewhere the plane has no least.
+    With a free intercept only where its slope is exactly 0; elsewhere the plane has no minimum.
     """
     if gradient[problem.size - problem.intercepts :].any():
         return -math.inf
-    return value - inner(gradient, w) + least(problem.penalty, problem.penalised(gradient))
+    return (
+        value - inner(gradient, w) + minus_conjugate(problem.penalty, problem.penalized(gradient))
+    )
 
 
 def dual_bound(problem: Problem, w: Vector) -> float:
     """The dual value at the slopes of w, moved to where they are feasible: one pass and a half."""
     scores = problem.row_risk.scores(w)
     slopes = np.asarray(problem.loss.slope(scores, problem.y))
-    return dual_value(problem, balanced(problem, slopes) if problem.intercepts else slopes)
+    return dual_value(problem, balanced_slopes(problem, slopes) if problem.intercepts else slopes)
 
 
 def dual_value(problem: Problem, slopes: Vector) -> float:
     """The dual value at balanced slopes, scaled down where l1 asks for it."""
-    g = problem.penalised(problem.row_risk.back((problem.weights * slopes.T).T))
-    bounds = [_dual(problem, slopes, g)] if problem.penalty.l2 > 0.0 else []
+    g = problem.penalized(problem.row_risk.combine_rows((problem.weights * slopes.T).T))
+    bounds = [_value_at_duals(problem, slopes, g)] if problem.penalty.l2 > 0.0 else []
     top = float(np.abs(g).max(initial=0.0))
     if top > problem.penalty.l1 > 0.0:
         scale = problem.penalty.l1 / top * (1.0 - 1e-15)  # not above it by rounding either
-        bounds.append(_dual(problem, scale * slopes, scale * g))
+        bounds.append(_value_at_duals(problem, scale * slopes, scale * g))
     elif not bounds:
-        bounds.append(_dual(problem, slopes, g))
+        bounds.append(_value_at_duals(problem, slopes, g))
     return max(bounds)
 
 
-def _dual(problem: Problem, slopes: Vector, g: Vector) -> float:
+def _value_at_duals(problem: Problem, slopes: Vector, g: Vector) -> float:
     conjugates = np.asarray(problem.loss.conjugate(slopes, problem.y))
     used = problem.weights > 0.0
     if not np.isfinite(conjugates[used]).all():
         return -math.inf
-    return least(problem.penalty, g) - inner(problem.weights[used], conjugates[used])
+    return minus_conjugate(problem.penalty, g) - inner(problem.weights[used], conjugates[used])
 
 
-def balanced(problem: Problem, slopes: Vector) -> Vector:
+def balanced_slopes(problem: Problem, slopes: Vector) -> Vector:
     """Slopes near these whose weighted sum is 0, and which still are slopes of the loss."""
     shares = problem.weights
     if not isinstance(problem.loss, VectorLoss):
-        return _scaled(shares, slopes)
+        return _balanced_by_scaling(shares, slopes)
     if problem.loss.kind == "multitarget":
         centered: Vector = slopes - shares @ slopes
         return centered
-    return _mixed(shares, slopes, problem.y.astype(int))
+    return _balanced_by_mixing(shares, slopes, problem.y.astype(int))
 
 
-def _scaled(shares: Vector, slopes: Vector) -> Vector:
+def _balanced_by_scaling(shares: Vector, slopes: Vector) -> Vector:
     """The heavier of both signs scaled down: 0 is a slope of every loss, or a limit of slopes."""
     up = inner(shares, np.maximum(slopes, 0.0))
     down = inner(shares, np.maximum(-slopes, 0.0))
@@ -92,7 +94,7 @@ def _scaled(shares: Vector, slopes: Vector) -> Vector:
     return np.where(heavy, slopes * (min(up, down) / max(up, down)), slopes)
 
 
-def _mixed(shares: Vector, slopes: Vector, classes: Vector) -> Vector:
+def _balanced_by_mixing(shares: Vector, slopes: Vector, classes: Vector) -> Vector:
     """Slopes p - e_y of Softmax, mixed with r - e_y for one distribution r over the classes."""
     surplus = shares @ slopes
     truth = np.bincount(classes, shares, minlength=len(surplus))

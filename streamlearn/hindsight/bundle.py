@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamlearn.hindsight.master import Master
+from streamlearn.hindsight.master import MasterProblem
 from streamlearn.hindsight.planes import Planes
 from streamlearn.hindsight.solution import Progress
 
@@ -48,12 +48,12 @@ def bundle(
     run = BundleRun(problem, "bundle", gap=gap, max_iter=max_iter, start=start, callback=callback)
     alpha = np.ones(1)
     with run.progress:
-        while run.look():
+        while run.add_plane():
             w, alpha = run.master.solve(np.append(alpha, 0.0), run.tolerance, run.best)
-            if run.done(alpha):
+            if run.record(alpha):
                 break
             run.w = w
-            (alpha,) = run.planes.rest(alpha)
+            (alpha,) = run.planes.prune(alpha)
     return run.progress.solution()
 
 
@@ -74,19 +74,19 @@ class BundleRun:
         self.risk = problem.risk
         self.progress = Progress(problem, method, gap=gap, callback=callback)
         self.planes = Planes(problem.size, problem.intercepts, problem.lowest)
-        self.master = Master(self.planes, problem.penalty)
-        self.w = self._nearer(problem.start(start))
+        self.master = MasterProblem(self.planes, problem.penalty)
+        self.w = self._better_start(problem.start(start))
         self.best = self.w
         self.iteration = 0
         self.limit = LIMIT if max_iter is None else max_iter
         self.objective = 0.0
-        self.slope: Vector = np.zeros(0)
-        self.known = 0
+        self.gradient: Vector = np.zeros(0)
+        self.redundant_planes = 0
         # How far is too far: 004 Theorem 2 asks for every plane that has digits; intercepts, held
         # by planes alone, go anywhere at first; and a steep plane would hold a proximal method.
-        self.far = FAR if problem.intercepts or method != "bundle" else 1e9
+        self.far_factor = FAR if problem.intercepts or method != "bundle" else 1e9
 
-    def _nearer(self, w: Vector) -> Vector:
+    def _better_start(self, w: Vector) -> Vector:
         """The start, or 0 if that is better: a plane from very far away has no digits left."""
         zero = np.zeros_like(w)
         if w.any() and not self.problem.objective(w) <= self.problem.objective(zero):
@@ -97,17 +97,17 @@ class BundleRun:
     def tolerance(self) -> float:
         """How exactly the next program is to be solved."""
         left = min(self.progress.objective, self.objective) - self.progress.lower_bound
-        return SHARE * max(left, self.progress.gap) * 0.1**self.known
+        return SHARE * max(left, self.progress.gap) * 0.1**self.redundant_planes
 
-    def look(self) -> bool:
+    def add_plane(self) -> bool:
         """Add the plane at w: one pass over the data; False if that is enough, or one too many.
 
         A plane far above everything would leave no digits to the others: then w is brought half
         the way back to the best, until one is of use.
         """
         while self.iteration < self.limit:
-            value, self.slope = self.risk.value_and_gradient(self.w)
-            self.objective = value + self.problem.penalty.value(self.problem.penalised(self.w))
+            value, self.gradient = self.risk.value_and_gradient(self.w)
+            self.objective = value + self.problem.penalty.value(self.problem.penalized(self.w))
             self.iteration += 1
             enough = self.objective - self.progress.lower_bound <= self.progress.gap
             if not (enough or self._is_far(value)):
@@ -119,18 +119,18 @@ class BundleRun:
             return False
         if self.objective < self.progress.objective:
             self.best = self.w
-        if value - self.planes.at(self.w) <= 1e-14 * (1.0 + abs(value)):
-            self.known += 1
+        if value - self.planes.value_at(self.w) <= 1e-14 * (1.0 + abs(value)):
+            self.redundant_planes += 1
         else:
-            self.known = 0
-        self.planes.add(self.w, value, self.slope)
+            self.redundant_planes = 0
+        self.planes.add(self.w, value, self.gradient)
         return True
 
     def _is_far(self, value: float) -> bool:
         best = self.progress.objective
-        return value > best + self.far * (best - self.progress.lower_bound)
+        return value > best + self.far_factor * (best - self.progress.lower_bound)
 
-    def done(self, alpha: Vector, w: Vector | None = None, objective: float = 0.0) -> bool:
+    def record(self, alpha: Vector, w: Vector | None = None, objective: float = 0.0) -> bool:
         """Note the bound that alpha certifies, and w if a better one is known; whether to stop."""
         if w is None:
             w, objective = self.w, self.objective
@@ -142,4 +142,4 @@ class BundleRun:
                 "risk is not convex, or what it calls a slope is no subgradient"
             )
         stop = self.progress.record(self.iteration, w, objective, bound)
-        return stop or self.known > PATIENCE
+        return stop or self.redundant_planes > PATIENCE

@@ -49,35 +49,38 @@ def bundle_line_search(
     run = BundleRun(
         problem, "bundle-ls", gap=gap, max_iter=max_iter, start=start, callback=callback
     )
-    scored = Scored(problem)
-    run.risk = scored
-    best, at_best, objective = run.w, scored.scores, np.inf
+    cached = ScoreCachingRisk(problem)
+    run.risk = cached
+    best, at_best, objective = run.w, cached.scores, np.inf
     alpha = np.ones(1)
     with run.progress:
-        while run.look():
+        while run.add_plane():
             if run.best is run.w:
-                best, at_best, objective = run.w, scored.scores, run.objective
+                best, at_best, objective = run.w, cached.scores, run.objective
             w, alpha = run.master.solve(np.append(alpha, 0.0), run.tolerance, best)
-            at_w = scored.rows.scores(w)
-            step, there = scored.line(best, at_best, w, at_w)
+            at_w = cached.rows.scores(w)
+            step, there = cached.line_search(best, at_best, w, at_w)
             if there < objective:
-                best, objective = _between(best, w, step), there
-                at_best = _between(at_best, at_w, step)
-            if run.done(alpha, best, objective):
+                best, objective = _interpolated(best, w, step), there
+                at_best = _interpolated(at_best, at_w, step)
+            if run.record(alpha, best, objective):
                 break
             run.best = best
-            if run.known:
+            if run.redundant_planes:
                 # nothing more is to be learned so near
-                run.w, scored.scores = w, at_w
+                run.w, cached.scores = w, at_w
             else:
                 ahead = min(BEYOND, max(step, BEYOND**3))
-                run.w, scored.scores = _between(best, w, ahead), _between(at_best, at_w, ahead)
-            scored.at = run.w
-            (alpha,) = run.planes.rest(alpha)
+                run.w, cached.scores = (
+                    _interpolated(best, w, ahead),
+                    _interpolated(at_best, at_w, ahead),
+                )
+            cached.at = run.w
+            (alpha,) = run.planes.prune(alpha)
     return run.progress.solution()
 
 
-class Scored:
+class ScoreCachingRisk:
     """A risk of rows that remembers the scores at one w."""
 
     def __init__(self, problem: Problem | MultivariateProblem) -> None:
@@ -86,10 +89,10 @@ class Scored:
         self.value_and_slope: Callable[[Vector], tuple[float, Vector]]
         if isinstance(problem, MultivariateProblem):
             self.rows = problem.data.row_risk
-            self.value_and_slope = problem.bound.value_and_slope
+            self.value_and_slope = problem.labeled_loss.value_and_slope
         else:
             self.rows = problem.row_risk
-            self.value_and_slope = partial(_mean, problem)
+            self.value_and_slope = partial(_mean_loss, problem)
         self.at: Vector | None = None
         self.scores: Vector = np.zeros(0)
 
@@ -98,16 +101,16 @@ class Scored:
         if self.at is not w:
             self.at, self.scores = w, self.rows.scores(w)
         value, slope = self.value_and_slope(self.scores)
-        return value, self.rows.back(slope)
+        return value, self.rows.combine_rows(slope)
 
-    def line(self, a: Vector, at_a: Vector, b: Vector, at_b: Vector) -> tuple[float, float]:
+    def line_search(self, a: Vector, at_a: Vector, b: Vector, at_b: Vector) -> tuple[float, float]:
         """Where on the way from a to b the objective is least, and its value there."""
-        penalty, penalised = self.problem.penalty, self.problem.penalised
-        way, along = penalised(b - a), at_b - at_a
+        penalty, penalized = self.problem.penalty, self.problem.penalized
+        way, along = penalized(b - a), at_b - at_a
 
         def objective(step: float) -> tuple[float, float]:
-            value, slope = self.value_and_slope(_between(at_a, at_b, step))
-            w = penalised(_between(a, b, step))
+            value, slope = self.value_and_slope(_interpolated(at_a, at_b, step))
+            w = penalized(_interpolated(a, b, step))
             value += penalty.value(w)
             rise = inner(np.ravel(slope), np.ravel(along)) + penalty.l2 * inner(w, way)
             # where a weight is 0, the side that the way goes to
@@ -136,14 +139,14 @@ class Scored:
         return tried
 
 
-def _mean(problem: Problem, scores: Vector) -> tuple[float, Vector]:
+def _mean_loss(problem: Problem, scores: Vector) -> tuple[float, Vector]:
     """The weighted mean of the losses of the rows, and its slopes."""
     values = problem.loss.value(scores, problem.y)
     slopes = problem.loss.slope(scores, problem.y)
     return inner(problem.weights, values), (slopes.T * problem.weights).T
 
 
-def _between(a: Vector, b: Vector, share: float) -> Vector:
+def _interpolated(a: Vector, b: Vector, share: float) -> Vector:
     """The point at this share of the way from a to b."""
     if share == 1.0:
         return b

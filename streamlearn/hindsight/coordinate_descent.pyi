@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 _Array: TypeAlias = NDArray[np.float64]
 
-class Columns:
+class ColumnMatrix:
     def __init__(self, X: Any) -> None: ...
-    def bends(self, columns: NDArray[np.int64], h: _Array, l2: _Array) -> _Array: ...
+    def curvatures(self, columns: NDArray[np.int64], h: _Array, l2: _Array) -> _Array: ...
     def descend(
         self,
         columns: NDArray[np.int64],
-        bends: _Array,
+        curvatures: _Array,
         g: _Array,
         h: _Array,
         l1: _Array,

@@ -1,7 +1,7 @@
 """Coordinate descent on a quadratic model of a risk, by the columns of the data.
 
 The model at w is <g, d> + 1/2 sum_i h_i <x_i, d>^2 + sum_j (l1_j |w_j + d_j| + l2_j/2 d_j^2), where
-g is the gradient with that of l2, and h_i the curvature of row i.
+g is the gradient with that of l2, and h_i the row_curvature of row i.
 """
 
 from libc.math cimport fabs
@@ -15,7 +15,7 @@ cdef double* at(array):
     return <double*><size_t>array.ctypes.data
 
 
-cdef class Columns:
+cdef class ColumnMatrix:
     """The columns of a CSC matrix of float64, with indices of 32 bits."""
     cdef object keep
     cdef const double* data
@@ -30,12 +30,12 @@ cdef class Columns:
         self.index = <const int*><size_t>index.ctypes.data
         self.first = <const long long*><size_t>first.ctypes.data
 
-    def bends(self, columns, h, l2):
-        """The model's curvature along each of these coordinates."""
+    def curvatures(self, columns, h, l2):
+        """The model's row_curvature along each of these coordinates."""
         cdef Py_ssize_t k, n = len(columns)
         cdef long long e
         cdef const long long* column = <const long long*><size_t>columns.ctypes.data
-        cdef const double* curvature = at(h)
+        cdef const double* row_curvature = at(h)
         cdef const double* ridge = at(l2)
         result = np.empty(n)
         cdef double* out = at(result)
@@ -44,11 +44,11 @@ cdef class Columns:
             for k in range(n):
                 total = ridge[column[k]]
                 for e in range(self.first[column[k]], self.first[column[k] + 1]):
-                    total += curvature[self.index[e]] * self.data[e] * self.data[e]
+                    total += row_curvature[self.index[e]] * self.data[e] * self.data[e]
                 out[k] = total
         return result
 
-    def descend(self, columns, bends, g, h, l1, l2, w, d, moved):
+    def descend(self, columns, curvatures, g, h, l1, l2, w, d, moved):
         """Minimize along one coordinate after the other; the largest slope that was left to do.
 
         `d` is the step so far and `moved` the curvatures times the scores of d, h_i <x_i, d>.
@@ -56,9 +56,9 @@ cdef class Columns:
         cdef Py_ssize_t k, j, n = len(columns)
         cdef long long e
         cdef const long long* column = <const long long*><size_t>columns.ctypes.data
-        cdef const double* bend = at(bends)
+        cdef const double* curvature = at(curvatures)
         cdef const double* slope = at(g)
-        cdef const double* curvature = at(h)
+        cdef const double* row_curvature = at(h)
         cdef const double* strength = at(l1)
         cdef const double* ridge = at(l2)
         cdef const double* weight = at(w)
@@ -68,17 +68,17 @@ cdef class Columns:
         with nogil:
             for k in range(n):
                 j = <Py_ssize_t>column[k]
-                if not bend[k] > 0.0:
+                if not curvature[k] > 0.0:
                     continue
                 rise = slope[j] + ridge[j] * step[j]
                 for e in range(self.first[j], self.first[j + 1]):
                     rise += self.data[e] * score[self.index[e]]
                 here = weight[j] + step[j]
-                change = soft(here - rise / bend[k], strength[j] / bend[k]) - here
+                change = soft(here - rise / curvature[k], strength[j] / curvature[k]) - here
                 if change == 0.0:
                     continue
-                largest = max(largest, bend[k] * fabs(change))
+                largest = max(largest, curvature[k] * fabs(change))
                 step[j] += change
                 for e in range(self.first[j], self.first[j + 1]):
-                    score[self.index[e]] += change * curvature[self.index[e]] * self.data[e]
+                    score[self.index[e]] += change * row_curvature[self.index[e]] * self.data[e]
         return largest

@@ -11,7 +11,7 @@ cdef struct Example:
     double dual    # a: the slope that the dual gives to this example's loss
     double label
     double weight  # c: the weights of all examples sum to 1
-    double bend    # c |x|^2 / l2: how far a step of the dual moves the example's own score
+    double curvature    # c |x|^2 / l2: how far a step of the dual moves the example's own score
 
 
 cdef class DualProblem:
@@ -21,19 +21,19 @@ cdef class DualProblem:
     cdef readonly double l1, l2, offset
     cdef double threshold
     cdef readonly object w
-    cdef object table, point, idles, keep, sums, since
+    cdef object table, point, still_counts, keep, sums, since
     cdef Example* example
     cdef double* v
     cdef double* weight  # w; the same as v without l1
-    cdef unsigned char* idle
+    cdef unsigned char* still
     cdef double* summed
     cdef long long* changed
     cdef readonly long long clock
-    cdef long long opened
+    cdef long long average_start
     cdef readonly double losses, conjugates, slope
-    cdef double answer(self, Py_ssize_t i, double p, double bend) noexcept nogil
+    cdef double best_dual(self, Py_ssize_t i, double p, double curvature) noexcept nogil
     cdef double conjugate_at(self, double dual, double label) noexcept nogil
     cdef double gap_at(self, Py_ssize_t i, double p) noexcept nogil
     cdef void assign(self, Py_ssize_t i, double dual) noexcept nogil
     cdef void add(self, Py_ssize_t i, double step) noexcept nogil
-    cdef void shrink(self, Py_ssize_t i) noexcept nogil
+    cdef void threshold_row(self, Py_ssize_t i) noexcept nogil

@@ -19,7 +19,7 @@ from streamlearn.penalties.norms import soft as soft_threshold
 
 import numpy as np
 
-cdef double BACK = 1.0 - 1e-15  # a few roundings nearer to 0
+cdef double INWARD = 1.0 - 1e-15  # a few roundings nearer to 0
 
 cdef class DualProblem:
     """The variables a and v of one problem; `offset`, an intercept, is added to every score.
@@ -35,17 +35,17 @@ cdef class DualProblem:
         self.threshold = l1 / l2
         table = np.zeros((self.n, 4))
         with np.errstate(over="ignore"):
-            bends = weights * rows.squares() / l2
-        # an infinite bend would make a NaN of a dual of 0; so long a step is 0 anyhow
-        table[:, 1], table[:, 2], table[:, 3] = labels, weights, np.minimum(bends, 1e300)
+            curvatures = weights * rows.squares() / l2
+        # an infinite curvature would make a NaN of a dual of 0; so long a step is 0 anyhow
+        table[:, 1], table[:, 2], table[:, 3] = labels, weights, np.minimum(curvatures, 1e300)
         self.table = table
         self.example = <Example*><size_t>table.ctypes.data
         self.point = np.zeros(self.columns)
         self.w = np.zeros(self.columns) if l1 > 0.0 else self.point
         self.v = <double*><size_t>self.point.ctypes.data
         self.weight = <double*><size_t>self.w.ctypes.data
-        self.idles = np.zeros(self.n, dtype=np.uint8)
-        self.idle = <unsigned char*><size_t>self.idles.ctypes.data
+        self.still_counts = np.zeros(self.n, dtype=np.uint8)
+        self.still = <unsigned char*><size_t>self.still_counts.ctypes.data
         if averaged:
             self.sums, self.since = np.zeros(self.n), np.zeros(self.n, dtype=np.int64)
             self.summed = <double*><size_t>self.sums.ctypes.data
@@ -61,22 +61,22 @@ cdef class DualProblem:
         self.table[:, 0] = values
 
     def averages(self):
-        """The mean of a over the iterations since `open_average`: 002 (21)."""
-        if self.clock == self.opened:
+        """The mean of a over the iterations since `restart_average`: 002 (21)."""
+        if self.clock == self.average_start:
             return self.duals
         sums = self.sums + self.table[:, 0] * (self.clock - self.since)
-        return sums / (self.clock - self.opened)
+        return sums / (self.clock - self.average_start)
 
-    def open_average(self):
+    def restart_average(self):
         """Begin the mean anew."""
         self.sums[:] = 0.0
         self.since[:] = self.clock
-        self.opened = self.clock
+        self.average_start = self.clock
 
-    def move_offset(self, double offset):
+    def set_offset(self, double offset):
         """Another offset; the duals stay, and all examples are looked at again."""
         self.offset = offset
-        self.idles[:] = 0
+        self.still_counts[:] = 0
 
     def rebuild(self, Py_ssize_t start, Py_ssize_t stop):
         """v from a, without the rounding of many steps; 0 to n in ascending ranges."""
@@ -110,10 +110,10 @@ cdef class DualProblem:
                 self.losses += x.weight * self.loss.value_at(p, x.label)
                 self.conjugates += x.weight * self.conjugate_at(x.dual, x.label)
                 self.slope += x.weight * x.dual
-                if self.idle[i] >= PATIENCE and self.answer(i, p, x.bend) != x.dual:
-                    self.idle[i] = 0
+                if self.still[i] >= PATIENCE and self.best_dual(i, p, x.curvature) != x.dual:
+                    self.still[i] = 0
 
-    def follow(self, Py_ssize_t start, Py_ssize_t stop, w):
+    def set_slopes_at(self, Py_ssize_t start, Py_ssize_t stop, w):
         """Let a be the slopes of the losses at the weights `w`."""
         cdef const double* weight = <const double*><size_t>w.ctypes.data
         cdef Py_ssize_t i
@@ -123,7 +123,7 @@ cdef class DualProblem:
                 x = self.example + i
                 x.dual = self.loss.slope_at(self.rows.dot(i, weight) + self.offset, x.label)
 
-    def admit(self, instead):
+    def replace_infeasible(self, instead):
         """Duals whose conjugate is infinite, as that of no slope is, become those of `instead`."""
         cdef const double* other = <const double*><size_t>instead.ctypes.data
         cdef Py_ssize_t i
@@ -134,7 +134,7 @@ cdef class DualProblem:
                 if not self.conjugate_at(x.dual, x.label) < INFINITY:
                     x.dual = other[i]
 
-    def value_of_share(self, double share):
+    def value_at_scale(self, double share):
         """D(share a), where v is that of a."""
         cdef Py_ssize_t i
         cdef Example* x
@@ -159,20 +159,20 @@ cdef class DualProblem:
         primal = self.losses + self.l1 * size + 0.5 * self.l2 * square
         return primal, self.offset * self.slope - self.conjugates - 0.5 * self.l2 * square
 
-    cdef double answer(self, Py_ssize_t i, double p, double bend) noexcept nogil:
-        """The a_i that is best if the score falls by `bend` for each step of it: (14), (15).
+    cdef double best_dual(self, Py_ssize_t i, double p, double curvature) noexcept nogil:
+        """The a_i that is best if the score falls by `curvature` for each step of it: (14), (15).
 
-        It maximizes a p - l*(a) - bend/2 (a - a_i)^2, so it is the slope at p - bend (a - a_i):
-        an implicit step of the loss. A bend of more than c_i |x_i|^2 / l2 makes a shorter step.
+        It maximizes a p - l*(a) - curvature/2 (a - a_i)^2, so it is the slope at p - curvature (a - a_i):
+        an implicit step of the loss. A curvature of more than c_i |x_i|^2 / l2 makes a shorter step.
         """
         cdef Example* x = self.example + i
-        p += bend * x.dual
-        return self.loss.implicit_at(p, x.label, bend, self.loss.slope_at(p, x.label))
+        p += curvature * x.dual
+        return self.loss.implicit_at(p, x.label, curvature, self.loss.slope_at(p, x.label))
 
     cdef double conjugate_at(self, double dual, double label) noexcept nogil:
         """l*(dual, label). Past the last slope by rounding alone, the one before is taken."""
         cdef double value = self.loss.conjugate_at(dual, label)
-        return value if value < INFINITY else self.loss.conjugate_at(BACK * dual, label)
+        return value if value < INFINITY else self.loss.conjugate_at(INWARD * dual, label)
 
     cdef double gap_at(self, Py_ssize_t i, double p) noexcept nogil:
         """The example's term of the duality gap."""
@@ -193,9 +193,9 @@ cdef class DualProblem:
         """v += step x_i."""
         self.rows.add(i, step, self.v)
         if self.l1 > 0.0:
-            self.shrink(i)
+            self.threshold_row(i)
 
-    cdef void shrink(self, Py_ssize_t i) noexcept nogil:
+    cdef void threshold_row(self, Py_ssize_t i) noexcept nogil:
         """w = soft(v, l1/l2) at the columns of row i."""
         cdef Py_ssize_t n, e, j, offset = self.rows.begin(i, &n)
         cdef double x

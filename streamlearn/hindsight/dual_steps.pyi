@@ -9,7 +9,7 @@ from streamlearn.losses import Loss
 
 _Array: TypeAlias = NDArray[np.float64]
 
-class Ascent(DualProblem):
+class DualAscent(DualProblem):
     def __init__(
         self,
         rows: RowMatrix,
@@ -27,11 +27,11 @@ class Ascent(DualProblem):
     def begin(self, again: bool = False) -> None: ...
 
 @final
-class Steps(Ascent):
+class SingleSteps(DualAscent):
     def run(self, examples: int) -> bool: ...
 
 @final
-class Batches(Ascent):
+class BatchSteps(DualAscent):
     def __init__(
         self,
         rows: RowMatrix,
@@ -43,12 +43,12 @@ class Batches(Ascent):
         *,
         size: int,
         update: str,
-        ceiling: float,
+        safe_beta: float,
         seed: int = 0,
         averaged: bool = False,
     ) -> None: ...
     @property
-    def ceiling(self) -> float: ...
+    def safe_beta(self) -> float: ...
     @property
     def beta(self) -> float: ...
     def run(self, examples: int) -> bool: ...

@@ -1,8 +1,8 @@
 """The steps of stochastic dual coordinate ascent: 002 section 4, one example or a batch at a time.
 
-- Steps: one example after the other, each as far as it goes (14). Examples that rest at the end
+- SingleSteps: one example after the other, each as far as it goes (14). Examples that rest at the end
   of their range are left alone for a while, as liblinear does; they come back when measured.
-- Batches: b examples, each answering the same w (15), then all of them at once.
+- BatchSteps: b examples, each answering the same w (15), then all of them at once.
 """
 
 cimport cython
@@ -14,11 +14,11 @@ from streamlearn.core.row cimport prefetch, soft
 import numpy as np
 
 cdef enum:
-    AHEAD = 8  # how many examples ahead of its use a row is fetched
-    OFTEN = 8  # one example in so many is asked for its term of the gap
+    PREFETCH_DISTANCE = 8  # how many examples ahead of its use a row is fetched
+    SAMPLE_EVERY = 8  # one example in so many is asked for its term of the gap
 
 
-cdef class Ascent(DualProblem):
+cdef class DualAscent(DualProblem):
     """DualEpochs over the examples in a random order that `seed` determines."""
 
     def __init__(
@@ -35,14 +35,14 @@ cdef class Ascent(DualProblem):
         self.sampled = self.sampled_weight = self.visited_weight = 0.0
         if again:
             return
-        awake = np.flatnonzero((self.idles < PATIENCE) & (self.table[:, 2] > 0.0))
+        awake = np.flatnonzero((self.still_counts < PATIENCE) & (self.table[:, 2] > 0.0))
         self.active = len(awake)
         self.orders[: self.active] = awake
         cdef Py_ssize_t k, other
         cdef int i
         with nogil:
             for k in range(self.active - 1, 0, -1):
-                other = self.below(k + 1)
+                other = self.random_below(k + 1)
                 i = self.order[k]
                 self.order[k] = self.order[other]
                 self.order[other] = i
@@ -54,7 +54,7 @@ cdef class Ascent(DualProblem):
             return 0.0
         return self.sampled / self.sampled_weight * self.visited_weight
 
-    cdef Py_ssize_t below(self, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t random_below(self, Py_ssize_t n) noexcept nogil:
         """A number from 0 to n - 1: splitmix64, of which the upper half is scaled."""
         cdef unsigned long long z
         self.state += 0x9E3779B97F4A7C15ULL
@@ -64,24 +64,24 @@ cdef class Ascent(DualProblem):
         z ^= z >> 31
         return <Py_ssize_t>(((z >> 32) * <unsigned long long>n) >> 32)
 
-    cdef void sample(self, Py_ssize_t k, Py_ssize_t i, double p) noexcept nogil:
+    cdef void sample_gap(self, Py_ssize_t k, Py_ssize_t i, double p) noexcept nogil:
         cdef double weight = self.example[i].weight
         self.visited_weight += weight
-        if k % OFTEN == 0:
+        if k % SAMPLE_EVERY == 0:
             self.sampled += self.gap_at(i, p)
             self.sampled_weight += weight
 
-    cdef void fetch_ahead(self, Py_ssize_t k) noexcept nogil:
+    cdef void prefetch_rows(self, Py_ssize_t k) noexcept nogil:
         """Ask for what the steps after k will read: a random order has no locality of its own."""
         cdef Py_ssize_t i, a, n, line
         if self.rows.first == NULL:
             return
-        if k + 2 * AHEAD < self.active:
-            i = self.order[k + 2 * AHEAD]
+        if k + 2 * PREFETCH_DISTANCE < self.active:
+            i = self.order[k + 2 * PREFETCH_DISTANCE]
             prefetch(self.rows.first + i)
             prefetch(self.example + i)
-        if k + AHEAD < self.active:
-            i = self.order[k + AHEAD]
+        if k + PREFETCH_DISTANCE < self.active:
+            i = self.order[k + PREFETCH_DISTANCE]
             a = <Py_ssize_t>self.rows.first[i]
             n = min(<Py_ssize_t>self.rows.first[i + 1] - a, 64)
             if self.rows.doubles != NULL:
@@ -93,7 +93,7 @@ cdef class Ascent(DualProblem):
 
 
 @cython.final
-cdef class Steps(Ascent):
+cdef class SingleSteps(DualAscent):
     """One example at a time."""
 
     def run(self, Py_ssize_t examples):
@@ -103,18 +103,18 @@ cdef class Steps(Ascent):
         cdef double p, dual
         with nogil:
             for k in range(self.at, stop):
-                self.fetch_ahead(k)
+                self.prefetch_rows(k)
                 i = self.order[k]
                 x = self.example + i
                 p = self.rows.dot(i, self.weight) + self.offset
-                self.sample(k, i, p)
-                dual = self.answer(i, p, x.bend)
+                self.sample_gap(k, i, p)
+                dual = self.best_dual(i, p, x.curvature)
                 self.clock += 1
                 if dual == x.dual:
-                    if self.idle[i] < PATIENCE:
-                        self.idle[i] += 1
+                    if self.still[i] < PATIENCE:
+                        self.still[i] += 1
                 else:
-                    self.idle[i] = 0
+                    self.still[i] = 0
                     self.add(i, x.weight * (x.dual - dual) / self.l2)
                     self.assign(i, dual)
             self.at = stop
@@ -122,25 +122,25 @@ cdef class Steps(Ascent):
 
 
 @cython.final
-cdef class Batches(Ascent):
+cdef class BatchSteps(DualAscent):
     """`size` examples at a time: 002 sections 4.1 (naive), 4.2 (safe) and 4.3 (aggressive).
 
     The paper has |x_i| <= 1. Its formulas are used for the rows divided by their lengths, with
-    |x_i| times the steps: so beta multiplies |x_i|^2, whatever the scale of the rows. `ceiling` is
+    |x_i| times the steps: so beta multiplies |x_i|^2, whatever the scale of the rows. `safe_beta` is
     beta_b. What the paper proves for the mean of all batches is made true of each: one that could
     lower the dual objective is shortened.
     """
 
     def __init__(
-        self, rows, loss, labels, weights, l1, l2, *, Py_ssize_t size, update, double ceiling,
+        self, rows, loss, labels, weights, l1, l2, *, Py_ssize_t size, update, double safe_beta,
         seed=0, averaged=False
     ):
-        Ascent.__init__(
+        DualAscent.__init__(
             self, rows, loss, labels, weights, l1, l2, seed=seed, averaged=averaged
         )
-        self.size, self.ceiling = size, ceiling
+        self.size, self.safe_beta = size, safe_beta
         self.naive, self.adaptive = update == "naive", update == "aggressive"
-        self.beta = 1.0 if self.naive else ceiling
+        self.beta = 1.0 if self.naive else safe_beta
         self.keep = np.zeros((3, size)), np.zeros((2, self.columns))
         batch, sums = self.keep
         self.score = <double*><size_t>batch.ctypes.data
@@ -159,61 +159,61 @@ cdef class Batches(Ascent):
         with nogil:
             while self.at < stop:
                 b = min(self.size, self.active - self.at)
-                self.batch(self.order + self.at, b)
+                self.take_batch(self.order + self.at, b)
                 self.clock += 1
                 self.at += b
         return self.at == self.active
 
-    cdef void batch(self, const int* picks, Py_ssize_t b) noexcept nogil:
+    cdef void take_batch(self, const int* picks, Py_ssize_t b) noexcept nogil:
         """One iteration."""
         cdef Py_ssize_t k
         for k in range(b):
-            self.fetch_ahead(self.at + k)
+            self.prefetch_rows(self.at + k)
             self.score[k] = self.rows.dot(picks[k], self.weight) + self.offset
-            self.sample(self.at + k, picks[k], self.score[k])
-        self.answers(picks, b, self.beta, self.first)
+            self.sample_gap(self.at + k, picks[k], self.score[k])
+        self.best_duals(picks, b, self.beta, self.first)
         if self.naive:
             for k in range(b):
-                self.add(picks[k], self.step_of(picks[k], self.first[k]))
+                self.add(picks[k], self.row_coefficient(picks[k], self.first[k]))
                 self.assign(picks[k], self.first[k])
         else:
-            self.careful(picks, b)
+            self.safe_batch(picks, b)
 
-    cdef void careful(self, const int* picks, Py_ssize_t b) noexcept nogil:
+    cdef void safe_batch(self, const int* picks, Py_ssize_t b) noexcept nogil:
         """Measure what the steps do together before they are made."""
         cdef double beta = self.beta, square, length, ratio, trial, share = 1.0
         cdef double* dual = self.first
-        self.touch(picks, b)
-        square = self.together(picks, b, dual, self.sum)
-        length = self.apart(picks, b, dual)
+        self.list_columns(picks, b)
+        square = self.joint_square(picks, b, dual, self.sum)
+        length = self.separate_squares(picks, b, dual)
         if self.adaptive and length > 0.0:
-            ratio = fmin(fmax(square / length, 1.0), self.ceiling)
-            self.answers(picks, b, ratio, self.second)
-            trial = self.together(picks, b, self.second, self.other)
-            if self.gain(picks, b, self.second, trial) > self.gain(picks, b, dual, square):
+            ratio = fmin(fmax(square / length, 1.0), self.safe_beta)
+            self.best_duals(picks, b, ratio, self.second)
+            trial = self.joint_square(picks, b, self.second, self.other)
+            if self.dual_gain(picks, b, self.second, trial) > self.dual_gain(picks, b, dual, square):
                 dual, beta, square = self.second, ratio, trial
-                length = self.apart(picks, b, dual)
+                length = self.separate_squares(picks, b, dual)
                 self.sum, self.other = self.other, self.sum
             self.beta = pow(self.beta, 0.95) * pow(ratio, 0.05)
         # Without the quadratic term the steps gain at least beta length, as they are best for a
         # term of beta length / 2. So a share s of them gains s beta length - s^2 square / 2.
         if square > 2.0 * beta * length:
             share = beta * length / square
-        self.apply(picks, b, dual, share)
+        self.apply_steps(picks, b, dual, share)
 
-    cdef void answers(
+    cdef void best_duals(
         self, const int* picks, Py_ssize_t b, double beta, double* dual
     ) noexcept nogil:
         cdef Py_ssize_t k
         for k in range(b):
-            dual[k] = self.answer(picks[k], self.score[k], beta * self.example[picks[k]].bend)
+            dual[k] = self.best_dual(picks[k], self.score[k], beta * self.example[picks[k]].curvature)
 
-    cdef double step_of(self, Py_ssize_t i, double dual) noexcept nogil:
+    cdef double row_coefficient(self, Py_ssize_t i, double dual) noexcept nogil:
         """How often x_i is to be added to v."""
         cdef Example* x = self.example + i
         return x.weight * (x.dual - dual) / self.l2
 
-    cdef void touch(self, const int* picks, Py_ssize_t b) noexcept nogil:
+    cdef void list_columns(self, const int* picks, Py_ssize_t b) noexcept nogil:
         """List the columns of the batch."""
         cdef Py_ssize_t k, e, j, n, start
         cdef double x
@@ -226,7 +226,7 @@ cdef class Batches(Ascent):
                     self.touched[self.count] = j
                     self.count += 1
 
-    cdef double together(
+    cdef double joint_square(
         self, const int* picks, Py_ssize_t b, const double* dual, double* total
     ) noexcept nogil:
         """The change of v into `total`, and l2 times its square: delta' Q delta / (lambda n^2)."""
@@ -235,22 +235,22 @@ cdef class Batches(Ascent):
         for k in range(self.count):
             total[self.touched[k]] = 0.0
         for k in range(b):
-            self.rows.add(picks[k], self.step_of(picks[k], dual[k]), total)
+            self.rows.add(picks[k], self.row_coefficient(picks[k], dual[k]), total)
         for k in range(self.count):
             square += total[self.touched[k]] * total[self.touched[k]]
         return self.l2 * square
 
-    cdef double apart(self, const int* picks, Py_ssize_t b, const double* dual) noexcept nogil:
+    cdef double separate_squares(self, const int* picks, Py_ssize_t b, const double* dual) noexcept nogil:
         """In the same unit, |delta|^2."""
         cdef Py_ssize_t k
         cdef Example* x
         cdef double total = 0.0
         for k in range(b):
             x = self.example + picks[k]
-            total += x.weight * x.bend * (x.dual - dual[k]) * (x.dual - dual[k])
+            total += x.weight * x.curvature * (x.dual - dual[k]) * (x.dual - dual[k])
         return total
 
-    cdef double gain(
+    cdef double dual_gain(
         self, const int* picks, Py_ssize_t b, const double* dual, double square
     ) noexcept nogil:
         """What the steps add to D (with l1, at least)."""
@@ -266,7 +266,7 @@ cdef class Batches(Ascent):
             )
         return total
 
-    cdef void apply(
+    cdef void apply_steps(
         self, const int* picks, Py_ssize_t b, const double* dual, double share
     ) noexcept nogil:
         """A share of the steps, whose sum is at hand; the list of columns is empty again."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from streamlearn.hindsight.dual_problem import DualProblem
-from streamlearn.hindsight.dual_steps import Batches, Steps
+from streamlearn.hindsight.dual_steps import BatchSteps, SingleSteps
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.spectral import beta, unit_norm
 from streamlearn.losses import Loss
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20  # numbers between two looks at Ctrl-C: some milliseconds
 ROUNDING = 1e-14  # of a gap, relative to the sums whose difference it is
-PLAIN = 20  # epochs before extrapolation is tried
+PLAIN_EPOCHS = 20  # epochs before extrapolation is tried
 GROWTH = 2  # of the number of epochs after which the gap is measured unasked
-SHARES = (*(0.5**k for k in range(8)), 0.0)
+WARM_START_SCALES = (*(0.5**k for k in range(8)), 0.0)
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """P at w, and D at a dual point whose slopes have the mean `slope`."""
 
     epoch: int
@@ -58,33 +58,33 @@ class DualEpochs:
         parts = (problem.matrix, loss, problem.y, problem.weights, penalty.l1, penalty.l2)
         live = int(np.count_nonzero(problem.weights))
         batch = min(batch, live)
-        self.ascent: Steps | Batches
+        self.ascent: SingleSteps | BatchSteps
         if batch == 1:
-            self.ascent = Steps(*parts, seed=seed, averaged=average)
+            self.ascent = SingleSteps(*parts, seed=seed, averaged=average)
         else:
-            ceiling = 1.0 if update == "naive" else beta(batch, live, unit_norm(problem.matrix))
-            self.ascent = Batches(
-                *parts, size=batch, update=update, ceiling=ceiling, seed=seed, averaged=average
+            safe_beta = 1.0 if update == "naive" else beta(batch, live, unit_norm(problem.matrix))
+            self.ascent = BatchSteps(
+                *parts, size=batch, update=update, safe_beta=safe_beta, seed=seed, averaged=average
             )
-        self._twin = DualProblem(*parts) if average else None
+        self._averaged_dual = DualProblem(*parts) if average else None
         # naive batches stay as the paper has them; means are those of plain iterations
-        self._leaps = update != "naive" and not average
-        self._opened = 0
+        self._extrapolates = update != "naive" and not average
+        self._average_start = 0
         self._count = 0  # epochs at this intercept
         self._points: list[Array] = []
         entries = getattr(problem.X, "nnz", problem.rows * problem.features)
         self._chunk = max(1, CHUNK * problem.rows // max(entries, problem.rows))
-        self._trust = 0.5  # the last gap that was measured, as a share of what the sample said
+        self._gap_ratio = 0.5  # the last gap that was measured, as a share of what the sample said
 
-    def climb(self, gap: float, note: Callable[[Measured], bool]) -> None:
-        """Epochs until P - D <= gap, or `note` says so, or the limit is reached."""
+    def run_until(self, gap: float, record: Callable[[Measurement], bool]) -> None:
+        """Epochs until P - D <= gap, or `record` says so, or the limit is reached."""
         best, bound = math.inf, -math.inf
         began, unasked = self.done, self.done + 2
         self._count, self._points = 0, []
         while self.done < self.limit:
             self.done += 1
             self._epoch()
-            wanted = self._trust * self.ascent.estimate <= gap
+            wanted = self._gap_ratio * self.ascent.estimate <= gap
             if not wanted and self.done < unasked and self.done < self.limit:
                 continue
             unasked = began + GROWTH * (self.done - began)
@@ -93,72 +93,72 @@ class DualEpochs:
                 return  # beyond what a double can say: it would not become better
             best, bound = min(best, found.primal), max(bound, found.dual)
             if self.ascent.estimate > 0.0:
-                self._trust = min(max((best - bound) / self.ascent.estimate, 0.01), 1.0)
+                self._gap_ratio = min(max((best - bound) / self.ascent.estimate, 0.01), 1.0)
             rounding = ROUNDING * (abs(best) + abs(bound))
-            if note(found) or best - bound <= max(gap, rounding):
+            if record(found) or best - bound <= max(gap, rounding):
                 return
 
     def _epoch(self) -> None:
         """An epoch; after many, some in one and the same order and a leap to where they lead."""
-        leaping = self._leaps and self._count >= PLAIN
-        self.ascent.begin(again=leaping and bool(self._points))
+        extrapolating = self._extrapolates and self._count >= PLAIN_EPOCHS
+        self.ascent.begin(again=extrapolating and bool(self._points))
         while not self.ascent.run(self._chunk):
             pass
         self._count += 1
-        if leaping:
+        if extrapolating:
             self._points.append(self.ascent.duals)
             if len(self._points) == POINTS:
-                self._leap()
+                self._extrapolate()
                 self._points = []
 
-    def _leap(self) -> None:
+    def _extrapolate(self) -> None:
         """To the extrapolated duals, if D is larger there."""
         ascent, last = self.ascent, self._points[-1]
-        before = ascent.value_of_share(1.0)
+        before = ascent.value_at_scale(1.0)
         ascent.duals = extrapolated(self._points)
-        ascent.admit(last)
+        ascent.replace_infeasible(last)
         self._pass(ascent.rebuild)
-        if not ascent.value_of_share(1.0) > before:
+        if not ascent.value_at_scale(1.0) > before:
             ascent.duals = last
             self._pass(ascent.rebuild)
 
-    def _measure(self) -> Measured:
+    def _measure(self) -> Measurement:
         """P and D; the better of two of each, if duals are averaged."""
         found = self._values(self.ascent)
-        if self._twin is None:
+        if self._averaged_dual is None:
             return found
-        self._twin.duals = self.ascent.averages()
-        self._twin.move_offset(self.ascent.offset)
-        self._pass(self._twin.rebuild)
-        mean = self._values(self._twin)
-        if self.done >= 2 * self._opened:
-            self.ascent.open_average()
-            self._opened = self.done
+        self._averaged_dual.duals = self.ascent.averages()
+        self._averaged_dual.set_offset(self.ascent.offset)
+        self._pass(self._averaged_dual.rebuild)
+        mean = self._values(self._averaged_dual)
+        if self.done >= 2 * self._average_start:
+            self.ascent.restart_average()
+            self._average_start = self.done
         upper = min(found, mean, key=lambda each: each.primal)
         lower = max(found, mean, key=lambda each: each.dual)
-        return Measured(self.done, upper.w, upper.primal, lower.dual, lower.slope)
+        return Measurement(self.done, upper.w, upper.primal, lower.dual, lower.slope)
 
-    def _values(self, dual: DualProblem) -> Measured:
+    def _values(self, dual: DualProblem) -> Measurement:
         self._pass(dual.measure)
-        return Measured(self.done, dual.w, *dual.values(), dual.slope)
+        return Measurement(self.done, dual.w, *dual.values(), dual.slope)
 
     def _pass(self, part: Callable[[int, int], None]) -> None:
         """A pass over the rows that can be interrupted."""
         for first in range(0, self.problem.rows, self._chunk):
             part(first, min(first + self._chunk, self.problem.rows))
 
-    def start(self, w: Array, t: float, known: Array) -> None:
+    def warm_start(self, w: Array, t: float, known: Array) -> None:
         """Duals: those known of the first rows, slopes at `w` and the intercept t for the others.
 
         Slopes at a kink say little, so the share of the duals is taken that makes D largest.
         """
         ascent = self.ascent
-        ascent.move_offset(t)
-        self._pass(lambda first, stop: ascent.follow(first, stop, w))
+        ascent.set_offset(t)
+        self._pass(lambda first, stop: ascent.set_slopes_at(first, stop, w))
         ascent.duals = np.concatenate([known, ascent.duals[len(known) :]])[: self.problem.rows]
-        ascent.admit(np.zeros(self.problem.rows))
+        ascent.replace_infeasible(np.zeros(self.problem.rows))
         self._pass(ascent.rebuild)
-        share = max(SHARES, key=ascent.value_of_share)
+        share = max(WARM_START_SCALES, key=ascent.value_at_scale)
         if share < 1.0:
             ascent.duals = share * ascent.duals
             self._pass(ascent.rebuild)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.structured.multivariate.loss import Indices
 
 # how many violated coordinates are added at a time
-MORE = 200
+ADDED_AT_A_TIME = 200
 # HiGHS' tolerances; constraints are scaled to |.| <= 1
 EXACT = 1e-9
 SLACK = 1e-7
@@ -40,12 +40,12 @@ class L1Program:
             w, alpha = solved
             excess = np.abs(alpha @ planes.slopes) / self.l1 - 1.0 - SLACK
             excess[coordinates] = 0.0
-            worst = np.argsort(-excess)[:MORE]
+            worst = np.argsort(-excess)[:ADDED_AT_A_TIME]
             worst = worst[excess[worst] > 0.0]
             if not len(worst):
                 break
             self._chosen.update(worst.tolist())
-        if len(self._chosen) > MORE:
+        if len(self._chosen) > ADDED_AT_A_TIME:
             # what has carried no weight comes back if it is violated
             self._chosen = set(np.flatnonzero(w[: planes.width]).tolist())
         return w, alpha

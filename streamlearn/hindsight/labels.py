@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
 
 
-def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
+def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
     """Labels of m rows as float64 codes, and what labels the outputs stand for.
 
     Of two classes the greater is the positive one if they are numbers or bools, otherwise the one
     seen second; several classes are in ascending order if they are numbers, otherwise as seen.
     """
     if loss.kind in ("regression", "multitarget"):
-        return _numbers(y, m, loss), []
+        return _numeric_labels(y, m, loss), []
     labels = frames.label_array(y, m)
     each = labels.tolist()
     known = frames.distinct(each)
@@ -30,14 +30,14 @@ def coded(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
     if all(isinstance(label, bool | int | float) for label in known):
         known.sort()
     if isinstance(loss, VectorLoss):
-        known = _classes(known, loss)
+        known = _ordered_classes(known, loss)
         codes = {label: float(k) for k, label in enumerate(known)}
     else:
-        codes = _signs(known, loss)
+        codes = _sign_codes(known, loss)
     return np.array([codes[label] for label in each], dtype=float), known
 
 
-def _signs(known: list[Any], loss: Loss) -> dict[Any, float]:
+def _sign_codes(known: list[Any], loss: Loss) -> dict[Any, float]:
     """Two classes, or one of them alone."""
     if loss.kind == "one-class":
         return dict.fromkeys(known, 1.0)
@@ -54,7 +54,7 @@ def _signs(known: list[Any], loss: Loss) -> dict[Any, float]:
     return dict(zip(known, (-1.0, 1.0), strict=True))
 
 
-def _classes(known: list[Any], loss: VectorLoss) -> list[Any]:
+def _ordered_classes(known: list[Any], loss: VectorLoss) -> list[Any]:
     """The classes in the order of the outputs; those of a cost matrix are 0 to k - 1."""
     if not loss.outputs:
         return known
@@ -67,7 +67,7 @@ def _classes(known: list[Any], loss: VectorLoss) -> list[Any]:
     return list(range(loss.outputs))
 
 
-def _numbers(y: Any, m: int, loss: Loss | VectorLoss) -> Array:
+def _numeric_labels(y: Any, m: int, loss: Loss | VectorLoss) -> Array:
     """Labels of a regression, one for each row or one for each row and target."""
     try:
         values: Array = np.ascontiguousarray(y, dtype=float)

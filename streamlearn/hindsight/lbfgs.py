@@ -15,7 +15,7 @@ import numpy as np
 from streamlearn.core.parameters import number
 from streamlearn.hindsight.bounds import dual_bound, plane_bound
 from streamlearn.hindsight.solution import Progress, Solution
-from streamlearn.hindsight.widths import widths
+from streamlearn.hindsight.coordinate_scales import coordinate_scales
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BOUND_EVERY = 5  # iterations between two bounds that cost passes of their own
 
 
-class Enough(Exception):
+class GapReachedError(Exception):
     """The gap is reached: the way out of scipy's loop."""
 
 
@@ -38,7 +38,7 @@ def lbfgs(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimize with the last `memory` steps as the model of the curvature, in units of `widths`.
+    """Minimize with the last `memory` steps as the model of the curvature, in scales of `coordinate_scales`.
 
     The bound is Lemma 5, a by-product; with a free intercept it is the dual value at the slopes
     of w, taken every few iterations.
@@ -48,18 +48,18 @@ def lbfgs(
     memory = int(number("lbfgs", "memory", memory, low=1.0))
     progress = Progress(problem, "lbfgs", gap=gap, callback=callback)
     seen: dict[str, Any] = {"iteration": 0}
-    units = widths(problem)
+    scales = coordinate_scales(problem)
 
     def objective(v: Vector) -> tuple[float, Vector]:
-        w = v * units
+        w = v * scales
         value, gradient = problem.risk.value_and_gradient(w)
         seen.update(v=v.copy(), value=value, gradient=gradient.copy())
-        weights = problem.penalised(w)
-        problem.penalised(gradient)[:] += problem.penalty.l2 * weights
-        return value + problem.penalty.value(weights), gradient * units
+        weights = problem.penalized(w)
+        problem.penalized(gradient)[:] += problem.penalty.l2 * weights
+        return value + problem.penalty.value(weights), gradient * scales
 
     def record(xk: Vector) -> None:
-        w = xk * units
+        w = xk * scales
         if not np.array_equal(seen["v"], xk):
             objective(xk)
         value, iteration = seen["value"], seen["iteration"]
@@ -69,13 +69,13 @@ def lbfgs(
             bound = plane_bound(problem, w, value, seen["gradient"])
         elif iteration % BOUND_EVERY == 0:
             bound = dual_bound(problem, w)
-        total = value + problem.penalty.value(problem.penalised(w))
+        total = value + problem.penalty.value(problem.penalized(w))
         if progress.record(iteration, w, total, bound):
-            raise Enough
+            raise GapReachedError
 
     with progress:
         try:
-            v = problem.start(start) / units
+            v = problem.start(start) / scales
             objective(v)
             record(v)
             limits: Any = {
@@ -87,8 +87,8 @@ def lbfgs(
                 "gtol": 0.0,
             }
             minimize(objective, v, jac=True, method="L-BFGS-B", callback=record, options=limits)
-        except Enough:
+        except GapReachedError:
             pass
         if problem.intercepts and progress.w is not None:
-            progress.bound(dual_bound(problem, progress.w))
+            progress.raise_bound(dual_bound(problem, progress.w))
     return progress.solution()

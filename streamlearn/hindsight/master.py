@@ -2,7 +2,7 @@
 
     minimize over w, c   Psi(w) + max_i (<a_i, w> + <c_i, c> + b_i)            (004, (10))
 
-with c the unpenalised intercepts and Psi(w) = l1 |w|_1 + l2/2 |w|^2 in a ball. Its dual puts
+with c the unpenalized intercepts and Psi(w) = l1 |w|_1 + l2/2 |w|^2 in a ball. Its dual puts
 weights alpha on the planes, in the simplex and with sum_i alpha_i c_i = 0:
 
     maximize   <b, alpha> - Psi*(-A' alpha)                                    (004, (12))
@@ -31,13 +31,13 @@ INFINITY = float("inf")
 # how exactly sum_i alpha_i c_i = 0 must hold, of the largest |c_i|
 ROUNDING = 1e-12
 # the least multiplier of a ball, of slope / radius: costs as little as what rounding costs without
-FAINT = 1e-8
+LEAST_MULTIPLIER = 1e-8
 
 
-class Master:
+class MasterProblem:
     """The master problem over a set of planes; `near` and `weight` add weight/2 |w - near|^2.
 
-    There the intercepts are measured in their own unit, `planes.unit`.
+    There the intercepts are measured in their own unit, `planes.intercept_unit`.
     """
 
     def __init__(self, planes: Planes, penalty: Penalty) -> None:
@@ -56,16 +56,16 @@ class Master:
             # HiGHS gave up: the planes with a faint pull toward `near`
             weight = 1e-6 * self.l1 / (1.0 + float(np.abs(near).max()))
         if self.l2 + weight > 0.0:
-            w, alpha = self._within(self.l2 + weight, alpha, tolerance, near, weight)
+            w, alpha = self._solve_without_ball(self.l2 + weight, alpha, tolerance, near, weight)
             if np.linalg.norm(w[: self.planes.width]) <= self.radius:
                 return w, alpha
-        return self._on_the_sphere(alpha, tolerance, near, weight)
+        return self._solve_on_sphere(alpha, tolerance, near, weight)
 
     def bound(self, alpha: Vector, near: Vector) -> float:
         """The dual value at alpha, a lower bound on the minimum of the objective."""
         planes = self.planes
-        alpha, left = self._balanced(alpha)
-        slopes = _combined(alpha, planes.slopes)
+        alpha, left = self._balanced_alpha(alpha)
+        slopes = _combination(alpha, planes.slopes)
         offset = float(alpha @ planes.offsets)
         # `left` is rounding, of which a minimizer far out could make more
         offset -= 10.0 * float(left @ (1.0 + np.abs(near[planes.width :])))
@@ -82,7 +82,7 @@ class Master:
             return offset - norm * norm / (2.0 * self.l2)
         return offset - self.radius * norm + 0.5 * self.l2 * self.radius**2
 
-    def _within(
+    def _solve_without_ball(
         self, curvature: float, alpha: Vector, tolerance: float, near: Vector, weight: float
     ) -> tuple[Vector, Vector]:
         """The minimizer where Psi has this curvature and no ball."""
@@ -94,7 +94,7 @@ class Master:
             return self._weights(curvature, pull, alpha), alpha
         # The intercepts are held near to where they were by mu/2 |c - start|^2; where the minimum
         # must be exact, start follows them until the pull is nothing (the method of multipliers).
-        mu = planes.unit * (weight or 1e-3 * curvature)
+        mu = planes.intercept_unit * (weight or 1e-3 * curvature)
         scale = float(np.abs(planes.free_slopes).max())
         for _ in range(1 if weight else 30):
             square = planes.free_slopes @ planes.free_slopes.T / mu
@@ -108,18 +108,18 @@ class Master:
         w = self._weights(curvature, pull, alpha)
         return np.concatenate([w, start]), alpha
 
-    def _on_the_sphere(
+    def _solve_on_sphere(
         self, alpha: Vector, tolerance: float, near: Vector, weight: float
     ) -> tuple[Vector, Vector]:
         """The multiplier of |w| <= radius, by secants on 1/|w|, which is nearly linear in it."""
         width, least = self.planes.width, self.l2 + weight
         # a multiplier of no account: without curvature the minimizer would be any of many
         slope = math.sqrt(float(np.diagonal(self.planes.products).max()))
-        low = max(tolerance / self.radius**2, FAINT * slope / self.radius, 1e-300)
+        low = max(tolerance / self.radius**2, LEAST_MULTIPLIER * slope / self.radius, 1e-300)
         high = INFINITY
         extra = low
         for _ in range(40):
-            w, alpha = self._within(least + extra, alpha, tolerance, near, weight)
+            w, alpha = self._solve_without_ball(least + extra, alpha, tolerance, near, weight)
             norm = float(np.linalg.norm(w[:width]))
             if abs(norm - self.radius) <= 1e-9 * self.radius or (
                 extra == low and norm < self.radius
@@ -152,7 +152,7 @@ class Master:
             return simplex_qp(H, d, alpha, tolerance)
         extra = np.zeros((planes.count, planes.count)) + square
         for _ in range(50):
-            u = pull - _combined(alpha, planes.slopes)
+            u = pull - _combination(alpha, planes.slopes)
             beyond = np.flatnonzero(np.abs(u) > self.l1)
             part = planes.slopes[:, beyond]
             w = _soft(u[beyond], self.l1) / curvature
@@ -161,21 +161,21 @@ class Master:
                 break
             H = part @ part.T / curvature + extra
             target = simplex_qp(H, H @ alpha - gradient, alpha, 0.1 * tolerance)
-            way = target - alpha
-            along = _combined(target, planes.slopes) - _combined(alpha, planes.slopes)
-            rise = float(way @ (extra @ alpha - linear))
-            bend = float(way @ extra @ way)
-            step = _line(u, along, self.l1, curvature, rise, bend)
+            direction = target - alpha
+            along = _combination(target, planes.slopes) - _combination(alpha, planes.slopes)
+            rise = float(direction @ (extra @ alpha - linear))
+            bend = float(direction @ extra @ direction)
+            step = _exact_line_search(u, along, self.l1, curvature, rise, bend)
             if step <= 0.0:
                 break
-            alpha = np.maximum(alpha + step * way, 0.0)
+            alpha = np.maximum(alpha + step * direction, 0.0)
             alpha /= alpha.sum()
         return alpha
 
     def _weights(self, curvature: float, pull: Vector, alpha: Vector) -> Vector:
-        return _soft(pull - _combined(alpha, self.planes.slopes), self.l1) / curvature
+        return _soft(pull - _combination(alpha, self.planes.slopes), self.l1) / curvature
 
-    def _balanced(self, alpha: Vector) -> tuple[Vector, Vector]:
+    def _balanced_alpha(self, alpha: Vector) -> tuple[Vector, Vector]:
         """`alpha` changed as little as makes sum_i alpha_i c_i = 0, and what is left of that."""
         C = self.planes.free_slopes
         if not C.shape[1]:
@@ -201,7 +201,7 @@ class Master:
         return np.eye(1, len(alpha))[0], np.zeros(C.shape[1])
 
 
-def _combined(alpha: Vector, rows: Vector) -> Vector:
+def _combination(alpha: Vector, rows: Vector) -> Vector:
     """Alpha' rows, of the rows with weight."""
     on = np.flatnonzero(alpha)
     total: Vector = alpha[on] @ rows[on]
@@ -213,8 +213,10 @@ def _soft(v: Vector, threshold: float) -> Vector:
     return moved if threshold > 0.0 else v
 
 
-def _line(u: Vector, along: Vector, l1: float, curvature: float, rise: float, bend: float) -> float:
-    """Where the slope of the objective along a way of [0, 1] is zero: it only rises."""
+def _exact_line_search(
+    u: Vector, along: Vector, l1: float, curvature: float, rise: float, bend: float
+) -> float:
+    """Where the slope of the objective along a direction of [0, 1] is zero: it only rises."""
 
     def slope(step: float) -> float:
         w = _soft(u - step * along, l1)

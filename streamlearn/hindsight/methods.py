@@ -52,47 +52,47 @@ class Method:
         return solution
 
 
-def anything(_part: object) -> bool:
+def any_loss(_part: object) -> bool:
     """Every loss."""
     return True
 
 
-def scalar(loss: AnyLoss) -> bool:
+def scalar_loss(loss: AnyLoss) -> bool:
     """Losses of one output."""
     return isinstance(loss, Loss)
 
 
-def smooth(loss: AnyLoss) -> bool:
+def smooth_loss(loss: AnyLoss) -> bool:
     """Losses whose slope has no jumps, though that of an exponential grows without bound."""
     if isinstance(loss, MultivariateLoss):
         return False
     return loss.smooth or isinstance(loss, Exponential | Poisson)
 
 
-def curved_scalar(loss: AnyLoss) -> bool:
+def smooth_scalar_loss(loss: AnyLoss) -> bool:
     """Smooth losses of one output."""
-    return scalar(loss) and smooth(loss)
+    return scalar_loss(loss) and smooth_loss(loss)
 
 
-def quadratic(penalty: Penalty) -> bool:
+def l2_only(penalty: Penalty) -> bool:
     """l2/2 |w|^2 alone, with l2 > 0."""
-    return weighing(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
+    return norm_penalty(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
 
 
-def weighing(penalty: Penalty) -> bool:
+def norm_penalty(penalty: Penalty) -> bool:
     """l1 |w|_1 + l2/2 |w|^2 with one of them > 0: L1, L2 and ElasticNet."""
     unbounded = penalty.simple and penalty.norm_limit == float("inf")
     return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
 
 
-def curved(penalty: Penalty) -> bool:
+def with_l2(penalty: Penalty) -> bool:
     """L2 and ElasticNet with l2 > 0."""
-    return weighing(penalty) and penalty.l2 > 0.0
+    return norm_penalty(penalty) and penalty.l2 > 0.0
 
 
-def confining(penalty: Penalty) -> bool:
+def norm_or_ball(penalty: Penalty) -> bool:
     """Those, or a ball: whatever keeps the minimum of finitely many planes from running away."""
-    return weighing(penalty) or (penalty.simple and penalty.norm_limit < float("inf"))
+    return norm_penalty(penalty) or (penalty.simple and penalty.norm_limit < float("inf"))
 
 
 _BUNDLE = "L2, L1 or ElasticNet of a strength > 0, or a Ball"
@@ -103,8 +103,8 @@ _TABLE = (
         "sdca",
         "sdca",
         "sdca",
-        scalar,
-        curved,
+        scalar_loss,
+        with_l2,
         losses="losses of one output",
         penalties="L2 and ElasticNet with l2 > 0",
     ),
@@ -112,18 +112,18 @@ _TABLE = (
         "newton",
         "newton",
         "newton",
-        curved_scalar,
-        weighing,
+        smooth_scalar_loss,
+        norm_penalty,
         losses="smooth losses of one output",
         penalties="L1, L2 or ElasticNet of a strength > 0",
     ),
-    Method("lbfgs", "lbfgs", "lbfgs", smooth, quadratic, losses="smooth losses"),
+    Method("lbfgs", "lbfgs", "lbfgs", smooth_loss, l2_only, losses="smooth losses"),
     Method(
         "owlqn",
         "owlqn",
         "owlqn",
-        smooth,
-        weighing,
+        smooth_loss,
+        norm_penalty,
         losses="smooth losses",
         penalties="L1, L2 or ElasticNet of a strength > 0",
     ),
@@ -131,19 +131,19 @@ _TABLE = (
         "bundle-ls",
         "bundle_line_search",
         "bundle_line_search",
-        anything,
-        confining,
+        any_loss,
+        norm_or_ball,
         penalties=_BUNDLE,
     ),
     Method(
         "proximal-bundle",
         "proximal_bundle",
         "proximal_bundle",
-        anything,
-        confining,
+        any_loss,
+        norm_or_ball,
         penalties=_BUNDLE,
     ),
-    Method("bundle", "bundle", "bundle", anything, confining, penalties=_BUNDLE),
+    Method("bundle", "bundle", "bundle", any_loss, norm_or_ball, penalties=_BUNDLE),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _TABLE}

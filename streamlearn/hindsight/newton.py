@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from streamlearn.hindsight.bounds import balanced, dual_value
-from streamlearn.hindsight.coordinate_descent import Columns
+from streamlearn.hindsight.bounds import balanced_slopes, dual_value
+from streamlearn.hindsight.coordinate_descent import ColumnMatrix
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.inner import inner
-from streamlearn.hindsight.owlqn import steepest
+from streamlearn.hindsight.owlqn import minimum_norm_subgradient
 from streamlearn.hindsight.solution import Progress, Solution
 from streamlearn.losses import Huber, Loss
 
@@ -58,21 +58,23 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int) -> 
     if not isinstance(loss, Loss):
         raise ValueError(f"newton takes losses of one output, not {loss!r}")
     l1, l2 = np.zeros(problem.size), np.zeros(problem.size)
-    problem.penalised(l1)[:] = problem.penalty.l1
-    problem.penalised(l2)[:] = problem.penalty.l2
-    columns = Columns(by_columns(problem))
+    problem.penalized(l1)[:] = problem.penalty.l1
+    problem.penalized(l2)[:] = problem.penalty.l2
+    columns = ColumnMatrix(column_matrix(problem))
     for iteration in range(max_iter + 1):
         scores = problem.row_risk.scores(w)
         slopes = np.asarray(loss.slope(scores, y))
         total = _objective(problem, w, scores)
-        bound = dual_value(problem, balanced(problem, slopes) if problem.intercepts else slopes)
+        bound = dual_value(
+            problem, balanced_slopes(problem, slopes) if problem.intercepts else slopes
+        )
         if progress.record(iteration, w, total, bound) or iteration == max_iter:
             return
-        g = problem.row_risk.back(shares * slopes) + l2 * w
-        chosen = _chosen(w, g, l1)
-        h = shares * _bends(loss, scores, y, slopes)
+        g = problem.row_risk.combine_rows(shares * slopes) + l2 * w
+        chosen = _working_set(w, g, l1)
+        h = shares * _row_curvatures(loss, scores, y, slopes)
         h += shares * (FLOOR * float(h.sum()) or 1.0)
-        d = _minimized(problem, columns, chosen, QuadraticModel(g, h, l1, l2, w))
+        d = _minimize_model(problem, columns, chosen, QuadraticModel(g, h, l1, l2, w))
         found = _search(problem, w, d, scores, total, inner(g, d), l1)
         if found is None:
             return  # no descent that rounding would let us see
@@ -96,13 +98,15 @@ class QuadraticModel(NamedTuple):
         return inner(self.g, d) + 0.5 * curved + inner(self.l1, after)
 
 
-def _minimized(problem: Problem, columns: Columns, chosen: Any, model: QuadraticModel) -> Vector:
+def _minimize_model(
+    problem: Problem, columns: ColumnMatrix, chosen: Any, model: QuadraticModel
+) -> Vector:
     """A step d to where the model is least, as far as the coordinates chosen go."""
     d, moved = np.zeros(problem.size), np.zeros(problem.rows)
-    bends = columns.bends(chosen, model.h, model.l2)
+    curvatures = columns.curvatures(chosen, model.h, model.l2)
     first, points = 0.0, [d[chosen]]
     for _ in range(EPOCHS):
-        left = columns.descend(chosen, bends, *model, d, moved)
+        left = columns.descend(chosen, curvatures, *model, d, moved)
         first = max(first, left)
         if left <= SHARE * first:
             break
@@ -117,7 +121,7 @@ def _minimized(problem: Problem, columns: Columns, chosen: Any, model: Quadratic
     return d
 
 
-def by_columns(problem: Problem) -> Any:
+def column_matrix(problem: Problem) -> Any:
     """The rows with a column of ones for an intercept, as CSC."""
     parts = [scipy.sparse.csc_array(problem.X)]
     if problem.intercepts:
@@ -125,27 +129,27 @@ def by_columns(problem: Problem) -> Any:
     return scipy.sparse.hstack(parts, format="csc") if len(parts) > 1 else parts[0]
 
 
-def _bends(loss: Loss, scores: Vector, y: Vector, slopes: Vector) -> Vector:
+def _row_curvatures(loss: Loss, scores: Vector, y: Vector, slopes: Vector) -> Vector:
     """The curvature of each row's model.
 
     Far from its label Huber is a line, whose model would lead anywhere: there it is that of the
     parabola which touches Huber from above, as in iteratively reweighted least squares.
     """
-    bends: Vector = np.asarray(loss.curvature(scores, y))
+    curvatures: Vector = np.asarray(loss.curvature(scores, y))
     if isinstance(loss, Huber):
         away = scores - y
-        np.divide(slopes, away, out=bends, where=away != 0.0)
-    return bends
+        np.divide(slopes, away, out=curvatures, where=away != 0.0)
+    return curvatures
 
 
 def _objective(problem: Problem, w: Vector, scores: Vector) -> float:
     losses = np.asarray(problem.loss.value(scores, problem.y))
-    return inner(problem.weights, losses) + problem.penalty.value(problem.penalised(w))
+    return inner(problem.weights, losses) + problem.penalty.value(problem.penalized(w))
 
 
-def _chosen(w: Vector, g: Vector, l1: Vector) -> Any:
-    """The coordinates that may move: those that are not 0, and the steepest of the others."""
-    ask = np.abs(steepest(w, g, l1))
+def _working_set(w: Vector, g: Vector, l1: Vector) -> Any:
+    """The coordinates that may move: those that are not 0, and the minimum_norm_subgradient of the others."""
+    ask = np.abs(minimum_norm_subgradient(w, g, l1))
     held = w != 0.0
     ask[held] = 0.0
     room = max(FEW, int(held.sum()))
@@ -166,14 +170,14 @@ def _search(
     """A point on the way to w + d, or beyond, with enough descent; or None."""
     rise = problem.row_risk.scores(d)
 
-    def look(step: float) -> tuple[Vector, float, float]:
+    def evaluate(step: float) -> tuple[Vector, float, float]:
         after = w + step * d
         promised = step * slope + inner(l1, np.abs(after) - np.abs(w))
         return after, promised, _objective(problem, after, scores + step * rise)
 
     step = 1.0
     for _ in range(HALVINGS):
-        after, promised, reached = look(step)
+        after, promised, reached = evaluate(step)
         if promised >= 0.0:
             return None
         if reached <= total + SUFFICIENT * promised:
@@ -183,7 +187,7 @@ def _search(
         return None
     # a parabola's minimum brings half of what its slope promises; where nearly all came, it is flat
     while reached <= total + FLAT * promised:
-        farther, promised, there = look(2.0 * step)
+        farther, promised, there = evaluate(2.0 * step)
         if not there < reached:
             break
         after, reached, step = farther, there, 2.0 * step

@@ -16,7 +16,7 @@ from streamlearn.core.parameters import number
 from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solution import Progress, Solution
-from streamlearn.hindsight.widths import widths
+from streamlearn.hindsight.coordinate_scales import coordinate_scales
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -31,20 +31,20 @@ HALVINGS = 60
 class LBFGSMemory:
     """The last steps and how the gradient changed on them: the L-BFGS model of the curvature."""
 
-    def __init__(self, memory: int, units: Vector) -> None:
-        self.units = units
-        self.squares = units * units  # the model's inverse before there is a step
+    def __init__(self, memory: int, scales: Vector) -> None:
+        self.scales = scales
+        self.squares = scales * scales  # the model's inverse before there is a step
         self.pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=memory)
 
-    def learn(self, step: Vector, change: Vector) -> None:
+    def update(self, step: Vector, change: Vector) -> None:
         """Take note of a step along which the gradient rose."""
         rise = inner(step, change)
         if rise > 1e-14 * inner(change, change):
             self.pairs.append((step, change, rise))
 
-    def size(self, g: Vector) -> float:
-        """The length of a gradient in these units."""
-        scaled = self.units * g
+    def scaled_norm(self, g: Vector) -> float:
+        """The length of a gradient in these scales."""
+        scaled = self.scales * g
         return max(math.sqrt(inner(scaled, scaled)), 1e-300)
 
     def solve(self, g: Vector) -> Vector:
@@ -73,7 +73,7 @@ def owlqn(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimize with the last `memory` steps as the model of the curvature, in units of `widths`.
+    """Minimize with the last `memory` steps as the model of the curvature, in scales of `coordinate_scales`.
 
     The bound is the dual value at the slopes of w, scaled until no correlation with a feature is
     above the strength of l1.
@@ -84,45 +84,45 @@ def owlqn(
         w = problem.start(start)
         _descend(problem, w, progress, 10_000 if max_iter is None else max_iter, memory)
         if progress.w is not None:
-            progress.bound(dual_bound(problem, progress.w))
+            progress.raise_bound(dual_bound(problem, progress.w))
     return progress.solution()
 
 
 def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, memory: int) -> None:
     strength = np.zeros(problem.size)
-    problem.penalised(strength)[:] = problem.penalty.l1
-    curvature = LBFGSMemory(memory, widths(problem))
-    value, g = _smooth(problem, w)
+    problem.penalized(strength)[:] = problem.penalty.l1
+    curvature = LBFGSMemory(memory, coordinate_scales(problem))
+    value, g = _smooth_part(problem, w)
     total = value + inner(strength, np.abs(w))
     for iteration in range(max_iter + 1):
         bound = dual_bound(problem, w) if iteration % BOUND_EVERY == 0 else -np.inf
         if progress.record(iteration, w, total, bound) or iteration == max_iter:
             return
-        slope = steepest(w, g, strength)
+        slope = minimum_norm_subgradient(w, g, strength)
         found = None
         while found is None:
             direction = -curvature.solve(slope)
             direction[direction * slope >= 0.0] = 0.0
-            first = 1.0 if curvature.pairs else min(1.0, 1.0 / curvature.size(slope))
+            first = 1.0 if curvature.pairs else min(1.0, 1.0 / curvature.scaled_norm(slope))
             found = _search(problem, w, total, slope, direction, strength, first)
             if found is None and not curvature.pairs:
                 return  # no descent that rounding would let us see
             if found is None:
                 curvature.pairs.clear()
         after, total, rest = found
-        curvature.learn(after - w, rest - g)
+        curvature.update(after - w, rest - g)
         w, g = after, rest
 
 
-def _smooth(problem: Problem, w: Vector) -> tuple[float, Vector]:
+def _smooth_part(problem: Problem, w: Vector) -> tuple[float, Vector]:
     """The objective without its l1 part, and its gradient."""
     value, g = problem.risk.value_and_gradient(w)
-    weights, l2 = problem.penalised(w), problem.penalty.l2
-    problem.penalised(g)[:] += l2 * weights
+    weights, l2 = problem.penalized(w), problem.penalty.l2
+    problem.penalized(g)[:] += l2 * weights
     return value + 0.5 * l2 * inner(weights, weights), g
 
 
-def steepest(w: Vector, g: Vector, strength: Vector) -> Vector:
+def minimum_norm_subgradient(w: Vector, g: Vector, strength: Vector) -> Vector:
     """The subgradient of least size: 0 where l1 holds a weight at 0."""
     at_zero = np.sign(g) * np.maximum(np.abs(g) - strength, 0.0)
     return np.where(w != 0.0, g + strength * np.sign(w), at_zero)
@@ -145,7 +145,7 @@ def _search(
         promised = inner(slope, after - w)
         if promised >= 0.0:
             return None
-        value, g = _smooth(problem, after)
+        value, g = _smooth_part(problem, after)
         new = value + inner(strength, np.abs(after))
         if new <= total + SUFFICIENT * promised:
             return after, new, g

@@ -17,7 +17,7 @@ class RowMatrix:
     def scores(
         self, w: _Array, k: int, intercept: bool, start: int, stop: int, result: _Array
     ) -> None: ...
-    def back(
+    def combine_rows(
         self, slopes: _Array, k: int, intercept: bool, start: int, stop: int, total: _Array
     ) -> None: ...
 

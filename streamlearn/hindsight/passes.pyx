@@ -205,7 +205,7 @@ cdef class RowMatrix:
                     out[i * k + c] = free_part[c] if intercept else 0.0
                 self.dots(start + i, weight, k, out + i * k)
 
-    def back(self, slopes, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop, total):
+    def combine_rows(self, slopes, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop, total):
         """The sum of slope_i x_i over rows start .. stop - 1, added to `total`."""
         cdef const double* slope = <const double*>at(slopes)
         cdef double* out = <double*>at(total)

@@ -1,6 +1,6 @@
 """The cutting planes of a risk: R(w) >= <a_i, w> + b_i for all i (004, (6)).
 
-w is split into the coordinates that the penalty sees and the unpenalised intercepts, which come
+w is split into the coordinates that the penalty sees and the unpenalized intercepts, which come
 last. The first plane is the constant `lowest`, the mean of the losses' own minima.
 """
 
@@ -35,7 +35,7 @@ class Planes:
 
     @property
     def slopes(self) -> Vector:
-        """The slopes in the penalised coordinates, a row each."""
+        """The slopes in the penalized coordinates, a row each."""
         return self._A[: self.count]
 
     @property
@@ -54,7 +54,7 @@ class Planes:
         return self._products[: self.count, : self.count]
 
     @property
-    def unit(self) -> float:
+    def intercept_unit(self) -> float:
         """The squared slopes in the intercepts, of those in the other coordinates.
 
         How far intercepts go differs from how far weights go by as much: 1 where nothing is known.
@@ -67,7 +67,7 @@ class Planes:
         """The first-order Taylor expansion at w (004, (3))."""
         self._append(gradient, value - inner(gradient, w))
 
-    def at(self, w: Vector) -> float:
+    def value_at(self, w: Vector) -> float:
         """R_i(w), the maximum of all planes (004, (7))."""
         return float(
             (
@@ -75,7 +75,7 @@ class Planes:
             ).max()
         )
 
-    def rest(self, *alphas: Vector) -> list[Vector]:
+    def prune(self, *alphas: Vector) -> list[Vector]:
         """Drop planes long without weight, where there are many; the `alphas` without them.
 
         The maximum of the dual, and so the lower bound, is untouched: its alpha stays feasible.

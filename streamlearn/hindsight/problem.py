@@ -15,7 +15,7 @@ import scipy.sparse
 from streamlearn.engine.rows import canonical, real, refuse_unfinite
 from streamlearn.estimators import frames
 from streamlearn.hindsight.inner import inner
-from streamlearn.hindsight.labels import coded
+from streamlearn.hindsight.labels import encoded_labels
 from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Objective:
     """Any convex risk and a penalty: all that methods need that ask for no rows.
 
-    The last `intercepts` numbers of w are not penalised; `lowest` is a number that the risk never
-    falls below, `proved` one that the objective never does.
+    The last `intercepts` numbers of w are not penalized; `lowest` is a number that the risk never
+    falls below, `known_bound` one that the objective never does.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Objective:
         self.risk = risk
         self.penalty = penalty
         self.lowest = lowest
-        self.proved = lowest  # Psi is >= 0
+        self.known_bound = lowest  # Psi is >= 0
         self.size = risk.size
         self.intercepts = intercepts
 
@@ -53,13 +53,13 @@ class Objective:
         """Whether there is anything that the penalty does not see."""
         return self.intercepts > 0
 
-    def penalised(self, w: Vector) -> Vector:
+    def penalized(self, w: Vector) -> Vector:
         """The part of w that the penalty sees, as a view."""
         return w[: self.size - self.intercepts]
 
     def objective(self, w: Vector) -> float:
         """J(w)."""
-        return self.risk.value_and_gradient(w)[0] + self.penalty.value(self.penalised(w))
+        return self.risk.value_and_gradient(w)[0] + self.penalty.value(self.penalized(w))
 
     def start(self, start: Any = None) -> Vector:
         """A flat w to start from, in an array of its own: zeros, or what `start` gives."""
@@ -73,7 +73,7 @@ class Objective:
     def split(self, w: Vector) -> tuple[Array, Any]:
         """The weights and the intercept of a flat w, as users see them."""
         intercepts: Array = w[self.size - self.intercepts :].copy()
-        return self.penalised(w).copy(), float(intercepts[0]) if len(intercepts) == 1 else 0.0
+        return self.penalized(w).copy(), float(intercepts[0]) if len(intercepts) == 1 else 0.0
 
 
 class Problem(Objective):
@@ -103,9 +103,9 @@ class Problem(Objective):
         self.y: Array = y
         self.labels: list[Any] = []
         if outputs is None:
-            self.y, self.labels = coded(y, self.rows, loss)
+            self.y, self.labels = encoded_labels(y, self.rows, loss)
         self.loss = loss.bound(self.labels) if isinstance(loss, MulticlassHinge) else loss
-        self.weights = shares(weights, self.rows)
+        self.weights = normalized_weights(weights, self.rows)
         self.outputs = self._outputs() if outputs is None else outputs
         self.matrix = RowMatrix(self.X)
         rows = row_risk(
@@ -115,7 +115,7 @@ class Problem(Objective):
             self.weights,
             self.outputs,
             fit_intercept=bool(fit_intercept),
-            ends=ends(self.X, threads),
+            ends=shard_ends(self.X, threads),
         )
         super().__init__(
             rows, penalty, lowest=self._lowest(), intercepts=self.outputs if fit_intercept else 0
@@ -173,7 +173,7 @@ class Problem(Objective):
         """The weights (K x n with K outputs) and the intercept of a flat w."""
         if not isinstance(self.loss, VectorLoss):
             return super().split(w)
-        weights = self.penalised(w).reshape(self.features, self.outputs).T
+        weights = self.penalized(w).reshape(self.features, self.outputs).T
         intercepts = w[len(w) - self.intercepts :] if self.intercepts else np.zeros(self.outputs)
         return np.ascontiguousarray(weights), intercepts.copy()
 
@@ -199,7 +199,7 @@ def checked_matrix(X: Any) -> Any:
     return scipy.sparse.csr_array((data, np.ascontiguousarray(index), X.indptr), shape=X.shape)
 
 
-def shares(weights: Any, m: int) -> Vector:
+def normalized_weights(weights: Any, m: int) -> Vector:
     """The weights of m rows as shares of their sum."""
     if weights is None:
         return np.full(m, 1.0 / m)
@@ -216,7 +216,7 @@ def shares(weights: Any, m: int) -> Vector:
     return result
 
 
-def ends(X: Any, shards: Any) -> list[int]:
+def shard_ends(X: Any, shards: Any) -> list[int]:
     """Where shards end that have the same number of entries, more or less."""
     m = X.shape[0]
     if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:

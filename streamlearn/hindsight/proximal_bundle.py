@@ -37,20 +37,20 @@ def proximal_bundle(
     curvature = ProximalTerm(problem.penalty.l2, run.w, run.planes)
     near, alpha = np.ones(1), np.ones(1)
     with run.progress:
-        while run.look():
-            curvature.add(run.w, run.slope, run.objective - problem.lowest)
+        while run.add_plane():
+            curvature.add(run.w, run.gradient, run.objective - problem.lowest)
             w, alpha = run.master.solve(np.append(alpha, 0.0), run.tolerance, run.best)
-            if run.done(alpha):
+            if run.record(alpha):
                 break
             near = np.append(near, 0.0)
-            if run.known:
+            if run.redundant_planes:
                 # nothing more is to be learned so near: as the plain method does
                 run.w = w
             else:
                 run.w, near = run.master.solve(
                     near, run.tolerance, curvature.center, curvature.weight
                 )
-            near, alpha = run.planes.rest(near, alpha)
+            near, alpha = run.planes.prune(near, alpha)
             curvature.widen(run.w)
     return run.progress.solution()
 
@@ -77,7 +77,7 @@ class ProximalTerm:
         """
         slope = slope.copy()
         slope[: self.planes.width] += self.l2 * w[: self.planes.width]
-        steep = self._length(slope, 1.0 / self.planes.unit)
+        steep = self._length(slope, 1.0 / self.planes.intercept_unit)
         if not self.R:
             # no minimum is nearer than where a line from here would reach the lowest value
             self.R = excess / steep if excess > 0.0 and steep > 0.0 else 1.0
@@ -89,7 +89,7 @@ class ProximalTerm:
 
     def widen(self, w: Vector) -> None:
         """Begin a new phase if w has come as far as was allowed for."""
-        if self._length(w - self.origin, self.planes.unit) >= self.R:
+        if self._length(w - self.origin, self.planes.intercept_unit) >= self.R:
             self.R *= math.sqrt(2.0)
             self._begin()
 

@@ -46,7 +46,7 @@ class RowRisk(Risk, Protocol):
     def scores(self, w: Vector) -> Vector:
         """The score of every row; m x K with K outputs."""
 
-    def back(self, slopes: Vector) -> Vector:
+    def combine_rows(self, slopes: Vector) -> Vector:
         """The sum of slope_i x_i, the gradient that belongs to slopes of the rows."""
 
 
@@ -100,14 +100,14 @@ class SerialRisk:
         self.matrix.scores(w, self.outputs, self.fit_intercept, *rows, result)
         return result
 
-    def back(self, slopes: Vector) -> Vector:
+    def combine_rows(self, slopes: Vector) -> Vector:
         """The sum of slope_i x_i over these rows."""
         slopes = np.ascontiguousarray(slopes, dtype=float)
         if len(slopes) != self.rows:
             raise ValueError(f"{len(slopes)} slopes for {self.rows} rows")
         total = np.zeros(self.size)
         rows = (self.start, self.stop)
-        self.matrix.back(slopes, self.outputs, self.fit_intercept, *rows, total)
+        self.matrix.combine_rows(slopes, self.outputs, self.fit_intercept, *rows, total)
         return total
 
     def _checked(self, w: Vector) -> Vector:
@@ -138,10 +138,10 @@ class ShardedRisk:
         """The score of every row."""
         return np.concatenate(list(self._threads.map(lambda shard: shard.scores(w), self.shards)))
 
-    def back(self, slopes: Vector) -> Vector:
+    def combine_rows(self, slopes: Vector) -> Vector:
         """The sum of slope_i x_i over all shards."""
         parts = np.split(slopes, np.cumsum([shard.rows for shard in self.shards])[:-1])
-        backs = self._threads.map(lambda shard, part: shard.back(part), self.shards, parts)
+        backs = self._threads.map(lambda shard, part: shard.combine_rows(part), self.shards, parts)
         total: Vector = np.sum(list(backs), axis=0)
         return total
 

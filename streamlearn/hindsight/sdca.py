@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.hindsight.epochs import DualEpochs
-from streamlearn.hindsight.outside import Search
+from streamlearn.hindsight.intercept_search import InterceptSearch
 from streamlearn.hindsight.solution import Progress, Solution
 
 if TYPE_CHECKING:
@@ -99,11 +99,13 @@ def _objective(problem: Problem, w: Array) -> float:
 def _run(epochs: DualEpochs, progress: Progress, w: Array, start: Any) -> None:
     weights, t = np.split(w, [epochs.problem.features])
     if start is not None:
-        epochs.start(weights, float(t.sum()), np.asarray(getattr(start, "dual", ()), dtype=float))
+        epochs.warm_start(
+            weights, float(t.sum()), np.asarray(getattr(start, "dual", ()), dtype=float)
+        )
     if len(t):
-        Search(epochs, progress, float(t[0])).run()
+        InterceptSearch(epochs, progress, float(t[0])).run()
     else:
-        epochs.climb(
+        epochs.run_until(
             progress.gap,
             lambda found: progress.record(found.epoch, found.w, found.primal, found.dual),
         )

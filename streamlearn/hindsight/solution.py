@@ -71,7 +71,7 @@ class Progress:
         self.callback = callback
         self.w: Vector | None = None
         self.objective = math.inf
-        self.lower_bound = problem.proved
+        self.lower_bound = problem.known_bound
         self.history: list[Step] = []
         self.interrupted = False
         self._began = time.perf_counter()
@@ -83,7 +83,7 @@ class Progress:
         if objective < self.objective:
             self.w = w.copy()
             self.objective = objective
-        self.bound(lower_bound)
+        self.raise_bound(lower_bound)
         seconds = time.perf_counter() - self._began
         step = Step(iteration, self.objective, self.lower_bound, seconds)
         self.history.append(step)
@@ -91,7 +91,7 @@ class Progress:
         self.interrupted = wish is True and step.gap > self.gap
         return step.gap <= self.gap or wish is True
 
-    def bound(self, lower_bound: float) -> None:
+    def raise_bound(self, lower_bound: float) -> None:
         """Take note of a bound that was found after the last iteration."""
         self.lower_bound = min(max(self.lower_bound, lower_bound), self.objective)
 

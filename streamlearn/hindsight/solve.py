@@ -47,7 +47,7 @@ def solve(
         One of `sl.losses`, of `sl.hindsight.multivariate`, or a hierarchical one; L1, L2 or
         ElasticNet of a strength > 0, or for the bundle methods a Ball.
     fit_intercept
-        Whether to add an intercept, which is not penalised.
+        Whether to add an intercept, which is not penalized.
     method
         "auto", or a name in `sl.hindsight.METHODS`.
     gap
@@ -68,7 +68,7 @@ def solve(
     options
         What else the method takes.
     """
-    problem = posed(
+    problem = build_problem(
         X,
         y,
         loss,
@@ -81,7 +81,7 @@ def solve(
     gap = number("solve", "gap", gap, low=0.0)
     if max_iter is not None and not (whole(max_iter) and max_iter >= 1):
         raise ValueError(f"max_iter must be a whole number >= 1 or None, got {max_iter!r}")
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "gap": gap,
         "max_iter": max_iter,
         "start": start,
@@ -89,15 +89,15 @@ def solve(
         **options,
     }
     if method == "auto":
-        return auto(problem, **asked)
-    chosen = named(method)
+        return auto(problem, **arguments)
+    chosen = method_named(method)
     refusal = chosen.refusal(problem.loss, penalty, fit_intercept=problem.fit_intercept)
     if refusal is not None:
         raise ValueError(f"{refusal}; {alternatives(problem)}")
-    return chosen(problem, **asked)
+    return chosen(problem, **arguments)
 
 
-def posed(
+def build_problem(
     X: Any,
     y: Any,
     loss: AnyLoss,
@@ -127,7 +127,7 @@ def posed(
     )
 
 
-def named(name: str) -> Method:
+def method_named(name: str) -> Method:
     """The method of this name."""
     if name not in METHODS:
         raise ValueError(f"method is one of auto, {', '.join(METHODS)}; not {name!r}")

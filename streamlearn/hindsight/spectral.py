@@ -15,8 +15,8 @@ from streamlearn.hindsight.problem import checked_matrix
 if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
 
-TURNS = 200
-ENOUGH = 10  # turns before a rise that slows down is believed
+MAX_ITERATIONS = 200
+MIN_ITERATIONS = 10  # turns before a rise that slows down is believed
 SMALL = 256  # up to so many columns the eigenvalues themselves are cheap
 TINY = 1e-150  # keeps a weight of the iteration > 0
 SAFETY = 1.0 + 1e-9  # for the rounding of the sums
@@ -26,13 +26,13 @@ SAFETY = 1.0 + 1e-9  # for the rounding of the sums
 class SpectralBound:
     """002 (10): sigma^2 = |X|^2 / (n r^2), with the spectral norm |X| and r = max |x_i|.
 
-    `sigma2` is certified from above, `lowest` from below; 1/n <= sigma^2 <= 1.
+    `sigma2` is certified from above, `sigma2_lower_bound` from below; 1/n <= sigma^2 <= 1.
     """
 
     rows: int
     radius: float
     sigma2: float
-    lowest: float
+    sigma2_lower_bound: float
 
     def beta(self, b: int) -> float:
         """beta_b of 002 (11): from 1, when batches of b gain all they can, to b, when nothing."""
@@ -105,16 +105,16 @@ def _power(
     u = np.random.default_rng(seed).uniform(0.5, 1.5, size=matrix.columns)
     scores = np.empty(n)
     low, high = 0.0, math.inf
-    for turn in range(TURNS):
+    for iteration in range(MAX_ITERATIONS):
         u /= np.linalg.norm(u)
         matrix.scores(u, 1, False, 0, n, scores)
         image = np.zeros(matrix.columns)
-        matrix.back(scores * scale * scale, 1, False, 0, n, image)
+        matrix.combine_rows(scores * scale * scale, 1, False, 0, n, image)
         last, low = low, max(low, float(u @ image))
         if low == 0.0:
             break
         if signed:
-            if turn >= ENOUGH and low <= last * (1.0 + 0.01 * tolerance):
+            if iteration >= MIN_ITERATIONS and low <= last * (1.0 + 0.01 * tolerance):
                 break
             u = image
         else:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from streamlearn.hindsight import Problem
-from streamlearn.hindsight.auto import able, auto
+from streamlearn.hindsight.auto import auto, supporting_methods
 from streamlearn.hindsight.bounds import dual_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.losses import Loss, VectorLoss
@@ -145,7 +145,7 @@ def refusal(task: Task) -> str | None:
     # targets; the first class, however many are known yet; or a sign or number
     several = (1, task.outputs) if task.loss.kind == "multitarget" else 1
     y = np.zeros(several) if isinstance(task.loss, VectorLoss) else np.ones(1)
-    if able(problem_of(Sample(probe, y, np.ones(1), 1.0), task)):
+    if supporting_methods(problem_of(Sample(probe, y, np.ones(1), 1.0), task)):
         return None
     return (
         f"no hindsight method solves {task.loss!r} with {task.penalty!r}; "
@@ -207,7 +207,7 @@ def bracket(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
     if task.unpenalised:
         bound -= trace(problem, found.radius)
     else:
-        value += problem.penalty.value(problem.penalised(w))
+        value += problem.penalty.value(problem.penalized(w))
     total = sample.scale * max(bound, problem.lowest)
     if found.events == sample.events:
         total = max(total, found.lower_bound)
@@ -238,6 +238,6 @@ def measured(sample: Sample, task: Task, found: Found) -> tuple[float, float]:
     m = len(losses)
     total = sample.events * float(losses.mean())
     if not task.unpenalised:
-        total += sample.events * task.penalty.value(problem.penalised(w))
+        total += sample.events * task.penalty.value(problem.penalized(w))
     left = math.sqrt(max(0.0, 1.0 - m / sample.events))
     return total, sample.events * float(losses.std(ddof=1)) / math.sqrt(m) * left

@@ -8,7 +8,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.hindsight import Solution, Step, solve
-from streamlearn.hindsight.auto import TRIAL, joined
+from streamlearn.hindsight.auto import TRIAL, merged
 
 L, P = sl.losses, sl.penalties
 RNG = np.random.default_rng(7)
@@ -91,7 +91,7 @@ def test_a_bound_is_never_above_its_objective() -> None:
         Solution(np.zeros(2), 0.0, top, low, top - low, 1, [Step(1, top, low, 0.0)], "some")
         for top, low in ((1.0, 1.0), (below, 0.5))
     )
-    both = joined(tried, found)
+    both = merged(tried, found)
     assert both.lower_bound == both.objective == below
     assert both.gap == both.history[-1].gap == 0.0
 

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import streamlearn as sl
 from streamlearn.hindsight import Problem, SerialRisk, Step, solve
-from streamlearn.hindsight.master import Master
+from streamlearn.hindsight.master import MasterProblem
 from streamlearn.hindsight.planes import Planes
 from streamlearn.losses import (
     Exponential,
@@ -177,7 +177,7 @@ def test_a_line_search_costs_no_pass(penalty: Any, monkeypatch: pytest.MonkeyPat
     """Half a pass for the scores, half for the gradient."""
     problem = Problem(*data(Hinge()), Hinge(), penalty)
     calls = []
-    for half in ("scores", "back"):
+    for half in ("scores", "combine_rows"):
         whole = getattr(SerialRisk, half)
 
         def counted(rows: Any, v: Any, half: str = half, whole: Any = whole) -> Any:
@@ -187,7 +187,7 @@ def test_a_line_search_costs_no_pass(penalty: Any, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(SerialRisk, half, counted)
     run = sl.hindsight.METHODS["bundle-ls"]
     solution = run(problem, gap=1e-3, max_iter=40, start=None, callback=None)
-    assert calls.count("back") == solution.iterations
+    assert calls.count("combine_rows") == solution.iterations
     # those at the start, and those of planes brought back from too far
     assert calls.count("scores") <= 1.2 * solution.iterations + 2
 
@@ -199,13 +199,13 @@ def test_planes_are_dropped_without_harm(method: str, monkeypatch: pytest.Monkey
     kept: list[int] = []
     monkeypatch.setattr("streamlearn.hindsight.planes.IDLE", 5)
     monkeypatch.setattr("streamlearn.hindsight.planes.KEPT", 20)
-    rest = Planes.rest
+    prune = Planes.prune
 
     def watched(planes: Planes, *alphas: Vector) -> list[Vector]:
         kept.append(planes.count)
-        return rest(planes, *alphas)
+        return prune(planes, *alphas)
 
-    monkeypatch.setattr(Planes, "rest", watched)
+    monkeypatch.setattr(Planes, "prune", watched)
     run = sl.hindsight.METHODS[method]
     solution = run(problem, gap=1e-3, max_iter=4000, start=None, callback=None)
     assert solution.gap <= 1e-3
@@ -255,9 +255,9 @@ def test_no_program_is_solved_once_the_gap_is_reached(
 
     X, y = data(Hinge())
     best = solve(X, y, Hinge(), L2(0.1), method=method, gap=1e-3)
-    monkeypatch.setattr(Master, "solve", refused)
+    monkeypatch.setattr(MasterProblem, "solve", refused)
     problem = Problem(X, y, Hinge(), L2(0.1))
-    problem.proved = best.lower_bound
+    problem.known_bound = best.lower_bound
     run = sl.hindsight.METHODS[method]
     again = run(problem, gap=1e-3, max_iter=None, start=best, callback=None)
     assert again.iterations == 1
@@ -335,7 +335,7 @@ def test_penalties_without_a_hold_are_refused(method: str, penalty: Any) -> None
 @each
 @pytest.mark.parametrize("penalty", [L2(1e-2), L1(5e-2)], ids=repr)
 def test_the_intercept_is_free(method: str, penalty: Any) -> None:
-    """Labels far from 0: a penalised intercept would not follow."""
+    """Labels far from 0: a penalized intercept would not follow."""
     X, y = data(Squared())
     there, here = (
         solve(X, y + far, Squared(), penalty, method=method, fit_intercept=True, gap=1e-2)

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from streamlearn.hindsight.master import Master
+from streamlearn.hindsight.master import MasterProblem
 from streamlearn.hindsight.planes import IDLE, KEPT, Planes
 from streamlearn.hindsight.simplex_qp import simplex_qp
 from streamlearn.penalties import L1, L2, Ball, ElasticNet
@@ -87,11 +87,11 @@ def filled(count: int, size: int, intercepts: int, seed: int = 0) -> Planes:
 def test_minimum_and_bound_agree(penalty: Penalty, count: int, size: int, intercepts: int) -> None:
     """Strong duality: w is the minimizer and alpha proves it."""
     planes = filled(count, size, intercepts)
-    master = Master(planes, penalty)
+    master = MasterProblem(planes, penalty)
     near = np.zeros(size)
     start = np.eye(1, planes.count)[0]
     w, alpha = master.solve(start, 1e-9, near)
-    value = penalty.value(w[: planes.width]) + planes.at(w)
+    value = penalty.value(w[: planes.width]) + planes.value_at(w)
     bound = master.bound(alpha, near)
     assert bound <= value + 1e-9
     # a ball that holds nothing leaves no curvature: then rounding is more
@@ -103,9 +103,9 @@ def test_any_weights_give_a_lower_bound(penalty: Penalty) -> None:
     random = np.random.default_rng(3)
     for intercepts in (0, 1):
         planes = filled(20, 5, intercepts)
-        master = Master(planes, penalty)
+        master = MasterProblem(planes, penalty)
         w, _ = master.solve(np.eye(1, 21)[0], 1e-9, np.zeros(5))
-        value = penalty.value(w[: planes.width]) + planes.at(w)
+        value = penalty.value(w[: planes.width]) + planes.value_at(w)
         for _ in range(20):
             alpha = random.dirichlet(np.full(21, 0.2))
             assert master.bound(alpha, w) <= value + 1e-9
@@ -115,15 +115,15 @@ def test_any_weights_give_a_lower_bound(penalty: Penalty) -> None:
 @pytest.mark.parametrize("intercepts", [0, 1])
 def test_a_proximal_term_is_minimized_with_it(penalty: Penalty, intercepts: int) -> None:
     planes = filled(30, 6, intercepts)
-    master = Master(planes, penalty)
+    master = MasterProblem(planes, penalty)
     near = np.random.default_rng(5).normal(size=6) * 0.1
     w, _ = master.solve(np.eye(1, 31)[0], 1e-10, near, 0.7)
 
     def objective(v: Vector) -> float:
         square = (v - near) ** 2
-        square[planes.width :] *= planes.unit
+        square[planes.width :] *= planes.intercept_unit
         pull = 0.35 * float(square.sum())
-        return float(penalty.value(v[: planes.width])) + planes.at(v) + pull
+        return float(penalty.value(v[: planes.width])) + planes.value_at(v) + pull
 
     best = objective(w)
     random = np.random.default_rng(6)
@@ -133,12 +133,12 @@ def test_a_proximal_term_is_minimized_with_it(penalty: Penalty, intercepts: int)
 
 def test_idle_planes_are_dropped_and_the_bound_stays() -> None:
     planes = filled(KEPT + 40, 5, 1)
-    master = Master(planes, L2(0.1))
+    master = MasterProblem(planes, L2(0.1))
     near = np.zeros(5)
     _, alpha = master.solve(np.eye(1, planes.count)[0], 1e-10, near)
     before = master.bound(alpha, near)
     for _ in range(IDLE + 2):
-        (alpha,) = planes.rest(alpha)
+        (alpha,) = planes.prune(alpha)
     assert planes.count <= np.count_nonzero(alpha) + 1
     assert master.bound(alpha, near) == pytest.approx(before, abs=1e-14)
     np.testing.assert_allclose(planes.products, planes.slopes @ planes.slopes.T)

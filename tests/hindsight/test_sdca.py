@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from streamlearn.hindsight import METHODS, Problem, solve
-from streamlearn.hindsight.dual_steps import Batches, Steps
+from streamlearn.hindsight.dual_steps import BatchSteps, SingleSteps
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
-from streamlearn.hindsight.outside import SupportLines
+from streamlearn.hindsight.intercept_search import SupportLines
 from streamlearn.hindsight.sdca import DualSolution
 from streamlearn.losses import Exponential, Hinge, Logistic, Poisson, Squared
 from streamlearn.penalties import L1, L2, ElasticNet
@@ -76,9 +76,9 @@ def test_no_batch_lowers_the_dual(update: str, size: int, penalty: Any) -> None:
     X = np.repeat(rng.normal(size=(12, 5)), 10, axis=0)  # many that agree
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     problem = Problem(X, y, Hinge(), penalty)
-    ascent = Batches(
+    ascent = BatchSteps(
         problem.matrix, Hinge(), problem.y, problem.weights, penalty.l1, penalty.l2,
-        size=size, update=update, ceiling=1.5,  # far below beta_b: most batches would overshoot
+        size=size, update=update, safe_beta=1.5,  # far below beta_b: most batches would overshoot
     )  # fmt: skip
     last = 0.0
     for _ in range(30):
@@ -95,12 +95,14 @@ def test_no_batch_lowers_the_dual(update: str, size: int, penalty: Any) -> None:
 def test_averaged_duals_are_the_mean_over_the_iterations() -> None:
     X, y = classes(40)
     problem = Problem(X, y, Hinge(), L2(0.1))
-    ascent = Steps(problem.matrix, Hinge(), problem.y, problem.weights, 0.0, 0.1, averaged=True)
+    ascent = SingleSteps(
+        problem.matrix, Hinge(), problem.y, problem.weights, 0.0, 0.1, averaged=True
+    )
     total, iterations = np.zeros(40), 0
     for epoch in range(6):
         ascent.begin()
         if epoch == 2:
-            ascent.open_average()
+            ascent.restart_average()
         over = False
         while not over:
             total += ascent.duals if epoch >= 2 else 0.0

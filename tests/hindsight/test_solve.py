@@ -10,7 +10,7 @@ import scipy.sparse
 import streamlearn as sl
 from streamlearn.hindsight import Objective, Problem, Progress, SerialRisk, ShardedRisk, solve
 from streamlearn.hindsight.bounds import dual_value, plane_bound
-from streamlearn.hindsight.widths import widths
+from streamlearn.hindsight.coordinate_scales import coordinate_scales
 
 L, P = sl.losses, sl.penalties
 X = np.random.default_rng(0).normal(size=(40, 5))
@@ -166,7 +166,7 @@ def test_shards_have_all_rows_once() -> None:
         assert isinstance(parts.risk, ShardedRisk)
         assert parts.row_risk.rows == 101
         np.testing.assert_allclose(parts.row_risk.scores(w), whole.row_risk.scores(w))
-        np.testing.assert_allclose(parts.row_risk.back(np.ones(101)), np.ones(101) @ rows)
+        np.testing.assert_allclose(parts.row_risk.combine_rows(np.ones(101)), np.ones(101) @ rows)
         ours, theirs = parts.risk.value_and_gradient(w), whole.risk.value_and_gradient(w)
         assert ours[0] == pytest.approx(theirs[0])
         np.testing.assert_allclose(ours[1], theirs[1])
@@ -174,7 +174,7 @@ def test_shards_have_all_rows_once() -> None:
     with pytest.raises(ValueError, match="takes 7 numbers"):
         whole.risk.value_and_gradient(np.zeros(6))
     with pytest.raises(ValueError, match="slopes for 101 rows"):
-        whole.row_risk.back(np.zeros(100))
+        whole.row_risk.combine_rows(np.zeros(100))
 
 
 def test_a_start_may_know_fewer_features() -> None:
@@ -222,7 +222,7 @@ def test_a_plane_bounds_only_where_a_free_intercept_has_no_slope(loss: Any) -> N
             assert bound == -np.inf
             gradient[problem.size - problem.intercepts :] = 0.0
             bound = plane_bound(problem, w, value, gradient)
-        inside = problem.penalised(gradient)
+        inside = problem.penalized(gradient)
         assert bound == pytest.approx(value - inside @ inside / 0.2, rel=1e-12)
 
 
@@ -230,7 +230,7 @@ def test_a_plane_bounds_only_where_a_free_intercept_has_no_slope(loss: Any) -> N
 def test_a_coordinate_with_hardly_any_curvature_gets_a_share_of_the_largest(size: float) -> None:
     wide = np.column_stack([size * X, np.zeros(40)])
     problem = Problem(wide, Y * 1.0, L.Squared(), P.L1(0.1))
-    found = widths(problem)
+    found = coordinate_scales(problem)
     curvature = np.mean(np.square(size * X), axis=0)
     np.testing.assert_allclose(found[:5], 1.0 / np.sqrt(curvature), rtol=1e-12)
     assert found[5] == pytest.approx(1.0 / np.sqrt(1e-12 * curvature.max()), rel=1e-12)

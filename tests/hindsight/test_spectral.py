@@ -28,9 +28,9 @@ def test_bounds_hold(shape: tuple[int, int], sparse: bool, signed: bool) -> None
     X = X if signed else np.abs(X)
     bound = spectral_bound(scipy.sparse.csr_array(X) if sparse else X)
     sigma2 = exact(X)
-    assert bound.lowest <= sigma2 * (1 + 1e-9)
+    assert bound.sigma2_lower_bound <= sigma2 * (1 + 1e-9)
     assert sigma2 <= bound.sigma2 * (1 + 1e-9)
-    assert bound.lowest >= 0.9 * sigma2
+    assert bound.sigma2_lower_bound >= 0.9 * sigma2
     if not signed or min(shape) <= SMALL:
         assert bound.sigma2 <= 1.01 * sigma2
     assert bound.radius == pytest.approx(np.sqrt((X * X).sum(axis=1).max()))

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import streamlearn as sl
-from streamlearn.hindsight.methods import weighing
+from streamlearn.hindsight.methods import norm_penalty
 from streamlearn.regret import Report, Tracker
 from tests.support.members import (
     LOSSES,
@@ -105,7 +105,7 @@ def test_what_is_certified_is_so_by_brute_force(rule: Any, penalty: Any) -> None
         assert against[0] == pytest.approx(low, abs=slack)
         assert max(against) <= high + slack
         charged = tracker.ledger.task.penalty
-        if weighing(charged):
+        if norm_penalty(charged):
             share = report.events / data.w.sum()
             strengths = {name: share * x for name, x in charged.params.items()}
             best = sl.hindsight.solve(

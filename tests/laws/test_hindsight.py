@@ -96,13 +96,13 @@ def best(loss: Any, penalty: Any, intercept: bool) -> float:
     X, y = data(loss)
     problem = Problem(X, y, loss, penalty, fit_intercept=intercept)
     size, strength = problem.size, np.zeros(problem.size)
-    problem.penalised(strength)[:] = penalty.l1
+    problem.penalized(strength)[:] = penalty.l1
 
     def objective(z: Any) -> tuple[float, Any]:
         w = z[:size] - z[size:]
         total, g = problem.risk.value_and_gradient(w)
-        flat = problem.penalised(w)
-        problem.penalised(g)[:] += penalty.l2 * flat
+        flat = problem.penalized(w)
+        problem.penalized(g)[:] += penalty.l2 * flat
         total += 0.5 * penalty.l2 * flat @ flat + strength @ (z[:size] + z[size:])
         return total, np.concatenate([g + strength, strength - g])
 

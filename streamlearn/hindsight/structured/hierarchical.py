@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from streamlearn.hindsight.inner import inner
-from streamlearn.hindsight.problem import shares
+from streamlearn.hindsight.problem import normalized_weights
 from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LabelTree:
             raise ValueError(f"the tree has {len(self.leaves)} leaves; labels need two at least")
         self.labels = {self.nodes[k]: i for i, k in enumerate(self.leaves.tolist())}
 
-    def down(self, scores: Vector) -> Vector:
+    def leaf_scores(self, scores: Vector) -> Vector:
         """The scores of the leaves: each node's own (the last axis) and its ancestors'."""
         total = scores.copy()
         for node, parent in enumerate(self.parent):
@@ -56,7 +56,7 @@ class LabelTree:
         leaves: Vector = total[..., self.leaves]
         return leaves
 
-    def up(self, slopes: Vector) -> Vector:
+    def node_slopes(self, slopes: Vector) -> Vector:
         """The slopes of the nodes: each the sum over the leaves below it."""
         total = np.zeros((*slopes.shape[:-1], len(self.nodes)))
         total[..., self.leaves] = slopes
@@ -67,7 +67,7 @@ class LabelTree:
 
     def distances(self) -> Vector:
         """How many edges there are from each leaf to the ancestor it shares with each other."""
-        paths = self.up(np.eye(len(self.leaves))).T > 0.0  # node x leaf: on the path
+        paths = self.node_slopes(np.eye(len(self.leaves))).T > 0.0  # node x leaf: on the path
         depth = paths.sum(axis=0)
         shared = paths.T.astype(float) @ paths.astype(float)
         return np.asarray(np.maximum(depth[:, None], depth[None, :]) - shared, dtype=float)
@@ -91,7 +91,7 @@ class HierarchicalLoss(MultivariateLoss):
         """The nodes, in the order of the outputs."""
         return list(self.tree.nodes)
 
-    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> LabelRows:
+    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> LabeledRows:
         """The loss of scores for these labels."""
         if groups is not None:
             raise ValueError(f"{type(self).__name__} takes no groups; leave them out")
@@ -103,7 +103,7 @@ class HierarchicalLoss(MultivariateLoss):
                 known = ", ".join(map(repr, list(self.tree.labels)[:4]))
                 raise ValueError(f"row {row}: {label!r} is no leaf of the tree ({known}, ...)")
         codes = np.array([self.tree.labels[label] for label in labels], dtype=np.intp)
-        return LabelRows(self, codes, shares(weights, len(codes)))
+        return LabeledRows(self, codes, normalized_weights(weights, len(codes)))
 
     def value(self, f: Any, y: Any, groups: Any = None) -> float:
         """The mean loss of the nodes' scores `f`, a row for each label."""
@@ -113,7 +113,7 @@ class HierarchicalLoss(MultivariateLoss):
         """A subgradient in `f`."""
         return self.bind(y, groups).value_and_slope(np.asarray(f, dtype=float))[1]
 
-    def of_leaves(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
+    def leaf_losses(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
         """The loss of each row's leaf scores, and its slope in them."""
         raise NotImplementedError
 
@@ -146,7 +146,7 @@ class HierarchicalMargin(HierarchicalLoss):
         distances = self.tree.distances()
         self._delta = distances if cost == "tree" else np.minimum(distances, 1.0)
 
-    def of_leaves(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
+    def leaf_losses(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
         """The margin that is missing, and the two paths apart."""
         rows = np.arange(len(y))
         margins = f + self._delta[y]
@@ -173,7 +173,7 @@ class HierarchicalLogistic(HierarchicalLoss):
         self.parents = dict(parents)
         self.tree = LabelTree(self.parents)
 
-    def of_leaves(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
+    def leaf_losses(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
         """Minus the log of the true path's probability."""
         rows = np.arange(len(y))
         top = f.max(axis=1)
@@ -184,7 +184,7 @@ class HierarchicalLogistic(HierarchicalLoss):
         return np.log(total) + top - f[rows, y], slope
 
 
-class LabelRows:
+class LabeledRows:
     """The weighted mean of a hierarchical loss over rows."""
 
     def __init__(self, loss: HierarchicalLoss, y: Indices, weights: Vector) -> None:
@@ -194,6 +194,6 @@ class LabelRows:
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
         """The loss of the scores of all nodes, a row of them for each label."""
-        values, slopes = self.loss.of_leaves(self.loss.tree.down(f), self.y)
+        values, slopes = self.loss.leaf_losses(self.loss.tree.leaf_scores(f), self.y)
         slopes *= self.weights[:, None]
-        return inner(self.weights, values), self.loss.tree.up(slopes)
+        return inner(self.weights, values), self.loss.tree.node_slopes(slopes)

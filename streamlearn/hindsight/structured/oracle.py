@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from streamlearn.penalties import Penalty
 
 # the methods that ask for nothing but values and slopes
-ABLE = ("bundle", "proximal-bundle")
+ORACLE_METHODS = ("bundle", "proximal-bundle")
 
 
 class Oracle(Protocol):
@@ -86,7 +86,7 @@ def solve_risk(
     lowest
         A number that the function never falls below.
     intercepts
-        How many numbers at the end of w are not penalised.
+        How many numbers at the end of w are not penalized.
     method, gap, max_iter, start, callback
         As for `solve`; the method is "bundle" or "proximal-bundle".
 
@@ -105,8 +105,8 @@ def solve_risk(
     """
     lowest = number("solve_risk", "lowest", lowest)
     gap = number("solve_risk", "gap", gap, low=0.0)
-    if method not in ABLE:
-        raise ValueError(f"method is one of {', '.join(ABLE)}; not {method!r}")
+    if method not in ORACLE_METHODS:
+        raise ValueError(f"method is one of {', '.join(ORACLE_METHODS)}; not {method!r}")
     risk = StructuredRisk(oracle, lowest)
     if isinstance(intercepts, bool) or not 0 <= intercepts < risk.size:
         raise ValueError(f"intercepts is {intercepts!r}; it must be less than the size of w")

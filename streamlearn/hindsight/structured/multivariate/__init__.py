@@ -5,7 +5,7 @@ at the ranking, or the labeling, that the scores predict.
 """
 
 from streamlearn.hindsight.structured.multivariate.contingency import FBeta, PrecisionAtK
-from streamlearn.hindsight.structured.multivariate.loss import Bound, MultivariateLoss
+from streamlearn.hindsight.structured.multivariate.loss import LabeledLoss, MultivariateLoss
 from streamlearn.hindsight.structured.multivariate.pairs import OrdinalRegression, ROCArea
 from streamlearn.hindsight.structured.multivariate.ranking import NDCG, ExpectedRankUtility
 from streamlearn.hindsight.structured.multivariate.reciprocal_rank import ReciprocalRank
@@ -13,7 +13,7 @@ from streamlearn.hindsight.structured.multivariate.risk import MultivariateRisk
 
 __all__ = [
     "NDCG",
-    "Bound",
+    "LabeledLoss",
     "ExpectedRankUtility",
     "FBeta",
     "MultivariateLoss",

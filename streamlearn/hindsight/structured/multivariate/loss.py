@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Indices: TypeAlias = NDArray[np.intp]
 
 
-class Bound(Protocol):
+class LabeledLoss(Protocol):
     """A loss with its labels: all that a risk asks for."""
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
@@ -43,30 +43,30 @@ class MultivariateLoss(Parameterized):
         """What the outputs stand for, of several."""
         return []
 
-    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> Bound:
+    def bind(self, y: Any, groups: Any = None, weights: Any = None) -> LabeledLoss:
         """The loss of scores for these labels."""
-        grades = graded(self, y)
+        grades = checked_grades(self, y)
         if weights is not None:
             raise ValueError(f"{self!r} is no mean over rows and takes no weights; leave them out")
         if groups is None:
             return self._bind(grades, np.zeros(len(grades), dtype=np.intp))
         if not self.takes_groups:
             raise ValueError(f"{self!r} is of all rows together and takes no groups; leave it out")
-        return self._bind(grades, grouped(groups, len(grades)))
+        return self._bind(grades, group_codes(groups, len(grades)))
 
     def value(self, f: Any, y: Any, groups: Any = None) -> float:
         """The loss of the scores `f`."""
-        return self.bind(y, groups).value_and_slope(scored(f, y))[0]
+        return self.bind(y, groups).value_and_slope(checked_scores(f, y))[0]
 
     def slope(self, f: Any, y: Any, groups: Any = None) -> Vector:
         """A subgradient in `f`."""
-        return self.bind(y, groups).value_and_slope(scored(f, y))[1]
+        return self.bind(y, groups).value_and_slope(checked_scores(f, y))[1]
 
-    def _bind(self, grades: Vector, groups: Indices) -> Bound:
+    def _bind(self, grades: Vector, groups: Indices) -> LabeledLoss:
         raise NotImplementedError
 
 
-def graded(loss: MultivariateLoss, y: Any) -> Vector:
+def checked_grades(loss: MultivariateLoss, y: Any) -> Vector:
     """Labels as finite numbers; binary ones as 0 and 1."""
     try:
         grades: Vector = np.array(y, dtype=float)
@@ -89,7 +89,7 @@ def graded(loss: MultivariateLoss, y: Any) -> Vector:
     return np.asarray(grades == positive, dtype=float)
 
 
-def grouped(groups: Any, m: int) -> Indices:
+def group_codes(groups: Any, m: int) -> Indices:
     """The query of each row as 0, 1, ..."""
     names = np.asarray(groups)
     if names.shape != (m,):
@@ -100,7 +100,7 @@ def grouped(groups: Any, m: int) -> Indices:
     return codes
 
 
-def scored(f: Any, y: Any) -> Vector:
+def checked_scores(f: Any, y: Any) -> Vector:
     """Scores as an array, one for each label."""
     scores: Vector = np.array(f, dtype=float)
     if scores.shape != np.shape(y):

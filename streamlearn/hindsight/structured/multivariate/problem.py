@@ -47,8 +47,8 @@ class MultivariateProblem(Objective):
         )
         self.loss = loss
         self.labels = loss.labels
-        self.bound = loss.bind(y, groups, weights)
-        risk = MultivariateRisk(self.data.row_risk, self.bound)
+        self.labeled_loss = loss.bind(y, groups, weights)
+        risk = MultivariateRisk(self.data.row_risk, self.labeled_loss)
         super().__init__(risk, penalty, lowest=0.0, intercepts=self.data.intercepts)
 
     def start(self, start: Any = None) -> Vector:

@@ -40,10 +40,10 @@ class RankingLoss(MultivariateLoss):
         """b(y) up to a positive factor."""
         raise NotImplementedError
 
-    def _bind(self, grades: Vector, groups: Indices) -> Queries | Assignments:
+    def _bind(self, grades: Vector, groups: Indices) -> SortedRankings | AssignedRankings:
         if self.decay is None:
-            return Queries(self, grades, groups)
-        return Assignments(self, grades, groups, self.decay)
+            return SortedRankings(self, grades, groups)
+        return AssignedRankings(self, grades, groups, self.decay)
 
 
 class NDCG(RankingLoss):
@@ -105,7 +105,7 @@ class ExpectedRankUtility(RankingLoss):
         return np.maximum(grades - self.neutral, 0.0)
 
 
-class Queries:
+class SortedRankings:
     """All queries at once, where c = a: the ranks that maximize are those of f - b."""
 
     def __init__(self, loss: RankingLoss, grades: Vector, groups: Indices) -> None:
@@ -130,7 +130,7 @@ class Queries:
         return max(0.0, float(slope @ worst)), slope
 
 
-class Assignments:
+class AssignedRankings:
     """One linear assignment of documents to ranks for each query, for any c."""
 
     def __init__(self, loss: RankingLoss, grades: Vector, groups: Indices, decay: float) -> None:

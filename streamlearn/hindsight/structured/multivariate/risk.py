@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import RowRisk, Vector
-    from streamlearn.hindsight.structured.multivariate.loss import Bound
+    from streamlearn.hindsight.structured.multivariate.loss import LabeledLoss
 
 
 class MultivariateRisk:
     """The loss of the scores of `rows`, as a function of w."""
 
-    def __init__(self, rows: RowRisk, loss: Bound) -> None:
+    def __init__(self, rows: RowRisk, loss: LabeledLoss) -> None:
         self.rows = rows
         self.loss = loss
         self.size = rows.size
@@ -20,4 +20,4 @@ class MultivariateRisk:
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """The loss at w, and a subgradient there."""
         value, slope = self.loss.value_and_slope(self.rows.scores(w))
-        return value, self.rows.back(slope)
+        return value, self.rows.combine_rows(slope)

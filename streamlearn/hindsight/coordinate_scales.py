@@ -20,7 +20,7 @@ LEAST = 1e-12  # of the largest curvature: what a coordinate is given that has h
 MOST = 1e300  # squares of numbers that are very large overflow
 
 
-def widths(problem: Problem) -> Vector:
+def coordinate_scales(problem: Problem) -> Vector:
     """1 / sqrt of a bound on the curvature along each coordinate of the flat w."""
     bound = float(getattr(problem.loss, "curvature_bound", 1.0))
     bend = bound if 0.0 < bound < math.inf else 1.0

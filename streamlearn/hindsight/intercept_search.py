@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.epochs import DualEpochs, Measured
+    from streamlearn.hindsight.epochs import DualEpochs, Measurement
     from streamlearn.hindsight.solution import Progress
 
-INSIDE = 0.1  # the gap at one intercept, as a part of the gap over all
+INNER_GAP = 0.1  # the gap at one intercept, as a part of the gap over all
 
 
 class SupportLines:
@@ -59,7 +59,7 @@ class SupportLines:
         return height, 0.5 * (first + last)
 
 
-class Search:
+class InterceptSearch:
     """The intercepts that were tried, and which is next."""
 
     def __init__(self, epochs: DualEpochs, progress: Progress, t: float) -> None:
@@ -74,16 +74,16 @@ class Search:
         """Until the gap over all intercepts is small enough."""
         aim = math.inf
         while not self.over and self.epochs.done < self.epochs.limit:
-            self.epochs.ascent.move_offset(self.t)
+            self.epochs.ascent.set_offset(self.t)
             gap = self.progress.objective - self.progress.lower_bound
-            aim = min(aim, max(INSIDE * gap, 0.25 * self.progress.gap))
-            self.epochs.climb(aim, self.note)
+            aim = min(aim, max(INNER_GAP * gap, 0.25 * self.progress.gap))
+            self.epochs.run_until(aim, self.record)
             last, self.t = self.t, self.next()
             if self.t == last:  # known too roughly to say where to go
                 aim *= 0.5
 
-    def note(self, found: Measured) -> bool:
-        """Take note of P and D; whether to leave this intercept."""
+    def record(self, found: Measurement) -> bool:
+        """Take record of P and D; whether to leave this intercept."""
         self.lines.add(self.t, found.dual, found.slope)
         if found.primal < self.progress.objective:
             self.best = self.t
