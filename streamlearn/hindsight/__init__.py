@@ -1,4 +1,4 @@
-"""The best fixed model in hindsight, with a certified gap (000, 002, 004)."""
+"""The best fixed model in hindsight, with a certified gap ([Do09], [Takac13], [Teo07])."""
 
 from streamlearn.hindsight.methods import METHODS, Method
 from streamlearn.hindsight.problem import Objective, Problem

@@ -1,12 +1,12 @@
-"""The method that suits a problem, by what was measured.
+"""Choose the method for a problem.
 
-The measurement is `python -m benchmarks.hindsight --only methods`. Where dual steps (002) can be
-taken they are the fastest by far, 5 to 50 times on text and on scaled features, but not where
-features of very different size make nearly all of a step too short. So they are tried first, for as
-many epochs as they need where they suit; then Newton's method goes on from where they are if the
-loss is smooth, and cutting planes if it has kinks. Without them: Newton's method for smooth losses
-of one output, in a tenth of the time of OWL-QN; for those of several L-BFGS or its l1 form; cutting
-planes for the others.
+The choice follows from measurements: `python -m benchmarks.hindsight --only methods`. Where SDCA
+([Takac13]) applies it is the fastest by far, 5 to 50 times on text and on scaled features, but it
+stalls when features differ widely in scale. So it runs first, for as many epochs as it needs on
+well-scaled problems; if it stalls, Newton's method (smooth losses) or cutting planes (losses with
+kinks) resumes from its solution. Where SDCA does not apply: Newton's method for smooth losses of
+one output, which takes a tenth of the time of OWL-QN; L-BFGS or OWL-QN for smooth losses of several
+outputs; cutting planes for all others.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
 
 TRIAL = 30  # epochs
-KINKED_TRIAL = 300  # where cutting planes follow, which need many passes at a small penalty
+KINKED_TRIAL = 300  # epochs; cutting planes, which follow, need many passes at a small penalty
 CURVED = ("newton", "lbfgs", "owlqn")
 PLANES = "bundle-ls"
 
 
 def supporting_methods(problem: Problem | MultivariateProblem) -> list[Method]:
-    """The methods that solve this problem, that which suits it best first."""
+    """List the methods that solve this problem, the preferred one first."""
     given = (problem.loss, problem.penalty)
     return [
         method
@@ -40,13 +40,13 @@ def supporting_methods(problem: Problem | MultivariateProblem) -> list[Method]:
 
 
 def alternatives(problem: Problem | MultivariateProblem) -> str:
-    """What to do instead of what was refused."""
+    """Suggest what to do instead of what was rejected."""
     names = [method.name for method in supporting_methods(problem)]
     if names:
         return f"use method={' or '.join(map(repr, names))}, or 'auto'"
     if not norm_penalty(problem.penalty):
         return "use L2, L1 or ElasticNet with a strength > 0"
-    return "no method takes this loss with this penalty"
+    return "no method supports this loss with this penalty"
 
 
 def auto(
@@ -58,7 +58,7 @@ def auto(
     callback: Callback | None = None,
     **options: Any,
 ) -> Solution:
-    """Solve it with the method that suits it, and where it stalls with the next."""
+    """Solve the problem with the preferred method, and if that stalls with a second one."""
     methods = supporting_methods(problem)
     if not methods:
         raise ValueError(
@@ -84,14 +84,14 @@ def auto(
 
 
 def renumbering_callback(tried: Solution, callback: Callback | None) -> Callback | None:
-    """The callback, told of steps as if they were those of one method."""
+    """Wrap the callback so that both methods report their steps as one sequence."""
     if callback is None:
         return None
     return lambda step: callback(renumbered(tried, step))
 
 
 def renumbered(tried: Solution, step: Step) -> Step:
-    """A step of the second method, counted from the start of the first."""
+    """Renumber a step of the second method from the start of the first."""
     objective = min(tried.objective, step.objective)
     return Step(
         tried.iterations + step.iteration,
@@ -102,7 +102,7 @@ def renumbered(tried: Solution, step: Step) -> Step:
 
 
 def merged(tried: Solution, found: Solution) -> Solution:
-    """The better of both, with the history of both."""
+    """Return the better solution, with the history of both."""
     best = found if found.objective <= tried.objective else tried
     lower_bound = min(max(tried.lower_bound, found.lower_bound), best.objective)
     return Solution(

@@ -1,12 +1,13 @@
-"""Numbers that no w falls below: planes (004, Lemmas 1 and 5) and dual values.
+"""Lower bounds on the objective: planes ([Teo07] Lemmas 1 and 5) and dual values.
 
-For slopes a_i of the rows, shares c_i of the mean and g = sum c_i a_i x_i,
+For slopes a_i and weights c_i of the rows, and g = sum c_i a_i x_i,
 
     J(w) >= - sum c_i l*(a_i, y_i) - Psi*(-g)    for every w,
 
-whatever the a_i; at the slopes of the optimum it is an equality. With a free intercept the a_i
-must be balanced, sum c_i a_i = 0, and under l1 no |g_j| may be above its strength: slopes of a w
-that is not optimal are moved there first. Like all values here, bounds are exact up to rounding.
+for any a_i, with equality at the slopes of the optimum. With a free intercept the a_i must be
+balanced, sum c_i a_i = 0, and under l1 no |g_j| may exceed the strength. The slopes at a w that is
+not optimal violate this, so they are first moved into the feasible set. Like all values here,
+bounds are exact up to rounding.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def minus_conjugate(penalty: Penalty, g: Vector) -> float:
-    """The minimum over w of <g, w> + Psi(w), which is -Psi*(-g); for Zero, L1, L2, ElasticNet."""
+    """Return -Psi*(-g), the minimum over w of <g, w> + Psi(w), for Zero, L1, L2, ElasticNet."""
     excess = np.maximum(np.abs(g) - penalty.l1, 0.0)
     if penalty.l2 > 0.0:
         return -inner(excess, excess) / (2.0 * penalty.l2)
@@ -34,9 +35,9 @@ def minus_conjugate(penalty: Penalty, g: Vector) -> float:
 
 
 def plane_bound(problem: Objective, w: Vector, value: float, gradient: Vector) -> float:
-    """004 Lemma 5: the least of the plane that touches the risk at w, plus the penalty.
+    """Minimize the tangent plane of the risk at w plus the penalty ([Teo07] Lemma 5).
 
-    With a free intercept only where its slope is exactly 0; elsewhere the plane has no minimum.
+    With a free intercept the minimum exists only if the intercept's slope is exactly 0.
     """
     if gradient[problem.size - problem.intercepts :].any():
         return -math.inf
@@ -46,19 +47,19 @@ def plane_bound(problem: Objective, w: Vector, value: float, gradient: Vector) -
 
 
 def dual_bound(problem: Problem, w: Vector) -> float:
-    """The dual value at the slopes of w, moved to where they are feasible: one pass and a half."""
+    """Return the dual value at the slopes of w, made feasible; costs one and a half passes."""
     scores = problem.row_risk.scores(w)
     slopes = np.asarray(problem.loss.slope(scores, problem.y))
     return dual_value(problem, balanced_slopes(problem, slopes) if problem.intercepts else slopes)
 
 
 def dual_value(problem: Problem, slopes: Vector) -> float:
-    """The dual value at balanced slopes, scaled down where l1 asks for it."""
+    """Return the dual value at balanced slopes, scaled down as far as l1 requires."""
     g = problem.penalized(problem.row_risk.combine_rows((problem.weights * slopes.T).T))
     bounds = [_value_at_duals(problem, slopes, g)] if problem.penalty.l2 > 0.0 else []
     top = float(np.abs(g).max(initial=0.0))
     if top > problem.penalty.l1 > 0.0:
-        scale = problem.penalty.l1 / top * (1.0 - 1e-15)  # not above it by rounding either
+        scale = problem.penalty.l1 / top * (1.0 - 1e-15)  # rounding must not exceed l1 either
         bounds.append(_value_at_duals(problem, scale * slopes, scale * g))
     elif not bounds:
         bounds.append(_value_at_duals(problem, slopes, g))
@@ -74,7 +75,7 @@ def _value_at_duals(problem: Problem, slopes: Vector, g: Vector) -> float:
 
 
 def balanced_slopes(problem: Problem, slopes: Vector) -> Vector:
-    """Slopes near these whose weighted sum is 0, and which still are slopes of the loss."""
+    """Return nearby slopes whose weighted sum is 0 and that are still slopes of the loss."""
     shares = problem.weights
     if not isinstance(problem.loss, VectorLoss):
         return _balanced_by_scaling(shares, slopes)
@@ -85,7 +86,7 @@ def balanced_slopes(problem: Problem, slopes: Vector) -> Vector:
 
 
 def _balanced_by_scaling(shares: Vector, slopes: Vector) -> Vector:
-    """The heavier of both signs scaled down: 0 is a slope of every loss, or a limit of slopes."""
+    """Scale down the sign with the larger sum: 0 is a slope of every loss, or a limit of slopes."""
     up = inner(shares, np.maximum(slopes, 0.0))
     down = inner(shares, np.maximum(-slopes, 0.0))
     if up == down:
@@ -95,7 +96,7 @@ def _balanced_by_scaling(shares: Vector, slopes: Vector) -> Vector:
 
 
 def _balanced_by_mixing(shares: Vector, slopes: Vector, classes: Vector) -> Vector:
-    """Slopes p - e_y of Softmax, mixed with r - e_y for one distribution r over the classes."""
+    """Mix slopes p - e_y of Softmax with r - e_y for one distribution r over the classes."""
     surplus = shares @ slopes
     truth = np.bincount(classes, shares, minlength=len(surplus))
     mean = truth + surplus

@@ -1,9 +1,9 @@
-"""The bundle method for regularized risk minimization, BMRM (004, Algorithm 1).
+"""The bundle method for regularized risk minimization, BMRM ([Teo07] Algorithm 1).
 
-Every iteration is one pass over the data, which gives one more plane below the risk, and one small
-program over all planes, whose minimizer is looked at next and whose value is a lower bound on the
-minimum (004, Lemma 1). For L2 the gap falls below epsilon after O(1/(lambda epsilon)) iterations
-(004, Theorem 2).
+Each iteration makes one pass over the data, which adds a plane below the risk, and solves one small
+program over all planes. Its minimizer is the next iterate, and its value is a lower bound on the
+minimum ([Teo07] Lemma 1). For L2 the gap falls below epsilon after O(1/(lambda epsilon)) iterations
+([Teo07] Theorem 2).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.solution import Callback, Solution
 
-# iterations if the caller names no limit
+# iterations if the caller sets no limit
 LIMIT = 100_000
-# of the gap: how exactly the programs are solved
+# tolerance of the programs, relative to the gap
 SHARE = 1e-2
-# planes that say nothing new before the rest of the gap is taken for rounding
+# redundant planes in a row before the rest of the gap is attributed to rounding
 PATIENCE = 3
-# of the gap: how high above the best objective a plane is of no use
+# height above the best objective beyond which a plane is useless, relative to the gap
 FAR = 30.0
-# of the objective: by how much rounding alone may raise the planes above it
+# how far rounding alone may raise the planes above the objective, relative to the objective
 CONVEX = 1e-6
 
 
@@ -43,7 +43,8 @@ def bundle(
 ) -> Solution:
     """Minimize the objective by the bundle method.
 
-    The penalty is L2 (a quadratic program an iteration), L1 (a linear one), ElasticNet, or a Ball.
+    The penalty is L2 (one quadratic program per iteration), L1 (one linear program per iteration),
+    ElasticNet, or a Ball.
     """
     run = BundleRun(problem, "bundle", gap=gap, max_iter=max_iter, start=start, callback=callback)
     alpha = np.ones(1)
@@ -58,7 +59,7 @@ def bundle(
 
 
 class BundleRun:
-    """What bundle methods share: the planes, the best so far, and when to stop."""
+    """The state that bundle methods share: the planes, the best w so far, the stopping rule."""
 
     def __init__(
         self,
@@ -82,12 +83,13 @@ class BundleRun:
         self.objective = 0.0
         self.gradient: Vector = np.zeros(0)
         self.redundant_planes = 0
-        # How far is too far: 004 Theorem 2 asks for every plane that has digits; intercepts, held
-        # by planes alone, go anywhere at first; and a steep plane would hold a proximal method.
+        # [Teo07] Theorem 2 needs every plane that is numerically meaningful, so the plain method
+        # keeps almost all. Intercepts, which only planes bound, are erratic at first; and a steep
+        # plane would block a proximal method.
         self.far_factor = FAR if problem.intercepts or method != "bundle" else 1e9
 
     def _better_start(self, w: Vector) -> Vector:
-        """The start, or 0 if that is better: a plane from very far away has no digits left."""
+        """Return w, or 0 if that is better: a plane from very far away is all rounding error."""
         zero = np.zeros_like(w)
         if w.any() and not self.problem.objective(w) <= self.problem.objective(zero):
             return zero
@@ -95,15 +97,15 @@ class BundleRun:
 
     @property
     def tolerance(self) -> float:
-        """How exactly the next program is to be solved."""
+        """The tolerance of the next program."""
         left = min(self.progress.objective, self.objective) - self.progress.lower_bound
         return SHARE * max(left, self.progress.gap) * 0.1**self.redundant_planes
 
     def add_plane(self) -> bool:
-        """Add the plane at w: one pass over the data; False if that is enough, or one too many.
+        """Add the plane at w, one pass over the data; return False at the gap or the limit.
 
-        A plane far above everything would leave no digits to the others: then w is brought half
-        the way back to the best, until one is of use.
+        A plane far above all others would drown them in rounding error. In that case w moves
+        halfway back to the best one, until its plane is usable.
         """
         while self.iteration < self.limit:
             value, self.gradient = self.risk.value_and_gradient(self.w)
@@ -131,7 +133,7 @@ class BundleRun:
         return value > best + self.far_factor * (best - self.progress.lower_bound)
 
     def record(self, alpha: Vector, w: Vector | None = None, objective: float = 0.0) -> bool:
-        """Note the bound that alpha certifies, and w if a better one is known; whether to stop."""
+        """Record the bound that alpha certifies, and w; return whether to stop."""
         if w is None:
             w, objective = self.w, self.objective
         bound = self.master.bound(alpha, self.best)
@@ -139,7 +141,7 @@ class BundleRun:
         if bound > least + CONVEX * (1.0 + abs(least)):
             raise ValueError(
                 f"the planes are above {bound:g} everywhere, yet the objective was {least:g}: the "
-                "risk is not convex, or what it calls a slope is no subgradient"
+                "risk is not convex, or its slope is not a subgradient"
             )
         stop = self.progress.record(self.iteration, w, objective, bound)
         return stop or self.redundant_planes > PATIENCE

@@ -1,11 +1,10 @@
-"""The bundle method with a line search: where a cheap search along scores saves passes.
+"""The bundle method with a line search, which saves passes by searching along scores.
 
-The minimizer of the planes is far off at first. So the objective is minimized on the way to it
-from the best w so far, and the next plane is taken a little further on. The scores on the way are
-mixtures of those at its ends: an iteration is one pass over the data as before, half of it for
-the scores at the new end and half for the gradient. (Franc and Sonnenburg, *Optimized cutting
-plane algorithm for support vector machines*, ICML 2008, for any loss and penalty; the bound is
-that of 004, Lemma 1.)
+At first the minimizer of the planes is far from the optimum. So each iteration minimizes the
+objective on the segment from the best w so far to that minimizer, and adds the next plane a little
+beyond the minimum. Scores on the segment are combinations of those at its ends, so an iteration is
+still one pass over the data: half for the scores at the new end, half for the gradient. This is
+[Franc08] for any loss and penalty; the bound is that of [Teo07] Lemma 1.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.solution import Callback, Solution
 
-# how far beyond the best on the way the next plane is taken, of the way
+# how far beyond the minimum the next plane is added, relative to the segment
 BEYOND = 0.1
-# evaluations of a line search, each of the losses alone
+# evaluations per line search, each of the losses only
 TRIES = 12
-# a slope along the way that is so much less than at its beginning is none
+# slope along the segment that counts as zero, relative to the first one
 FLAT = 1e-2
 
 
@@ -44,7 +43,7 @@ def bundle_line_search(
 ) -> Solution:
     """Minimize the objective by the bundle method with a line search.
 
-    Losses and penalties are those of `bundle`; it needs the rows, not only their risk.
+    It supports the losses and penalties of `bundle`, and needs the rows, not only their risk.
     """
     run = BundleRun(
         problem, "bundle-ls", gap=gap, max_iter=max_iter, start=start, callback=callback
@@ -67,7 +66,7 @@ def bundle_line_search(
                 break
             run.best = best
             if run.redundant_planes:
-                # nothing more is to be learned so near
+                # planes this close add nothing new
                 run.w, cached.scores = w, at_w
             else:
                 ahead = min(BEYOND, max(step, BEYOND**3))
@@ -81,7 +80,7 @@ def bundle_line_search(
 
 
 class ScoreCachingRisk:
-    """A risk of rows that remembers the scores at one w."""
+    """A risk of rows that caches the scores at one w."""
 
     def __init__(self, problem: Problem | MultivariateProblem) -> None:
         self.problem = problem
@@ -97,14 +96,14 @@ class ScoreCachingRisk:
         self.scores: Vector = np.zeros(0)
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """The value at w and a subgradient: half a pass where the scores are known."""
+        """Return the value at w and a subgradient; half a pass if the scores are cached."""
         if self.at is not w:
             self.at, self.scores = w, self.rows.scores(w)
         value, slope = self.value_and_slope(self.scores)
         return value, self.rows.combine_rows(slope)
 
     def line_search(self, a: Vector, at_a: Vector, b: Vector, at_b: Vector) -> tuple[float, float]:
-        """Where on the way from a to b the objective is least, and its value there."""
+        """Minimize the objective on the segment from a to b; return the step and the value."""
         penalty, penalized = self.problem.penalty, self.problem.penalized
         way, along = penalized(b - a), at_b - at_a
 
@@ -113,7 +112,7 @@ class ScoreCachingRisk:
             w = penalized(_interpolated(a, b, step))
             value += penalty.value(w)
             rise = inner(np.ravel(slope), np.ravel(along)) + penalty.l2 * inner(w, way)
-            # where a weight is 0, the side that the way goes to
+            # where a weight is 0, use the side that the segment enters
             side = np.where(w == 0.0, np.abs(way), np.sign(w) * way)
             return value, rise + penalty.l1 * float(side.sum())
 
@@ -134,20 +133,20 @@ class ScoreCachingRisk:
                 high, at_high = step, rise
             step = 0.5 * (low + high)
             if at_low < 0.0 < at_high:
-                # where the tangents from both sides would be level, kept off the ends
+                # interpolate the slopes to zero, away from both ends
                 step = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
         return tried
 
 
 def _mean_loss(problem: Problem, scores: Vector) -> tuple[float, Vector]:
-    """The weighted mean of the losses of the rows, and its slopes."""
+    """Return the weighted mean of the rows' losses, and its slopes."""
     values = problem.loss.value(scores, problem.y)
     slopes = problem.loss.slope(scores, problem.y)
     return inner(problem.weights, values), (slopes.T * problem.weights).T
 
 
 def _interpolated(a: Vector, b: Vector, share: float) -> Vector:
-    """The point at this share of the way from a to b."""
+    """Return a + share (b - a)."""
     if share == 1.0:
         return b
     point: Vector = a + share * (b - a)

@@ -1,7 +1,7 @@
-"""Coordinate descent on a quadratic model of a risk, by the columns of the data.
+"""Coordinate descent on a quadratic model of a risk, column by column.
 
 The model at w is <g, d> + 1/2 sum_i h_i <x_i, d>^2 + sum_j (l1_j |w_j + d_j| + l2_j/2 d_j^2), where
-g is the gradient with that of l2, and h_i the row_curvature of row i.
+g is the gradient including l2, and h_i is the curvature of row i.
 """
 
 from libc.math cimport fabs
@@ -16,7 +16,7 @@ cdef double* at(array):
 
 
 cdef class ColumnMatrix:
-    """The columns of a CSC matrix of float64, with indices of 32 bits."""
+    """The columns of a CSC matrix of float64 with 32-bit indices."""
     cdef object keep
     cdef const double* data
     cdef const int* index
@@ -31,7 +31,7 @@ cdef class ColumnMatrix:
         self.first = <const long long*><size_t>first.ctypes.data
 
     def curvatures(self, columns, h, l2):
-        """The model's row_curvature along each of these coordinates."""
+        """Return the model's curvature along each of these coordinates."""
         cdef Py_ssize_t k, n = len(columns)
         cdef long long e
         cdef const long long* column = <const long long*><size_t>columns.ctypes.data
@@ -49,9 +49,9 @@ cdef class ColumnMatrix:
         return result
 
     def descend(self, columns, curvatures, g, h, l1, l2, w, d, moved):
-        """Minimize along one coordinate after the other; the largest slope that was left to do.
+        """Minimize along each coordinate in turn; return the largest slope that was removed.
 
-        `d` is the step so far and `moved` the curvatures times the scores of d, h_i <x_i, d>.
+        `d` is the step so far; `moved` holds h_i <x_i, d>, curvatures times scores of d.
         """
         cdef Py_ssize_t k, j, n = len(columns)
         cdef long long e

@@ -1,8 +1,8 @@
-"""How far one can go along each coordinate before the objective has bent by one.
+"""A length scale for each coordinate, from the objective's curvature along it.
 
-Steps of methods that know the curvature by their last steps alone are equally long in all
-directions at first. Features of different size (an age beside a rate) make that hundreds of
-iterations; measured by these widths the coordinates are alike.
+The first steps of quasi-Newton methods are equally long in all directions. With features of
+different scale (an age beside a rate) they then need hundreds of iterations; in units of these
+scales all coordinates have similar curvature.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
     from streamlearn.hindsight.risk import Vector
 
-LEAST = 1e-12  # of the largest curvature: what a coordinate is given that has hardly any
-MOST = 1e300  # squares of numbers that are very large overflow
+LEAST = 1e-12  # smallest curvature assumed for a coordinate, relative to the largest
+MOST = 1e300  # the squares of very large numbers overflow
 
 
 def coordinate_scales(problem: Problem) -> Vector:
-    """1 / sqrt of a bound on the curvature along each coordinate of the flat w."""
+    """Return 1 / sqrt of a bound on the curvature along each coordinate of the flat w."""
     bound = float(getattr(problem.loss, "curvature_bound", 1.0))
     bend = bound if 0.0 < bound < math.inf else 1.0
     curvature = bend * np.repeat(mean_squares(problem), problem.outputs) + problem.penalty.l2
@@ -32,7 +32,7 @@ def coordinate_scales(problem: Problem) -> Vector:
 
 
 def mean_squares(problem: Problem) -> Vector:
-    """The weighted mean of each feature's square."""
+    """Return the weighted mean of each feature's square."""
     X, weights = problem.X, problem.weights
     found: Vector
     with np.errstate(over="ignore"):

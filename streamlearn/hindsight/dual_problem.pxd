@@ -3,15 +3,15 @@ from streamlearn.losses.loss cimport Loss
 
 
 cdef enum:
-    # An example that did not move so many times in a row is left alone until it is measured.
+    # An example whose dual stayed the same this many times in a row is skipped until `measure`.
     PATIENCE = 2
 
-# What a step on one example reads and writes, side by side in memory.
+# What a step on one example reads and writes, adjacent in memory.
 cdef struct Example:
     double dual    # a: the slope that the dual gives to this example's loss
     double label
     double weight  # c: the weights of all examples sum to 1
-    double curvature    # c |x|^2 / l2: how far a step of the dual moves the example's own score
+    double curvature    # c |x|^2 / l2: how much the example's score changes per unit of its dual
 
 
 cdef class DualProblem:

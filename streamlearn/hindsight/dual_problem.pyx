@@ -1,11 +1,11 @@
-"""The dual problem of 002 (2) for any loss and an elastic net, and where it stands.
+"""The dual problem of [Takac13] (2) for any loss and an elastic net, and its variables.
 
 With weights c that sum to 1, P(w) = sum_i c_i l(<w, x_i>, y_i) + l1 |w|_1 + l2/2 |w|^2. The dual
 has one variable a_i for each example, a slope of its loss (-y_i alpha_i in the paper):
 
     D(a) = -sum_i c_i l*(a_i, y_i) - l2/2 |w|^2,   w = soft(v, l1/l2),   v = -sum_i c_i a_i x_i / l2
 
-and never exceeds the primal value P(w). Their difference is a sum of one term >= 0 per example:
+and D(a) never exceeds P(w). Their difference is a sum with one term >= 0 per example:
 c_i (l(p_i) + l*(a_i) - a_i p_i).
 """
 
@@ -19,12 +19,12 @@ from streamlearn.penalties.norms import soft as soft_threshold
 
 import numpy as np
 
-cdef double INWARD = 1.0 - 1e-15  # a few roundings nearer to 0
+cdef double INWARD = 1.0 - 1e-15  # a few rounding errors closer to 0
 
 cdef class DualProblem:
     """The variables a and v of one problem; `offset`, an intercept, is added to every score.
 
-    The passes over the rows take a range of them, so that a caller can be interrupted in between.
+    Passes over the rows take a range of rows, so that the caller can be interrupted in between.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ cdef class DualProblem:
         table = np.zeros((self.n, 4))
         with np.errstate(over="ignore"):
             curvatures = weights * rows.squares() / l2
-        # an infinite curvature would make a NaN of a dual of 0; so long a step is 0 anyhow
+        # an infinite curvature times a dual of 0 would be NaN; at 1e300 the step is 0 anyway
         table[:, 1], table[:, 2], table[:, 3] = labels, weights, np.minimum(curvatures, 1e300)
         self.table = table
         self.example = <Example*><size_t>table.ctypes.data
@@ -61,25 +61,25 @@ cdef class DualProblem:
         self.table[:, 0] = values
 
     def averages(self):
-        """The mean of a over the iterations since `restart_average`: 002 (21)."""
+        """Return the mean of a over the iterations since `restart_average` ([Takac13] (21))."""
         if self.clock == self.average_start:
             return self.duals
         sums = self.sums + self.table[:, 0] * (self.clock - self.since)
         return sums / (self.clock - self.average_start)
 
     def restart_average(self):
-        """Begin the mean anew."""
+        """Restart the mean of a."""
         self.sums[:] = 0.0
         self.since[:] = self.clock
         self.average_start = self.clock
 
     def set_offset(self, double offset):
-        """Another offset; the duals stay, and all examples are looked at again."""
+        """Change the offset; the duals stay, and all examples become active again."""
         self.offset = offset
         self.still_counts[:] = 0
 
     def rebuild(self, Py_ssize_t start, Py_ssize_t stop):
-        """v from a, without the rounding of many steps; 0 to n in ascending ranges."""
+        """Recompute v from a, without accumulated rounding; call with ascending ranges of rows."""
         cdef Py_ssize_t i, j
         cdef Example* x
         with nogil:
@@ -95,7 +95,7 @@ cdef class DualProblem:
                     self.weight[j] = soft(self.v[j], self.threshold)
 
     def measure(self, Py_ssize_t start, Py_ssize_t stop):
-        """Sum up the losses at w, the conjugates at a and the slopes; wake who would move."""
+        """Sum losses at w, conjugates at a, and slopes; reactivate examples that would move."""
         cdef Py_ssize_t i
         cdef Example* x
         cdef double p
@@ -114,7 +114,7 @@ cdef class DualProblem:
                     self.still[i] = 0
 
     def set_slopes_at(self, Py_ssize_t start, Py_ssize_t stop, w):
-        """Let a be the slopes of the losses at the weights `w`."""
+        """Set a to the slopes of the losses at the weights `w`."""
         cdef const double* weight = <const double*><size_t>w.ctypes.data
         cdef Py_ssize_t i
         cdef Example* x
@@ -124,7 +124,7 @@ cdef class DualProblem:
                 x.dual = self.loss.slope_at(self.rows.dot(i, weight) + self.offset, x.label)
 
     def replace_infeasible(self, instead):
-        """Duals whose conjugate is infinite, as that of no slope is, become those of `instead`."""
+        """Replace duals whose conjugate is infinite, which no slope's is, by those of `instead`."""
         cdef const double* other = <const double*><size_t>instead.ctypes.data
         cdef Py_ssize_t i
         cdef Example* x
@@ -135,7 +135,7 @@ cdef class DualProblem:
                     x.dual = other[i]
 
     def value_at_scale(self, double share):
-        """D(share a), where v is that of a."""
+        """Return D(share a); v must match a."""
         cdef Py_ssize_t i
         cdef Example* x
         cdef double total = 0.0, slope = 0.0
@@ -149,10 +149,10 @@ cdef class DualProblem:
         return self.offset * share * slope - total - 0.5 * self.l2 * float((w * w).sum())
 
     def values(self):
-        """P(w) and D(a), after `measure` over all rows."""
+        """Return P(w) and D(a), after `measure` over all rows."""
         cdef Py_ssize_t j
         cdef double square = 0.0, size = 0.0
-        with nogil:  # not by BLAS, whose threads wait for each other on a busy machine
+        with nogil:  # not by BLAS: its threads wait for each other on a busy machine
             for j in range(self.columns):
                 square += self.weight[j] * self.weight[j]
                 size += fabs(self.weight[j])
@@ -160,29 +160,30 @@ cdef class DualProblem:
         return primal, self.offset * self.slope - self.conjugates - 0.5 * self.l2 * square
 
     cdef double best_dual(self, Py_ssize_t i, double p, double curvature) noexcept nogil:
-        """The a_i that is best if the score falls by `curvature` for each step of it: (14), (15).
+        """Return the best a_i if the score falls by `curvature` per unit of it: (14), (15).
 
-        It maximizes a p - l*(a) - curvature/2 (a - a_i)^2, so it is the slope at p - curvature (a - a_i):
-        an implicit step of the loss. A curvature of more than c_i |x_i|^2 / l2 makes a shorter step.
+        It maximizes a p - l*(a) - curvature/2 (a - a_i)^2, so it is the slope of the loss at
+        p - curvature (a - a_i): an implicit step. A curvature above c_i |x_i|^2 / l2 shortens
+        the step.
         """
         cdef Example* x = self.example + i
         p += curvature * x.dual
         return self.loss.implicit_at(p, x.label, curvature, self.loss.slope_at(p, x.label))
 
     cdef double conjugate_at(self, double dual, double label) noexcept nogil:
-        """l*(dual, label). Past the last slope by rounding alone, the one before is taken."""
+        """Return l*(dual, label); a dual that is infeasible only by rounding is moved inward."""
         cdef double value = self.loss.conjugate_at(dual, label)
         return value if value < INFINITY else self.loss.conjugate_at(INWARD * dual, label)
 
     cdef double gap_at(self, Py_ssize_t i, double p) noexcept nogil:
-        """The example's term of the duality gap."""
+        """Return the example's term of the duality gap."""
         cdef Example* x = self.example + i
         return x.weight * (
             self.loss.value_at(p, x.label) + self.conjugate_at(x.dual, x.label) - x.dual * p
         )
 
     cdef void assign(self, Py_ssize_t i, double dual) noexcept nogil:
-        """Let a_i be `dual`; v is the caller's."""
+        """Set a_i to `dual`; the caller updates v."""
         cdef Example* x = self.example + i
         if self.summed != NULL:
             self.summed[i] += x.dual * (self.clock - self.changed[i])

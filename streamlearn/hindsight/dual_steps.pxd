@@ -37,7 +37,9 @@ cdef class BatchSteps(DualAscent):
     cdef double joint_square(
         self, const int* picks, Py_ssize_t b, const double* dual, double* total
     ) noexcept nogil
-    cdef double separate_squares(self, const int* picks, Py_ssize_t b, const double* dual) noexcept nogil
+    cdef double separate_squares(
+        self, const int* picks, Py_ssize_t b, const double* dual
+    ) noexcept nogil
     cdef double dual_gain(
         self, const int* picks, Py_ssize_t b, const double* dual, double square
     ) noexcept nogil

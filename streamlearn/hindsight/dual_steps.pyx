@@ -1,8 +1,8 @@
-"""The steps of stochastic dual coordinate ascent: 002 section 4, one example or a batch at a time.
+"""The steps of stochastic dual coordinate ascent, one example or a batch at a time ([Takac13] 4).
 
-- SingleSteps: one example after the other, each as far as it goes (14). Examples that rest at the end
-  of their range are left alone for a while, as liblinear does; they come back when measured.
-- BatchSteps: b examples, each answering the same w (15), then all of them at once.
+- SingleSteps: exact maximization over one dual at a time (14). Examples whose dual stays at an end
+  of its range are skipped for a while (liblinear's shrinking), until `measure` reactivates them.
+- BatchSteps: b examples, each maximized at the same w (15), then applied together.
 """
 
 cimport cython
@@ -14,12 +14,12 @@ from streamlearn.core.row cimport prefetch, soft
 import numpy as np
 
 cdef enum:
-    PREFETCH_DISTANCE = 8  # how many examples ahead of its use a row is fetched
-    SAMPLE_EVERY = 8  # one example in so many is asked for its term of the gap
+    PREFETCH_DISTANCE = 8  # a row is fetched so many examples before its use
+    SAMPLE_EVERY = 8  # the gap is estimated from one example in so many
 
 
 cdef class DualAscent(DualProblem):
-    """DualEpochs over the examples in a random order that `seed` determines."""
+    """Epochs over the examples in a random order that `seed` determines."""
 
     def __init__(
         self, rows, loss, labels, weights, l1, l2, *, seed=0, averaged=False
@@ -30,7 +30,7 @@ cdef class DualAscent(DualProblem):
         self.order = <int*><size_t>self.orders.ctypes.data
 
     def begin(self, bint again=False):
-        """A new epoch over the examples that are awake, in a new order or in the last one again."""
+        """Begin an epoch over the active examples, in a new order or again in the last one."""
         self.at = 0
         self.sampled = self.sampled_weight = self.visited_weight = 0.0
         if again:
@@ -49,13 +49,13 @@ cdef class DualAscent(DualProblem):
 
     @property
     def estimate(self):
-        """The gap as a sample of the examples saw it in this epoch, each before its step."""
+        """The gap estimated in this epoch from a sample of the examples, each before its step."""
         if self.sampled_weight == 0.0:
             return 0.0
         return self.sampled / self.sampled_weight * self.visited_weight
 
     cdef Py_ssize_t random_below(self, Py_ssize_t n) noexcept nogil:
-        """A number from 0 to n - 1: splitmix64, of which the upper half is scaled."""
+        """Return a random number from 0 to n - 1: the upper half of splitmix64, scaled."""
         cdef unsigned long long z
         self.state += 0x9E3779B97F4A7C15ULL
         z = self.state
@@ -72,7 +72,7 @@ cdef class DualAscent(DualProblem):
             self.sampled_weight += weight
 
     cdef void prefetch_rows(self, Py_ssize_t k) noexcept nogil:
-        """Ask for what the steps after k will read: a random order has no locality of its own."""
+        """Prefetch what the steps after k will read: a random order has no locality."""
         cdef Py_ssize_t i, a, n, line
         if self.rows.first == NULL:
             return
@@ -97,7 +97,7 @@ cdef class SingleSteps(DualAscent):
     """One example at a time."""
 
     def run(self, Py_ssize_t examples):
-        """Visit up to so many examples; whether the epoch is over."""
+        """Visit up to so many examples; return whether the epoch is over."""
         cdef Py_ssize_t k, i, stop = min(self.at + examples, self.active)
         cdef Example* x
         cdef double p, dual
@@ -123,12 +123,12 @@ cdef class SingleSteps(DualAscent):
 
 @cython.final
 cdef class BatchSteps(DualAscent):
-    """`size` examples at a time: 002 sections 4.1 (naive), 4.2 (safe) and 4.3 (aggressive).
+    """`size` examples at a time: [Takac13] 4.1 (naive), 4.2 (safe) and 4.3 (aggressive).
 
-    The paper has |x_i| <= 1. Its formulas are used for the rows divided by their lengths, with
-    |x_i| times the steps: so beta multiplies |x_i|^2, whatever the scale of the rows. `safe_beta` is
-    beta_b. What the paper proves for the mean of all batches is made true of each: one that could
-    lower the dual objective is shortened.
+    The paper assumes |x_i| <= 1. Its formulas are applied to the rows divided by their norms, with
+    steps times |x_i|, so that beta multiplies |x_i|^2 whatever the scale of the rows. `safe_beta`
+    is beta_b. The paper's guarantee holds on average over batches; here it holds for each batch,
+    because steps that could lower the dual objective are shortened.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ cdef class BatchSteps(DualAscent):
         self.mark = <unsigned char*><size_t>self.marks.ctypes.data
 
     def run(self, Py_ssize_t examples):
-        """Visit at least so many examples, if there are; whether the epoch is over."""
+        """Visit at least so many examples, if there are; return whether the epoch is over."""
         cdef Py_ssize_t stop = min(self.at + examples, self.active), b
         with nogil:
             while self.at < stop:
@@ -165,7 +165,7 @@ cdef class BatchSteps(DualAscent):
         return self.at == self.active
 
     cdef void take_batch(self, const int* picks, Py_ssize_t b) noexcept nogil:
-        """One iteration."""
+        """Take the steps of one batch."""
         cdef Py_ssize_t k
         for k in range(b):
             self.prefetch_rows(self.at + k)
@@ -180,7 +180,7 @@ cdef class BatchSteps(DualAscent):
             self.safe_batch(picks, b)
 
     cdef void safe_batch(self, const int* picks, Py_ssize_t b) noexcept nogil:
-        """Measure what the steps do together before they are made."""
+        """Take the steps of a batch, shortened if together they could lower the dual objective."""
         cdef double beta = self.beta, square, length, ratio, trial, share = 1.0
         cdef double* dual = self.first
         self.list_columns(picks, b)
@@ -190,13 +190,15 @@ cdef class BatchSteps(DualAscent):
             ratio = fmin(fmax(square / length, 1.0), self.safe_beta)
             self.best_duals(picks, b, ratio, self.second)
             trial = self.joint_square(picks, b, self.second, self.other)
-            if self.dual_gain(picks, b, self.second, trial) > self.dual_gain(picks, b, dual, square):
+            if self.dual_gain(
+                picks, b, self.second, trial
+            ) > self.dual_gain(picks, b, dual, square):
                 dual, beta, square = self.second, ratio, trial
                 length = self.separate_squares(picks, b, dual)
                 self.sum, self.other = self.other, self.sum
             self.beta = pow(self.beta, 0.95) * pow(ratio, 0.05)
-        # Without the quadratic term the steps gain at least beta length, as they are best for a
-        # term of beta length / 2. So a share s of them gains s beta length - s^2 square / 2.
+        # The steps maximize the gain minus beta length / 2. So without the quadratic term they gain
+        # at least beta length, and a share s of them gains s beta length - s^2 square / 2.
         if square > 2.0 * beta * length:
             share = beta * length / square
         self.apply_steps(picks, b, dual, share)
@@ -204,12 +206,13 @@ cdef class BatchSteps(DualAscent):
     cdef void best_duals(
         self, const int* picks, Py_ssize_t b, double beta, double* dual
     ) noexcept nogil:
-        cdef Py_ssize_t k
+        cdef Py_ssize_t i, k
         for k in range(b):
-            dual[k] = self.best_dual(picks[k], self.score[k], beta * self.example[picks[k]].curvature)
+            i = picks[k]
+            dual[k] = self.best_dual(i, self.score[k], beta * self.example[i].curvature)
 
     cdef double row_coefficient(self, Py_ssize_t i, double dual) noexcept nogil:
-        """How often x_i is to be added to v."""
+        """Return the multiple of x_i that is added to v."""
         cdef Example* x = self.example + i
         return x.weight * (x.dual - dual) / self.l2
 
@@ -229,7 +232,7 @@ cdef class BatchSteps(DualAscent):
     cdef double joint_square(
         self, const int* picks, Py_ssize_t b, const double* dual, double* total
     ) noexcept nogil:
-        """The change of v into `total`, and l2 times its square: delta' Q delta / (lambda n^2)."""
+        """Write the change of v to `total`; return l2 times its square, d' Q d / (lambda n^2)."""
         cdef Py_ssize_t k
         cdef double square = 0.0
         for k in range(self.count):
@@ -240,8 +243,10 @@ cdef class BatchSteps(DualAscent):
             square += total[self.touched[k]] * total[self.touched[k]]
         return self.l2 * square
 
-    cdef double separate_squares(self, const int* picks, Py_ssize_t b, const double* dual) noexcept nogil:
-        """In the same unit, |delta|^2."""
+    cdef double separate_squares(
+        self, const int* picks, Py_ssize_t b, const double* dual
+    ) noexcept nogil:
+        """Return |d|^2 in the same unit: the square if the rows were orthogonal."""
         cdef Py_ssize_t k
         cdef Example* x
         cdef double total = 0.0
@@ -253,7 +258,7 @@ cdef class BatchSteps(DualAscent):
     cdef double dual_gain(
         self, const int* picks, Py_ssize_t b, const double* dual, double square
     ) noexcept nogil:
-        """What the steps add to D (with l1, at least)."""
+        """Return what the steps add to D (with l1, a lower bound of it)."""
         cdef Py_ssize_t k
         cdef Example* x
         cdef double total = -0.5 * square
@@ -269,7 +274,7 @@ cdef class BatchSteps(DualAscent):
     cdef void apply_steps(
         self, const int* picks, Py_ssize_t b, const double* dual, double share
     ) noexcept nogil:
-        """A share of the steps, whose sum is at hand; the list of columns is empty again."""
+        """Apply a share of the steps, whose sum is known, and clear the list of columns."""
         cdef Py_ssize_t k, j
         cdef double old
         for k in range(b):

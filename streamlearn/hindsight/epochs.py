@@ -1,4 +1,4 @@
-"""The epochs of SDCA at one intercept: where they start, and when the gap is measured."""
+"""The epochs of SDCA at one intercept: their start, and when the gap is measured."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
     from streamlearn.hindsight.problem import Problem
 
-CHUNK = 1 << 20  # numbers between two looks at Ctrl-C: some milliseconds
-ROUNDING = 1e-14  # of a gap, relative to the sums whose difference it is
+CHUNK = 1 << 20  # numbers between two checks for Ctrl-C: some milliseconds
+ROUNDING = 1e-14  # of a gap, relative to the two values it is the difference of
 PLAIN_EPOCHS = 20  # epochs before extrapolation is tried
-GROWTH = 2  # of the number of epochs after which the gap is measured unasked
+GROWTH = 2  # the gap is measured at least whenever the number of epochs has grown by this factor
 WARM_START_SCALES = (*(0.5**k for k in range(8)), 0.0)
 
 
 class Measurement(NamedTuple):
-    """P at w, and D at a dual point whose slopes have the mean `slope`."""
+    """P at w, and D at a dual point with mean slope `slope`."""
 
     epoch: int
     w: Array
@@ -37,7 +37,7 @@ class Measurement(NamedTuple):
 
 
 class DualEpochs:
-    """The dual variables of a problem, moved by whole epochs."""
+    """The dual variables of a problem, updated by whole epochs."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class DualEpochs:
         self.done = 0
         loss, penalty = problem.loss, problem.penalty
         if not isinstance(loss, Loss):
-            raise ValueError(f"sdca takes losses of one output, not {loss!r}")
+            raise ValueError(f"sdca supports losses of one output, not {loss!r}")
         parts = (problem.matrix, loss, problem.y, problem.weights, penalty.l1, penalty.l2)
         live = int(np.count_nonzero(problem.weights))
         batch = min(batch, live)
@@ -67,17 +67,17 @@ class DualEpochs:
                 *parts, size=batch, update=update, safe_beta=safe_beta, seed=seed, averaged=average
             )
         self._averaged_dual = DualProblem(*parts) if average else None
-        # naive batches stay as the paper has them; means are those of plain iterations
+        # naive batches and averages follow the paper exactly, so they are not extrapolated
         self._extrapolates = update != "naive" and not average
         self._average_start = 0
         self._count = 0  # epochs at this intercept
         self._points: list[Array] = []
         entries = getattr(problem.X, "nnz", problem.rows * problem.features)
         self._chunk = max(1, CHUNK * problem.rows // max(entries, problem.rows))
-        self._gap_ratio = 0.5  # the last gap that was measured, as a share of what the sample said
+        self._gap_ratio = 0.5  # measured gap / estimated gap, the last time it was measured
 
     def run_until(self, gap: float, record: Callable[[Measurement], bool]) -> None:
-        """Epochs until P - D <= gap, or `record` says so, or the limit is reached."""
+        """Run epochs until P - D <= gap, or `record` returns True, or the limit is reached."""
         best, bound = math.inf, -math.inf
         began, unasked = self.done, self.done + 2
         self._count, self._points = 0, []
@@ -90,7 +90,7 @@ class DualEpochs:
             unasked = began + GROWTH * (self.done - began)
             found = self._measure()
             if not (math.isfinite(found.primal) and math.isfinite(found.dual)):
-                return  # beyond what a double can say: it would not become better
+                return  # overflow: more epochs would not help
             best, bound = min(best, found.primal), max(bound, found.dual)
             if self.ascent.estimate > 0.0:
                 self._gap_ratio = min(max((best - bound) / self.ascent.estimate, 0.01), 1.0)
@@ -99,7 +99,7 @@ class DualEpochs:
                 return
 
     def _epoch(self) -> None:
-        """An epoch; after many, some in one and the same order and a leap to where they lead."""
+        """Run an epoch; after many, repeat one order and extrapolate from the results."""
         extrapolating = self._extrapolates and self._count >= PLAIN_EPOCHS
         self.ascent.begin(again=extrapolating and bool(self._points))
         while not self.ascent.run(self._chunk):
@@ -112,7 +112,7 @@ class DualEpochs:
                 self._points = []
 
     def _extrapolate(self) -> None:
-        """To the extrapolated duals, if D is larger there."""
+        """Move to the extrapolated duals if D is larger there."""
         ascent, last = self.ascent, self._points[-1]
         before = ascent.value_at_scale(1.0)
         ascent.duals = extrapolated(self._points)
@@ -123,7 +123,7 @@ class DualEpochs:
             self._pass(ascent.rebuild)
 
     def _measure(self) -> Measurement:
-        """P and D; the better of two of each, if duals are averaged."""
+        """Measure P and D; with averaged duals, return the better of both of each."""
         found = self._values(self.ascent)
         if self._averaged_dual is None:
             return found
@@ -143,14 +143,14 @@ class DualEpochs:
         return Measurement(self.done, dual.w, *dual.values(), dual.slope)
 
     def _pass(self, part: Callable[[int, int], None]) -> None:
-        """A pass over the rows that can be interrupted."""
+        """Pass over the rows in chunks, so that it can be interrupted."""
         for first in range(0, self.problem.rows, self._chunk):
             part(first, min(first + self._chunk, self.problem.rows))
 
     def warm_start(self, w: Array, t: float, known: Array) -> None:
-        """Duals: those known of the first rows, slopes at `w` and the intercept t for the others.
+        """Set the duals: `known` for the first rows, slopes at `w` and intercept t for the others.
 
-        Slopes at a kink say little, so the share of the duals is taken that makes D largest.
+        Slopes at a kink are arbitrary, so the duals are then scaled to maximize D.
         """
         ascent = self.ascent
         ascent.set_offset(t)

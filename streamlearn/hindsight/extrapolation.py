@@ -1,8 +1,8 @@
-"""Anderson extrapolation: where a sequence of epochs is heading.
+"""Anderson extrapolation: estimate the limit of a sequence of epochs.
 
-Epochs in one and the same order are nearly a linear map once the set of free duals is settled.
-The affine combination of their results whose steps cancel best is then far ahead of the last
-(Bertrand and Massias, Anderson acceleration of coordinate descent, AISTATS 2021).
+Once the set of free duals has settled, epochs in a fixed order are nearly a linear map. The affine
+combination of their results whose steps cancel best is then much closer to the limit than the last
+result [Bertrand21].
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
 
 POINTS = 6
-RIDGE = 1e-12  # relative: the steps become nearly parallel
+RIDGE = 1e-12  # relative; needed because the steps become nearly parallel
 
 
 def extrapolated(points: Sequence[Array]) -> Array:
-    """Where `points`, each the image of the one before, seem to go.
+    """Estimate the limit of `points`, each the image of the one before.
 
     >>> extrapolated([np.array([0.0, 8.0]), np.array([4.0, 4.0]), np.array([6.0, 2.0])]).round(6)
     array([8., 0.])
     """
     steps = np.diff(points, axis=0)
-    products = np.einsum("ik,jk->ij", steps, steps)  # in this thread alone, as `inner` says
+    products = np.einsum("ik,jk->ij", steps, steps)  # in this thread only, see `inner`
     scale = float(np.trace(products))
     if scale == 0.0:
         return points[-1]

@@ -1,4 +1,4 @@
-"""Inner products in the calling thread alone."""
+"""Inner products in the calling thread only."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def inner(a: Vector, b: Vector) -> float:
-    """<a, b>.
+    """Return <a, b>.
 
-    Not `a @ b`: of long vectors that is shared among threads which wait for their next share at
-    full speed, and so take the cores from the learner whose regret is being found.
+    `a @ b` would split long vectors among BLAS threads. They spin while they wait, and so take
+    cores from the learner whose regret is being computed.
     """
     return float(np.einsum("i,i->", a, b))

@@ -1,9 +1,9 @@
-"""A free intercept for SDCA: an outer search, one problem without an intercept after the other.
+"""A free intercept for SDCA: an outer search over problems with a fixed intercept.
 
-F(t), the least objective with the intercept t, is convex. A dual point a of the problem at t is
-one at every other t', where its value is D + (t' - t) sum_i c_i a_i: a line below F. Lines that
-fall and lines that rise bound F from below where they cross, and that is where the next t is
-(Kelley's cutting planes in one dimension; 004 Lemma 1).
+F(t), the minimum of the objective at intercept t, is convex. A dual point a of the problem at t is
+feasible at every other t', with value D + (t' - t) sum_i c_i a_i: a line below F. The crossing of
+falling and rising lines bounds F from below and gives the next t (Kelley's cutting planes in one
+dimension; [Teo07] Lemma 1).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.epochs import DualEpochs, Measurement
     from streamlearn.hindsight.solution import Progress
 
-INNER_GAP = 0.1  # the gap at one intercept, as a part of the gap over all
+INNER_GAP = 0.1  # the gap at one intercept, relative to the gap over all
 
 
 class SupportLines:
-    """Lines below a convex function of t; at first the level that it never falls below.
+    """Lines below a convex function of t; the first is the constant `level`.
 
     >>> lines = SupportLines(0.0)
     >>> lines.add(0.0, 1.0, -1.0)  # through (0, 1), falling
@@ -37,12 +37,12 @@ class SupportLines:
         self._slopes = [0.0]
 
     def add(self, t: float, height: float, slope: float) -> None:
-        """A line through (t, height)."""
+        """Add a line through (t, height)."""
         self._heights.append(height - slope * t)
         self._slopes.append(slope)
 
     def lowest(self) -> tuple[float, float]:
-        """The least height of all lines together, and a t where they have it."""
+        """Return the minimum of the maximum of all lines, and a t that attains it."""
         heights, slopes = np.array(self._heights), np.array(self._slopes)
         level = float(heights[slopes == 0.0].max())
         down, up = slopes < 0.0, slopes > 0.0
@@ -60,7 +60,7 @@ class SupportLines:
 
 
 class InterceptSearch:
-    """The intercepts that were tried, and which is next."""
+    """The search over intercepts: the lines so far, and the next intercept."""
 
     def __init__(self, epochs: DualEpochs, progress: Progress, t: float) -> None:
         self.epochs = epochs
@@ -71,7 +71,7 @@ class InterceptSearch:
         self.over = False
 
     def run(self) -> None:
-        """Until the gap over all intercepts is small enough."""
+        """Search until the gap over all intercepts is small enough."""
         aim = math.inf
         while not self.over and self.epochs.done < self.epochs.limit:
             self.epochs.ascent.set_offset(self.t)
@@ -79,11 +79,11 @@ class InterceptSearch:
             aim = min(aim, max(INNER_GAP * gap, 0.25 * self.progress.gap))
             self.epochs.run_until(aim, self.record)
             last, self.t = self.t, self.next()
-            if self.t == last:  # known too roughly to say where to go
+            if self.t == last:  # the lines are too loose to choose another t
                 aim *= 0.5
 
     def record(self, found: Measurement) -> bool:
-        """Take record of P and D; whether to leave this intercept."""
+        """Record P and D; return whether to leave this intercept."""
         self.lines.add(self.t, found.dual, found.slope)
         if found.primal < self.progress.objective:
             self.best = self.t
@@ -92,7 +92,7 @@ class InterceptSearch:
         return self.over or found.dual >= self.progress.objective
 
     def next(self) -> float:
-        """Where the lines are lowest; at first not far away, where a loss may be huge."""
+        """Return the minimizer of the lines; at first nearby, because a far loss may be huge."""
         t = self.lines.lowest()[1]
         if abs(t - self.best) <= self.reach:
             return t

@@ -1,8 +1,8 @@
-"""The linear program (11) of 004: the minimum of the planes plus l1 |w|_1, by HiGHS.
+"""The linear program (11) of [Teo07]: the minimum of the planes plus l1 |w|_1, by HiGHS.
 
-It is solved in its dual form, with a weight alpha for every plane and a constraint for every
-coordinate: |(A' alpha)_j| <= l1. Nearly all of these hold by themselves, so they are added when
-they are violated, and a program stays small whatever the dimension.
+It is solved in its dual form, with a weight alpha for each plane and a constraint for each
+coordinate: |(A' alpha)_j| <= l1. Nearly all constraints hold anyway, so only violated ones are
+added, and the program stays small whatever the dimension.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.structured.multivariate.loss import Indices
 
-# how many violated coordinates are added at a time
+# how many violated constraints are added at a time
 ADDED_AT_A_TIME = 200
 # HiGHS' tolerances; constraints are scaled to |.| <= 1
 EXACT = 1e-9
@@ -24,14 +24,14 @@ SLACK = 1e-7
 
 
 class L1Program:
-    """The program over a growing set of planes; coordinates once added are remembered."""
+    """The program over a growing set of planes; it remembers the coordinates it has added."""
 
     def __init__(self, l1: float) -> None:
         self.l1 = l1
         self._chosen: set[int] = set()
 
     def solve(self, planes: Planes) -> tuple[Vector, Vector] | None:
-        """The minimizer w, and the weights of the planes; None if HiGHS finds none."""
+        """Return the minimizer w and the weights of the planes, or None if HiGHS fails."""
         while True:
             coordinates = np.array(sorted(self._chosen), dtype=np.intp)
             solved = self._program(planes, coordinates)
@@ -46,12 +46,12 @@ class L1Program:
                 break
             self._chosen.update(worst.tolist())
         if len(self._chosen) > ADDED_AT_A_TIME:
-            # what has carried no weight comes back if it is violated
+            # dropped constraints come back if they are violated
             self._chosen = set(np.flatnonzero(w[: planes.width]).tolist())
         return w, alpha
 
     def _program(self, planes: Planes, chosen: Indices) -> tuple[Vector, Vector] | None:
-        from scipy.optimize import linprog  # noqa: PLC0415 - half a second that others don't pay
+        from scipy.optimize import linprog  # noqa: PLC0415 - half a second to import
 
         n = planes.count
         rows = planes.slopes[:, chosen].T / self.l1
@@ -72,7 +72,7 @@ class L1Program:
             return None
         w = np.zeros(planes.width + planes.free_slopes.shape[1])
         prices = np.asarray(result.ineqlin.marginals) / self.l1
-        # the multipliers are those of a minimum, so they are not positive
+        # scipy's multipliers of a minimum are not positive
         w[chosen] = prices[: len(chosen)] - prices[len(chosen) :]
         w[planes.width :] = np.asarray(result.eqlin.marginals)[1:]
         alpha = np.maximum(np.asarray(result.x), 0.0)

@@ -1,4 +1,4 @@
-"""Labels as the losses take them: -1 and +1, the index of a class, or numbers."""
+"""Labels encoded for the losses: -1 and +1, the index of a class, or numbers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
-    """Labels of m rows as float64 codes, and what labels the outputs stand for.
+    """Encode the labels of m rows as float64; return the codes and the labels of the outputs.
 
     Of two classes the greater is the positive one if they are numbers or bools, otherwise the one
-    seen second; several classes are in ascending order if they are numbers, otherwise as seen.
+    seen second. Several classes are in ascending order if they are numbers, otherwise as seen.
     """
     if loss.kind in ("regression", "multitarget"):
         return _numeric_labels(y, m, loss), []
@@ -26,7 +26,7 @@ def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list
     known = frames.distinct(each)
     if any(map(frames.missing, known)):
         row = next(i for i, label in enumerate(each) if frames.missing(label))
-        raise ValueError(f"row {row}: {each[row]!r} is no label; leave the row out")
+        raise ValueError(f"row {row}: {each[row]!r} is not a label; leave the row out")
     if all(isinstance(label, bool | int | float) for label in known):
         known.sort()
     if isinstance(loss, VectorLoss):
@@ -38,13 +38,13 @@ def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list
 
 
 def _sign_codes(known: list[Any], loss: Loss) -> dict[Any, float]:
-    """Two classes, or one of them alone."""
+    """Return the codes of two classes, or of only one of them."""
     if loss.kind == "one-class":
         return dict.fromkeys(known, 1.0)
     if len(known) > 2:
         raise ValueError(
-            f"y has the {len(known)} classes {', '.join(map(repr, known[:4]))}..., and {loss!r} "
-            "tells two apart; use Softmax or MulticlassHinge, or solve for each class with "
+            f"y has {len(known)} classes {', '.join(map(repr, known[:4]))}..., but {loss!r} "
+            "supports two; use Softmax or MulticlassHinge, or solve for each class with "
             "y == label"
         )
     if len(known) == 1:
@@ -55,20 +55,20 @@ def _sign_codes(known: list[Any], loss: Loss) -> dict[Any, float]:
 
 
 def _ordered_classes(known: list[Any], loss: VectorLoss) -> list[Any]:
-    """The classes in the order of the outputs; those of a cost matrix are 0 to k - 1."""
+    """Return the classes in the order of the outputs; those of a cost matrix are 0 to k - 1."""
     if not loss.outputs:
         return known
     for label in known:
         if label not in range(loss.outputs):
             raise ValueError(
-                f"label {label!r}: the costs of {loss!r} are those of the labels 0 to "
-                f"{loss.outputs - 1}; give costs as a mapping from labels for others"
+                f"label {label!r}: {loss!r} has costs for the labels 0 to {loss.outputs - 1}; "
+                "for other labels give the costs as a mapping from labels"
             )
     return list(range(loss.outputs))
 
 
 def _numeric_labels(y: Any, m: int, loss: Loss | VectorLoss) -> Array:
-    """Labels of a regression, one for each row or one for each row and target."""
+    """Check the labels of a regression: one per row, or one per row and target."""
     try:
         values: Array = np.ascontiguousarray(y, dtype=float)
     except (TypeError, ValueError):
@@ -78,11 +78,11 @@ def _numeric_labels(y: Any, m: int, loss: Loss | VectorLoss) -> Array:
         each = "a row of targets" if wanted == 2 else "one label"
         raise ValueError(f"y must have {each} for each of {m} rows, got shape {values.shape}")
     if isinstance(loss, VectorLoss) and loss.outputs not in {0, values.shape[1]}:
-        raise ValueError(f"{loss!r} takes {loss.outputs} targets, y has {values.shape[1]}")
+        raise ValueError(f"{loss!r} has {loss.outputs} targets, y has {values.shape[1]}")
     good = np.isfinite(values).reshape(m, -1).all(axis=1)
     if good.all() and isinstance(loss, Loss) and not loss.score_is_label:
         good = np.array([loss.is_label(label) for label in values.tolist()], dtype=bool)
     if not good.all():
         row = int(np.argmin(good))
-        raise ValueError(f"row {row}: {values[row]} is no label for {loss!r}; leave the row out")
+        raise ValueError(f"row {row}: {values[row]} is not a label for {loss!r}; leave the row out")
     return values

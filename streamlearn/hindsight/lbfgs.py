@@ -1,8 +1,8 @@
-"""L-BFGS for smooth losses and a quadratic penalty (004, section 4.2), by scipy.
+"""L-BFGS for smooth losses and a quadratic penalty ([Teo07] section 4.2), by scipy.
 
-scipy's wakes the threads of BLAS, which wait for each other at full speed: of a core beside the
-one that solves up to as much again. It cannot be told to leave them alone, so `auto` comes here for
-losses of several outputs only, and the regret of a daemon's learners of two classes never does.
+scipy's implementation uses BLAS threads, which spin while they wait and can take a second core.
+They cannot be disabled from here, so `auto` chooses L-BFGS only for losses of several outputs, and
+the regret of a daemon's binary learners never uses it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from streamlearn.core.parameters import number
 from streamlearn.hindsight.bounds import dual_bound, plane_bound
-from streamlearn.hindsight.solution import Progress, Solution
 from streamlearn.hindsight.coordinate_scales import coordinate_scales
+from streamlearn.hindsight.solution import Progress, Solution
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -26,7 +26,7 @@ BOUND_EVERY = 5  # iterations between two bounds that cost passes of their own
 
 
 class GapReachedError(Exception):
-    """The gap is reached: the way out of scipy's loop."""
+    """The gap is reached; leaves scipy's loop."""
 
 
 def lbfgs(
@@ -38,12 +38,12 @@ def lbfgs(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimize with the last `memory` steps as the model of the curvature, in scales of `coordinate_scales`.
+    """Minimize with a curvature model of the last `memory` steps, in units of `coordinate_scales`.
 
-    The bound is Lemma 5, a by-product; with a free intercept it is the dual value at the slopes
-    of w, taken every few iterations.
+    The bound is [Teo07] Lemma 5, a by-product; with a free intercept it is the dual value at the
+    slopes of w, computed every few iterations.
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 - half a second that others don't pay
+    from scipy.optimize import minimize  # noqa: PLC0415 - half a second to import
 
     memory = int(number("lbfgs", "memory", memory, low=1.0))
     progress = Progress(problem, "lbfgs", gap=gap, callback=callback)

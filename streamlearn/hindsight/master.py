@@ -1,13 +1,13 @@
-"""The problem that a bundle method solves at each step: Psi plus the highest of the planes.
+"""The master problem of the bundle methods: Psi plus the maximum of the planes.
 
-    minimize over w, c   Psi(w) + max_i (<a_i, w> + <c_i, c> + b_i)            (004, (10))
+    minimize over w, c   Psi(w) + max_i (<a_i, w> + <c_i, c> + b_i)            ([Teo07] (10))
 
 with c the unpenalized intercepts and Psi(w) = l1 |w|_1 + l2/2 |w|^2 in a ball. Its dual puts
 weights alpha on the planes, in the simplex and with sum_i alpha_i c_i = 0:
 
-    maximize   <b, alpha> - Psi*(-A' alpha)                                    (004, (12))
+    maximize   <b, alpha> - Psi*(-A' alpha)                                    ([Teo07] (12))
 
-Psi* is quadratic for l2, piecewise quadratic with l1 beside it (a few quadratic programs on the
+Psi* is quadratic for l2, piecewise quadratic for l2 with l1 (a few quadratic programs on the
 coordinates beyond l1 then find the maximum), and an indicator for l1 alone (a linear program).
 Any feasible alpha gives a lower bound on the minimum of the whole objective.
 """
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from streamlearn.penalties.penalty import Penalty
 
 INFINITY = float("inf")
-# how exactly sum_i alpha_i c_i = 0 must hold, of the largest |c_i|
+# tolerance of sum_i alpha_i c_i = 0, relative to the largest |c_i|
 ROUNDING = 1e-12
-# the least multiplier of a ball, of slope / radius: costs as little as what rounding costs without
+# smallest multiplier of a ball, relative to slope / radius: its error is that of rounding
 LEAST_MULTIPLIER = 1e-8
 
 
 class MasterProblem:
     """The master problem over a set of planes; `near` and `weight` add weight/2 |w - near|^2.
 
-    There the intercepts are measured in their own unit, `planes.intercept_unit`.
+    In that term the intercepts are measured in their own unit, `planes.intercept_unit`.
     """
 
     def __init__(self, planes: Planes, penalty: Penalty) -> None:
@@ -48,12 +48,12 @@ class MasterProblem:
     def solve(
         self, alpha: Vector, tolerance: float, near: Vector, weight: float = 0.0
     ) -> tuple[Vector, Vector]:
-        """The minimizer w and its alpha, started from `alpha`; flat directions lead to `near`."""
+        """Return the minimizer w, and its alpha; ties in w are resolved toward `near`."""
         if self.l2 + weight == 0.0 and self.radius == INFINITY and self._program is not None:
             solved = self._program.solve(self.planes)
             if solved is not None:
                 return solved
-            # HiGHS gave up: the planes with a faint pull toward `near`
+            # HiGHS failed: solve with a weak pull toward `near`
             weight = 1e-6 * self.l1 / (1.0 + float(np.abs(near).max()))
         if self.l2 + weight > 0.0:
             w, alpha = self._solve_without_ball(self.l2 + weight, alpha, tolerance, near, weight)
@@ -62,18 +62,18 @@ class MasterProblem:
         return self._solve_on_sphere(alpha, tolerance, near, weight)
 
     def bound(self, alpha: Vector, near: Vector) -> float:
-        """The dual value at alpha, a lower bound on the minimum of the objective."""
+        """Return the dual value at alpha, a lower bound on the minimum of the objective."""
         planes = self.planes
         alpha, left = self._balanced_alpha(alpha)
         slopes = _combination(alpha, planes.slopes)
         offset = float(alpha @ planes.offsets)
-        # `left` is rounding, of which a minimizer far out could make more
+        # `left` is rounding error, which grows with the size of the minimizer
         offset -= 10.0 * float(left @ (1.0 + np.abs(near[planes.width :])))
         if self.l2 == 0.0 and self.radius == INFINITY:
             top = float(np.abs(slopes).max(initial=0.0))
             if top <= self.l1:
                 return offset
-            # between alpha and the constant plane, where the slopes are small enough
+            # mix alpha with the constant plane until the slopes are small enough
             share = self.l1 / top
             return (1.0 - share) * float(planes.offsets[0]) + share * offset
         beyond = np.maximum(np.abs(slopes) - self.l1, 0.0)
@@ -85,15 +85,15 @@ class MasterProblem:
     def _solve_without_ball(
         self, curvature: float, alpha: Vector, tolerance: float, near: Vector, weight: float
     ) -> tuple[Vector, Vector]:
-        """The minimizer where Psi has this curvature and no ball."""
+        """Minimize with this curvature of Psi and without the ball."""
         planes = self.planes
         pull = weight * near[: planes.width]
         start = near[planes.width :].copy()
         if not len(start):
             alpha = self._maximize(curvature, pull, 0.0, planes.offsets, alpha, tolerance)
             return self._weights(curvature, pull, alpha), alpha
-        # The intercepts are held near to where they were by mu/2 |c - start|^2; where the minimum
-        # must be exact, start follows them until the pull is nothing (the method of multipliers).
+        # mu/2 |c - start|^2 keeps the intercepts close to their last values. Where the minimum must
+        # be exact, start moves to them until the term vanishes (the method of multipliers).
         mu = planes.intercept_unit * (weight or 1e-3 * curvature)
         scale = float(np.abs(planes.free_slopes).max())
         for _ in range(1 if weight else 30):
@@ -111,9 +111,9 @@ class MasterProblem:
     def _solve_on_sphere(
         self, alpha: Vector, tolerance: float, near: Vector, weight: float
     ) -> tuple[Vector, Vector]:
-        """The multiplier of |w| <= radius, by secants on 1/|w|, which is nearly linear in it."""
+        """Find the multiplier of |w| <= radius by secants on 1/|w|, nearly linear in it."""
         width, least = self.planes.width, self.l2 + weight
-        # a multiplier of no account: without curvature the minimizer would be any of many
+        # a tiny multiplier, because without curvature the minimizer is not unique
         slope = math.sqrt(float(np.diagonal(self.planes.products).max()))
         low = max(tolerance / self.radius**2, LEAST_MULTIPLIER * slope / self.radius, 1e-300)
         high = INFINITY
@@ -141,7 +141,7 @@ class MasterProblem:
         alpha: Vector,
         tolerance: float,
     ) -> Vector:
-        """Argmin of |soft(pull - A' alpha, l1)|^2 / 2 curvature + alpha' square alpha / 2 - linear.
+        """Minimize |soft(pull - A' alpha, l1)|^2 / 2 curvature + alpha' square alpha / 2 - linear.
 
         Newton's method on a piecewise quadratic: each piece is a quadratic program.
         """
@@ -176,14 +176,14 @@ class MasterProblem:
         return _soft(pull - _combination(alpha, self.planes.slopes), self.l1) / curvature
 
     def _balanced_alpha(self, alpha: Vector) -> tuple[Vector, Vector]:
-        """`alpha` changed as little as makes sum_i alpha_i c_i = 0, and what is left of that."""
+        """Return `alpha` changed minimally so that sum_i alpha_i c_i = 0, and the residual."""
         C = self.planes.free_slopes
         if not C.shape[1]:
             return alpha, np.zeros(0)
         for _ in range(2):
             on = np.flatnonzero(alpha)
             rows = np.vstack([np.ones(len(on)), C[on].T])
-            # large weights may change more, so that none falls below 0
+            # large weights change more, so that none falls below 0
             scaled = rows * alpha[on]
             wrong = rows @ alpha[on]
             wrong[0] -= 1.0
@@ -197,12 +197,12 @@ class MasterProblem:
         left = np.abs(alpha @ C)
         if total > 0.0 and left.max() <= ROUNDING * float(np.abs(C).max()):
             return alpha, left
-        # nothing but the constant plane is sure
+        # only the constant plane is certain
         return np.eye(1, len(alpha))[0], np.zeros(C.shape[1])
 
 
 def _combination(alpha: Vector, rows: Vector) -> Vector:
-    """Alpha' rows, of the rows with weight."""
+    """Return alpha' rows, computed from the rows with non-zero weight."""
     on = np.flatnonzero(alpha)
     total: Vector = alpha[on] @ rows[on]
     return total
@@ -216,7 +216,7 @@ def _soft(v: Vector, threshold: float) -> Vector:
 def _exact_line_search(
     u: Vector, along: Vector, l1: float, curvature: float, rise: float, bend: float
 ) -> float:
-    """Where the slope of the objective along a direction of [0, 1] is zero: it only rises."""
+    """Return the step in [0, 1] where the slope along the direction, which only rises, is zero."""
 
     def slope(step: float) -> float:
         w = _soft(u - step * along, l1)

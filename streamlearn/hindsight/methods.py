@@ -1,7 +1,7 @@
-"""The table of methods: each by name, with the losses and penalties it takes.
+"""The table of methods by name, with the losses and penalties that each supports.
 
-A method is a function of its own file, `method(problem, *, gap, max_iter, start, callback,
-**options) -> Solution`, loaded when it is first called.
+A method is a function in its own file, `method(problem, *, gap, max_iter, start, callback,
+**options) -> Solution`. It is imported when it is first called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AnyLoss = Loss | VectorLoss | MultivariateLoss
 
 @dataclass(frozen=True)
 class Method:
-    """Where a method is, and what it takes."""
+    """A method: its module and function, and what it supports."""
 
     name: str
     module: str
@@ -36,68 +36,68 @@ class Method:
     penalties: str = "L2"
 
     def refusal(self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool) -> str | None:
-        """Why this method does not solve the problem, or None if it does."""
+        """Return why this method does not support the problem, or None if it does."""
         if not self.takes_loss(loss):
-            return f"{self.name} takes {self.losses}, not {loss!r}"
+            return f"{self.name} supports {self.losses}, not {loss!r}"
         if not self.takes_penalty(penalty):
-            return f"{self.name} takes {self.penalties}, not {penalty!r}"
+            return f"{self.name} supports {self.penalties}, not {penalty!r}"
         if fit_intercept and not self.takes_intercept:
-            return f"{self.name} takes no free intercept; give X a column of ones"
+            return f"{self.name} supports no free intercept; give X a column of ones"
         return None
 
     def __call__(self, problem: Any, **options: Any) -> Solution:
-        """Run it."""
+        """Import the method and run it."""
         module = importlib.import_module(f"streamlearn.hindsight.{self.module}")
         solution: Solution = getattr(module, self.function)(problem, **options)
         return solution
 
 
 def any_loss(_part: object) -> bool:
-    """Every loss."""
+    """Accept every loss."""
     return True
 
 
 def scalar_loss(loss: AnyLoss) -> bool:
-    """Losses of one output."""
+    """Accept losses of one output."""
     return isinstance(loss, Loss)
 
 
 def smooth_loss(loss: AnyLoss) -> bool:
-    """Losses whose slope has no jumps, though that of an exponential grows without bound."""
+    """Accept losses with a continuous slope, even if it grows without bound."""
     if isinstance(loss, MultivariateLoss):
         return False
     return loss.smooth or isinstance(loss, Exponential | Poisson)
 
 
 def smooth_scalar_loss(loss: AnyLoss) -> bool:
-    """Smooth losses of one output."""
+    """Accept smooth losses of one output."""
     return scalar_loss(loss) and smooth_loss(loss)
 
 
 def l2_only(penalty: Penalty) -> bool:
-    """l2/2 |w|^2 alone, with l2 > 0."""
+    """Accept l2/2 |w|^2 alone, with l2 > 0."""
     return norm_penalty(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
 
 
 def norm_penalty(penalty: Penalty) -> bool:
-    """l1 |w|_1 + l2/2 |w|^2 with one of them > 0: L1, L2 and ElasticNet."""
+    """Accept L1, L2 and ElasticNet: l1 |w|_1 + l2/2 |w|^2 with l1 > 0 or l2 > 0."""
     unbounded = penalty.simple and penalty.norm_limit == float("inf")
     return unbounded and (penalty.l1 > 0.0 or penalty.l2 > 0.0)
 
 
 def with_l2(penalty: Penalty) -> bool:
-    """L2 and ElasticNet with l2 > 0."""
+    """Accept L2 and ElasticNet with l2 > 0."""
     return norm_penalty(penalty) and penalty.l2 > 0.0
 
 
 def norm_or_ball(penalty: Penalty) -> bool:
-    """Those, or a ball: whatever keeps the minimum of finitely many planes from running away."""
+    """Accept L1, L2, ElasticNet or a ball: with them the planes have a finite minimizer."""
     return norm_penalty(penalty) or (penalty.simple and penalty.norm_limit < float("inf"))
 
 
 _BUNDLE = "L2, L1 or ElasticNet of a strength > 0, or a Ball"
 
-# Of several that can solve a problem, `auto` takes the first.
+# `auto` chooses the first that supports the problem.
 _TABLE = (
     Method(
         "sdca",

@@ -1,11 +1,10 @@
-"""Newton's method for smooth losses, by coordinate descent on few features at a time.
+"""Newton's method for smooth losses, by coordinate descent on a working set of features.
 
-As in liblinear (Yuan, Ho and Lin, JMLR 2012): the loss is replaced by its quadratic model at w,
-which is minimized together with the penalty one coordinate after the other; a line search says how
-far to go there. The coordinates are those of weights that are not 0 and of the features that ask
-most to come in (as in Celer: Massias, Gramfort and Salmon, ICML 2018). Near the optimum each step
-squares what is left, and with it what the dual bound is short of: a method of gradients comes as
-near with its objective long before the slopes of its w say so.
+As in liblinear [Yuan12], the loss is replaced by its quadratic model at w. Coordinate descent
+minimizes the model plus the penalty, and a line search chooses the step. The working set consists
+of the features with non-zero weights and those with the largest subgradients, as in Celer
+[Massias18]. Convergence is quadratic near the optimum, also that of the dual bound; the bounds of
+first-order methods lag far behind their objectives.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.solution import Callback
 
-SUFFICIENT = 1e-4  # Armijo's share of the promised descent
-FLAT = 0.75  # of the promised descent: with so much of it the model is too curved
+SUFFICIENT = 1e-4  # Armijo's share of the expected descent
+FLAT = 0.75  # share of the expected descent above which the model is too curved
 HALVINGS = 60
-FLOOR = 1e-6  # of the mean curvature: what a row is given that has hardly any
-EPOCHS = 60  # over the coordinates, at most, before the model is made anew
-SHARE = 0.05  # of the largest slope of an epoch: when no more is left the model is minimized
-FEW = 200  # features that may come in at a time, or as many as there are
+FLOOR = 1e-6  # smallest curvature of a row, relative to the mean
+EPOCHS = 60  # over the coordinates, at most, before the model is rebuilt
+SHARE = 0.05  # of the largest slope of an epoch; below it the model counts as minimized
+FEW = 200  # features added at a time, or as many as are in the set
 
 
 def newton(
@@ -45,7 +44,7 @@ def newton(
     start: Any = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimize model after model; the bound is the dual value at the slopes of each w."""
+    """Minimize successive models; the bound is the dual value at the slopes of each w."""
     progress = Progress(problem, "newton", gap=gap, callback=callback)
     with progress:
         w = problem.start(start)
@@ -56,7 +55,7 @@ def newton(
 def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int) -> None:
     loss, y, shares = problem.loss, problem.y, problem.weights
     if not isinstance(loss, Loss):
-        raise ValueError(f"newton takes losses of one output, not {loss!r}")
+        raise ValueError(f"newton supports losses of one output, not {loss!r}")
     l1, l2 = np.zeros(problem.size), np.zeros(problem.size)
     problem.penalized(l1)[:] = problem.penalty.l1
     problem.penalized(l2)[:] = problem.penalty.l2
@@ -77,12 +76,12 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int) -> 
         d = _minimize_model(problem, columns, chosen, QuadraticModel(g, h, l1, l2, w))
         found = _search(problem, w, d, scores, total, inner(g, d), l1)
         if found is None:
-            return  # no descent that rounding would let us see
+            return  # no descent above rounding error
         w = found
 
 
 class QuadraticModel(NamedTuple):
-    """The quadratic model of the loss at w, and the penalty (`_newton`)."""
+    """The quadratic model of the loss at w, and the penalty."""
 
     g: Vector
     h: Vector
@@ -91,7 +90,7 @@ class QuadraticModel(NamedTuple):
     w: Vector
 
     def value(self, d: Vector, moved: Vector) -> float:
-        """How much higher it is at w + d; `moved` are h_i <x_i, d>."""
+        """Return the model's rise from w to w + d; `moved` holds h_i <x_i, d>."""
         used = self.h > 0.0
         curved = inner(moved[used] / self.h[used], moved[used]) + inner(self.l2 * d, d)
         after = np.abs(self.w + d) - np.abs(self.w)
@@ -101,7 +100,7 @@ class QuadraticModel(NamedTuple):
 def _minimize_model(
     problem: Problem, columns: ColumnMatrix, chosen: Any, model: QuadraticModel
 ) -> Vector:
-    """A step d to where the model is least, as far as the coordinates chosen go."""
+    """Return the step d that minimizes the model over the chosen coordinates."""
     d, moved = np.zeros(problem.size), np.zeros(problem.rows)
     curvatures = columns.curvatures(chosen, model.h, model.l2)
     first, points = 0.0, [d[chosen]]
@@ -122,7 +121,7 @@ def _minimize_model(
 
 
 def column_matrix(problem: Problem) -> Any:
-    """The rows with a column of ones for an intercept, as CSC."""
+    """Return the rows as CSC, with a column of ones for an intercept."""
     parts = [scipy.sparse.csc_array(problem.X)]
     if problem.intercepts:
         parts.append(scipy.sparse.csc_array(np.ones((problem.rows, 1))))
@@ -130,10 +129,10 @@ def column_matrix(problem: Problem) -> Any:
 
 
 def _row_curvatures(loss: Loss, scores: Vector, y: Vector, slopes: Vector) -> Vector:
-    """The curvature of each row's model.
+    """Return the curvature of each row's model.
 
-    Far from its label Huber is a line, whose model would lead anywhere: there it is that of the
-    parabola which touches Huber from above, as in iteratively reweighted least squares.
+    Far from its label Huber is linear, and its own model has no minimum. There the parabola that
+    touches Huber from above is used, as in iteratively reweighted least squares.
     """
     curvatures: Vector = np.asarray(loss.curvature(scores, y))
     if isinstance(loss, Huber):
@@ -148,7 +147,7 @@ def _objective(problem: Problem, w: Vector, scores: Vector) -> float:
 
 
 def _working_set(w: Vector, g: Vector, l1: Vector) -> Any:
-    """The coordinates that may move: those that are not 0, and the minimum_norm_subgradient of the others."""
+    """Return the coordinates that may move: the non-zero ones, and the steepest of the others."""
     ask = np.abs(minimum_norm_subgradient(w, g, l1))
     held = w != 0.0
     ask[held] = 0.0
@@ -167,7 +166,7 @@ def _search(
     slope: float,
     l1: Vector,
 ) -> Vector | None:
-    """A point on the way to w + d, or beyond, with enough descent; or None."""
+    """Return a point toward w + d, or beyond it, with sufficient descent, or None."""
     rise = problem.row_risk.scores(d)
 
     def evaluate(step: float) -> tuple[Vector, float, float]:
@@ -185,7 +184,7 @@ def _search(
         step *= 0.5
     else:
         return None
-    # a parabola's minimum brings half of what its slope promises; where nearly all came, it is flat
+    # a parabola's minimum gives half the descent of its slope; if nearly all came, go farther
     while reached <= total + FLAT * promised:
         farther, promised, there = evaluate(2.0 * step)
         if not there < reached:

@@ -1,7 +1,6 @@
-"""OWL-QN: L-BFGS for smooth losses under l1 (Andrew and Gao, ICML 2007).
+"""OWL-QN: L-BFGS for smooth losses under l1 [Andrew07].
 
-No step leaves the orthant in which it began, where l1 is linear; a weight that would change its
-sign becomes 0.
+A step stays in its orthant, where l1 is linear: a weight that would change its sign becomes 0.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ import numpy as np
 
 from streamlearn.core.parameters import number
 from streamlearn.hindsight.bounds import dual_bound
+from streamlearn.hindsight.coordinate_scales import coordinate_scales
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solution import Progress, Solution
-from streamlearn.hindsight.coordinate_scales import coordinate_scales
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
@@ -24,31 +23,31 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.solution import Callback
 
 BOUND_EVERY = 5
-SUFFICIENT = 1e-4  # Armijo's share of the promised descent
+SUFFICIENT = 1e-4  # Armijo's share of the expected descent
 HALVINGS = 60
 
 
 class LBFGSMemory:
-    """The last steps and how the gradient changed on them: the L-BFGS model of the curvature."""
+    """The L-BFGS model of the curvature: the last steps, and the gradient's change along them."""
 
     def __init__(self, memory: int, scales: Vector) -> None:
         self.scales = scales
-        self.squares = scales * scales  # the model's inverse before there is a step
+        self.squares = scales * scales  # the initial inverse
         self.pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=memory)
 
     def update(self, step: Vector, change: Vector) -> None:
-        """Take note of a step along which the gradient rose."""
+        """Add a step if the gradient rose along it."""
         rise = inner(step, change)
         if rise > 1e-14 * inner(change, change):
             self.pairs.append((step, change, rise))
 
     def scaled_norm(self, g: Vector) -> float:
-        """The length of a gradient in these scales."""
+        """Return the norm of a gradient in units of the scales."""
         scaled = self.scales * g
         return max(math.sqrt(inner(scaled, scaled)), 1e-300)
 
     def solve(self, g: Vector) -> Vector:
-        """The inverse of the model times g (Nocedal's two loops)."""
+        """Return the inverse of the model times g (Nocedal's two-loop recursion)."""
         q = g.copy()
         shares = []
         for step, change, rise in reversed(self.pairs):
@@ -73,10 +72,10 @@ def owlqn(
     callback: Callback | None = None,
     memory: int = 10,
 ) -> Solution:
-    """Minimize with the last `memory` steps as the model of the curvature, in scales of `coordinate_scales`.
+    """Minimize with a curvature model of the last `memory` steps, in units of `coordinate_scales`.
 
-    The bound is the dual value at the slopes of w, scaled until no correlation with a feature is
-    above the strength of l1.
+    The bound is the dual value at the slopes of w, scaled down until no feature's correlation with
+    them exceeds the strength of l1.
     """
     memory = int(number("owlqn", "memory", memory, low=1.0))
     progress = Progress(problem, "owlqn", gap=gap, callback=callback)
@@ -106,7 +105,7 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, mem
             first = 1.0 if curvature.pairs else min(1.0, 1.0 / curvature.scaled_norm(slope))
             found = _search(problem, w, total, slope, direction, strength, first)
             if found is None and not curvature.pairs:
-                return  # no descent that rounding would let us see
+                return  # no descent above rounding error
             if found is None:
                 curvature.pairs.clear()
         after, total, rest = found
@@ -115,7 +114,7 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, mem
 
 
 def _smooth_part(problem: Problem, w: Vector) -> tuple[float, Vector]:
-    """The objective without its l1 part, and its gradient."""
+    """Return the objective without its l1 part, and its gradient."""
     value, g = problem.risk.value_and_gradient(w)
     weights, l2 = problem.penalized(w), problem.penalty.l2
     problem.penalized(g)[:] += l2 * weights
@@ -123,7 +122,7 @@ def _smooth_part(problem: Problem, w: Vector) -> tuple[float, Vector]:
 
 
 def minimum_norm_subgradient(w: Vector, g: Vector, strength: Vector) -> Vector:
-    """The subgradient of least size: 0 where l1 holds a weight at 0."""
+    """Return the subgradient of minimum norm: 0 where l1 keeps a weight at 0."""
     at_zero = np.sign(g) * np.maximum(np.abs(g) - strength, 0.0)
     return np.where(w != 0.0, g + strength * np.sign(w), at_zero)
 
@@ -137,7 +136,7 @@ def _search(
     strength: Vector,
     step: float,
 ) -> tuple[Vector, float, Vector] | None:
-    """A point of the orthant with enough descent, its objective and smooth gradient; or None."""
+    """Return a point of the orthant with sufficient descent, its objective and smooth gradient."""
     orthant = np.where(w != 0.0, np.sign(w), -np.sign(slope))
     for _ in range(HALVINGS):
         after = w + step * direction

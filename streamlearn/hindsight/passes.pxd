@@ -1,5 +1,5 @@
 cdef class RowMatrix:
-    """The rows of a CSR matrix or a dense array, where they lie."""
+    """The rows of a CSR matrix or a dense array, without a copy."""
     cdef readonly Py_ssize_t rows, columns
     cdef object keep
     cdef const double* doubles

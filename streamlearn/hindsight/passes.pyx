@@ -1,7 +1,7 @@
-"""The passes over the data (004, Figure 2): row scores, losses, slopes and the gradient.
+"""The passes over the data ([Teo07] Figure 2): row scores, losses, slopes and the gradient.
 
-The data stay where the caller has them: CSR or dense rows, of float64 or float32. With k outputs
-the weight of feature j for output c is w[j k + c], as in the engine.
+The data are not copied: CSR or dense rows, of float64 or float32. With k outputs the weight of
+feature j for output c is w[j k + c], as in the engine.
 """
 
 from libc.stdlib cimport free, malloc
@@ -46,7 +46,7 @@ cdef void sparse_add(
 
 
 cdef double dense_dot(const Number* x, Py_ssize_t n, const double* w) noexcept nogil:
-    """Four sums, so that no addition waits for the one before."""
+    """Use four sums, so that no addition waits for the previous one."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef Py_ssize_t k, whole = n - n % 4
     for k in range(0, whole, 4):
@@ -74,13 +74,13 @@ cdef double squared(const Number* x, Py_ssize_t n) noexcept nogil:
 
 
 cdef class RowMatrix:
-    """The rows of a CSR matrix or a dense array, where they lie."""
+    """The rows of a CSR matrix or a dense array, without a copy."""
 
     def __init__(self, X):
-        """`X` as `streamlearn.hindsight.problem.checked_matrix` returns it."""
+        """`X`: a matrix from `streamlearn.hindsight.problem.checked_matrix`."""
         self.rows, self.columns = X.shape
         if hasattr(X, "indptr"):
-            first = np.ascontiguousarray(X.indptr, dtype=np.int64)  # one number a row
+            first = np.ascontiguousarray(X.indptr, dtype=np.int64)  # one number per row
             data, index = X.data, X.indices
             self.keep = (data, index, first)
             self.first = <const long long*>at(first)
@@ -97,7 +97,7 @@ cdef class RowMatrix:
             self.floats = <const float*>at(data)
 
     cdef double dot(self, Py_ssize_t i, const double* w) noexcept nogil:
-        """<w, x_i>."""
+        """Return <w, x_i>."""
         cdef Py_ssize_t a, n
         if self.first == NULL:
             a, n = i * self.columns, self.columns
@@ -115,7 +115,7 @@ cdef class RowMatrix:
         return sparse_dot(self.floats + a, self.long_index + a, n, w)
 
     cdef void add(self, Py_ssize_t i, double scale, double* out) noexcept nogil:
-        """out += scale x_i."""
+        """Add scale x_i to out."""
         cdef Py_ssize_t a, n
         if self.first == NULL:
             a, n = i * self.columns, self.columns
@@ -137,7 +137,7 @@ cdef class RowMatrix:
             sparse_add(self.floats + a, self.long_index + a, n, scale, out)
 
     cdef Py_ssize_t entry(self, Py_ssize_t k, Py_ssize_t offset, double* x) noexcept nogil:
-        """The column and value of the entry k of the row that begins at `offset`."""
+        """Return the column of entry k of the row that begins at `offset`; its value goes to x."""
         x[0] = self.doubles[offset + k] if self.doubles != NULL else <double>self.floats[offset + k]
         if self.first == NULL:
             return k
@@ -146,7 +146,7 @@ cdef class RowMatrix:
         return <Py_ssize_t>self.long_index[offset + k]
 
     cdef Py_ssize_t begin(self, Py_ssize_t i, Py_ssize_t* n) noexcept nogil:
-        """Where row i begins, and how many entries it has."""
+        """Return where row i begins; its number of entries goes to n."""
         if self.first == NULL:
             n[0] = self.columns
             return i * self.columns
@@ -154,7 +154,7 @@ cdef class RowMatrix:
         return <Py_ssize_t>self.first[i]
 
     cdef void dots(self, Py_ssize_t i, const double* w, Py_ssize_t k, double* f) noexcept nogil:
-        """f += W x_i with k outputs."""
+        """Add W x_i to f, with k outputs."""
         cdef Py_ssize_t n, e, c, j, offset = self.begin(i, &n)
         cdef double x
         for e in range(n):
@@ -165,7 +165,7 @@ cdef class RowMatrix:
     cdef void adds(
         self, Py_ssize_t i, const double* scales, Py_ssize_t k, double* out
     ) noexcept nogil:
-        """out += scales x_i' with k outputs."""
+        """Add scales x_i' to out, with k outputs."""
         cdef Py_ssize_t n, e, c, j, offset = self.begin(i, &n)
         cdef double x
         for e in range(n):
@@ -174,14 +174,14 @@ cdef class RowMatrix:
                 out[j + c] += x * scales[c]
 
     cdef double square(self, Py_ssize_t i) noexcept nogil:
-        """|x_i|^2."""
+        """Return |x_i|^2."""
         cdef Py_ssize_t n, offset = self.begin(i, &n)
         if self.doubles != NULL:
             return squared(self.doubles + offset, n)
         return squared(self.floats + offset, n)
 
     def squares(self):
-        """|x_i|^2 of every row."""
+        """Return |x_i|^2 of every row."""
         result = np.empty(self.rows)
         cdef double* out = <double*>at(result)
         cdef Py_ssize_t i
@@ -191,7 +191,7 @@ cdef class RowMatrix:
         return result
 
     def scores(self, w, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop, result):
-        """The scores of rows start .. stop - 1, k for each, into `result`."""
+        """Write the scores of rows start .. stop - 1, k for each, to `result`."""
         cdef const double* weight = <const double*>at(w)
         cdef const double* free_part = weight + self.columns * k
         cdef double* out = <double*>at(result)
@@ -205,8 +205,10 @@ cdef class RowMatrix:
                     out[i * k + c] = free_part[c] if intercept else 0.0
                 self.dots(start + i, weight, k, out + i * k)
 
-    def combine_rows(self, slopes, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop, total):
-        """The sum of slope_i x_i over rows start .. stop - 1, added to `total`."""
+    def combine_rows(
+        self, slopes, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop, total
+    ):
+        """Add the sum of slope_i x_i over rows start .. stop - 1 to `total`."""
         cdef const double* slope = <const double*>at(slopes)
         cdef double* out = <double*>at(total)
         cdef double* free_part = out + self.columns * k
@@ -227,9 +229,9 @@ def value_and_gradient(
     RowMatrix X, loss, y, weights, w, Py_ssize_t k, bint intercept,
     Py_ssize_t start, Py_ssize_t stop, gradient
 ):
-    """The weighted sum of the losses of rows start .. stop - 1; its subgradient is added.
+    """Return the weighted sum of losses of rows start .. stop - 1; add its subgradient to gradient.
 
-    `y` and `weights` are those of all rows.
+    `y` and `weights` belong to all rows.
     """
     if isinstance(loss, Loss):
         return _scalar(X, loss, y, weights, w, intercept, start, stop, gradient)

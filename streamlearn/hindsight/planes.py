@@ -1,7 +1,7 @@
-"""The cutting planes of a risk: R(w) >= <a_i, w> + b_i for all i (004, (6)).
+"""The cutting planes of a risk: R(w) >= <a_i, w> + b_i for all i ([Teo07] (6)).
 
-w is split into the coordinates that the penalty sees and the unpenalized intercepts, which come
-last. The first plane is the constant `lowest`, the mean of the losses' own minima.
+w consists of the penalized coordinates and the unpenalized intercepts, which come last. The first
+plane is the constant `lowest`, the mean of the minima of the losses.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from streamlearn.hindsight.inner import inner
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
 
-# planes that took no part in this many maxima are dropped, where there are more than KEPT
+# planes without weight in this many solutions are dropped, if there are more than KEPT
 IDLE = 30
 KEPT = 60
 
 
 class Planes:
-    """The slopes a_i as rows of A, those in the intercepts, the offsets b_i, and A A'."""
+    """The slopes a_i (the rows of A), the slopes in the intercepts, the offsets b_i, and A A'."""
 
     def __init__(self, size: int, intercepts: int, lowest: float) -> None:
         self.width = size - intercepts
@@ -35,7 +35,7 @@ class Planes:
 
     @property
     def slopes(self) -> Vector:
-        """The slopes in the penalized coordinates, a row each."""
+        """The slopes in the penalized coordinates, one row per plane."""
         return self._A[: self.count]
 
     @property
@@ -55,20 +55,20 @@ class Planes:
 
     @property
     def intercept_unit(self) -> float:
-        """The squared slopes in the intercepts, of those in the other coordinates.
+        """The ratio of squared slopes in the intercepts to those in the other coordinates.
 
-        How far intercepts go differs from how far weights go by as much: 1 where nothing is known.
+        Distances of intercepts are scaled by it; 1 where nothing is known.
         """
         own, others = float((self.free_slopes**2).sum()), float(np.diagonal(self.products).sum())
         ratio = own / others if own > 0.0 and others > 0.0 else 1.0
         return min(max(ratio, 1e-15), 1e15)
 
     def add(self, w: Vector, value: float, gradient: Vector) -> None:
-        """The first-order Taylor expansion at w (004, (3))."""
+        """Add the first-order Taylor expansion at w ([Teo07] (3))."""
         self._append(gradient, value - inner(gradient, w))
 
     def value_at(self, w: Vector) -> float:
-        """R_i(w), the maximum of all planes (004, (7))."""
+        """Return R_i(w), the maximum of all planes ([Teo07] (7))."""
         return float(
             (
                 self.slopes @ w[: self.width] + self.free_slopes @ w[self.width :] + self.offsets
@@ -76,9 +76,9 @@ class Planes:
         )
 
     def prune(self, *alphas: Vector) -> list[Vector]:
-        """Drop planes long without weight, where there are many; the `alphas` without them.
+        """Drop planes long without weight, if there are many; return the `alphas` without them.
 
-        The maximum of the dual, and so the lower bound, is untouched: its alpha stays feasible.
+        The maximum of the dual, and so the lower bound, does not change: its alpha stays feasible.
         """
         idle = self._idle[: self.count]
         idle += 1

@@ -1,7 +1,7 @@
-"""The problem a solver solves: min over w of J(w) = risk(w) + Psi(w) (004, equation (1)).
+"""The problem a solver solves: min over w of J(w) = risk(w) + Psi(w) ([Teo07] (1)).
 
-w is flat: the weight of feature j for output k is w[j K + k], as in the engine; the intercepts,
-which nobody penalises, come last.
+w is flat: the weight of feature j for output k is w[j K + k], as in the engine. The intercepts,
+which are not penalized, come last.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 class Objective:
-    """Any convex risk and a penalty: all that methods need that ask for no rows.
+    """Any convex risk and a penalty: all that methods need that do not use rows.
 
-    The last `intercepts` numbers of w are not penalized; `lowest` is a number that the risk never
-    falls below, `known_bound` one that the objective never does.
+    The last `intercepts` numbers of w are not penalized. `lowest` is a lower bound on the risk,
+    `known_bound` one on the objective.
     """
 
     def __init__(
         self, risk: Risk, penalty: Penalty, *, lowest: float = 0.0, intercepts: int = 0
     ) -> None:
         if not isinstance(penalty, Penalty):
-            raise ValueError(f"{penalty!r} is no penalty: take one of streamlearn.penalties")
+            raise ValueError(f"{penalty!r} is not a penalty; use one of streamlearn.penalties")
         if not math.isfinite(lowest):
             raise ValueError(f"lowest is {lowest!r}; it must be a finite number")
         self.risk = risk
@@ -50,19 +50,19 @@ class Objective:
 
     @property
     def fit_intercept(self) -> bool:
-        """Whether there is anything that the penalty does not see."""
+        """Whether there is an unpenalized intercept."""
         return self.intercepts > 0
 
     def penalized(self, w: Vector) -> Vector:
-        """The part of w that the penalty sees, as a view."""
+        """Return the penalized part of w, as a view."""
         return w[: self.size - self.intercepts]
 
     def objective(self, w: Vector) -> float:
-        """J(w)."""
+        """Return J(w)."""
         return self.risk.value_and_gradient(w)[0] + self.penalty.value(self.penalized(w))
 
     def start(self, start: Any = None) -> Vector:
-        """A flat w to start from, in an array of its own: zeros, or what `start` gives."""
+        """Return a new flat w to start from: zeros, or a copy of `start`."""
         if start is None:
             return np.zeros(self.size)
         w = np.array(start, dtype=float)
@@ -71,16 +71,16 @@ class Objective:
         return w
 
     def split(self, w: Vector) -> tuple[Array, Any]:
-        """The weights and the intercept of a flat w, as users see them."""
+        """Return the weights and the intercept of a flat w, as users see them."""
         intercepts: Array = w[self.size - self.intercepts :].copy()
         return self.penalized(w).copy(), float(intercepts[0]) if len(intercepts) == 1 else 0.0
 
 
 class Problem(Objective):
-    """The weighted mean of a loss over rows, and a penalty, checked once.
+    """The weighted mean of a loss over rows, and a penalty, validated once.
 
     X: the rows as scipy CSR or a C-order array. y: codes (-1 and +1, the index of a class, or
-    numbers). labels: what the codes stand for. weights: each row's share of the mean.
+    numbers). labels: the labels of the codes. weights: each row's share of the mean.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class Problem(Objective):
         threads: int = 1,
         outputs: int | None = None,
     ) -> None:
-        """`outputs`: X and y are CSR rows and codes of ours already, for so many outputs."""
+        """`outputs`: set only if X and y are already validated CSR rows and codes."""
         if not isinstance(loss, Loss | VectorLoss):
-            raise ValueError(f"{loss!r} is no loss: take one of streamlearn.losses")
+            raise ValueError(f"{loss!r} is not a loss; use one of streamlearn.losses")
         self.X = checked_matrix(X) if outputs is None else X
         self.rows, self.features = self.X.shape
         self.y: Array = y
@@ -129,18 +129,18 @@ class Problem(Objective):
         return max(self.loss.outputs, targets)
 
     def _lowest(self) -> float:
-        """The mean of the losses' lowest values."""
+        """Return the mean of the losses' minima."""
         if isinstance(self.loss, VectorLoss):
-            # the conjugate at 0 is minus the lowest value
+            # the conjugate at 0 is minus the minimum
             lowest = -self.loss.conjugate(np.zeros((self.rows, self.outputs)), self.y)
         else:
             lowest = self.loss.lowest(self.y)
         return inner(self.weights, lowest)
 
     def start(self, start: Any = None) -> Vector:
-        """A flat w from a Solution, from weights with or without intercepts, or zeros.
+        """Return a flat w from a Solution, from weights with or without intercepts, or zeros.
 
-        Weights of fewer features than X has, or of fewer classes, are filled up with zeros.
+        Weights of fewer features or classes than the problem has are padded with zeros.
         """
         if start is None:
             return np.zeros(self.size)
@@ -163,14 +163,14 @@ class Problem(Objective):
         return super().start(full.ravel())
 
     def _places(self, start: Any, outputs: int) -> NDArray[np.intp] | None:
-        """Which of the outputs here those of `start` are; None if it has too many."""
+        """Return the outputs here that match those of `start`, or None if it has too many."""
         labels = getattr(start, "labels", [])
         if self.labels and len(labels) == outputs > 1 and set(labels) <= set(self.labels):
             return np.array([self.labels.index(label) for label in labels], dtype=np.intp)
         return np.arange(outputs) if outputs <= self.outputs else None
 
     def split(self, w: Vector) -> tuple[Array, Any]:
-        """The weights (K x n with K outputs) and the intercept of a flat w."""
+        """Return the weights (K x n with K outputs) and the intercept of a flat w."""
         if not isinstance(self.loss, VectorLoss):
             return super().split(w)
         weights = self.penalized(w).reshape(self.features, self.outputs).T
@@ -179,12 +179,12 @@ class Problem(Objective):
 
 
 def checked_matrix(X: Any) -> Any:
-    """X as canonical CSR or a C-order array, of finite float64 or float32; as it lies if it can."""
+    """Return X as canonical CSR or a C-order array of finite floats, without a copy if possible."""
     X = frames.matrix(X)
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(
-            f"X has {X.shape[0]} rows and {X.shape[1]} columns: there is nothing to solve; "
-            "give at least one row and one column"
+            f"X has {X.shape[0]} rows and {X.shape[1]} columns; give at least one row and one "
+            "column"
         )
     if not hasattr(X, "indptr") and not hasattr(X, "tocsr"):
         dense = np.ascontiguousarray(real(X))
@@ -200,24 +200,24 @@ def checked_matrix(X: Any) -> Any:
 
 
 def normalized_weights(weights: Any, m: int) -> Vector:
-    """The weights of m rows as shares of their sum."""
+    """Return the weights of m rows divided by their sum."""
     if weights is None:
         return np.full(m, 1.0 / m)
     w = np.array(weights, dtype=float)
     if w.shape != (m,):
-        raise ValueError(f"weights must be one for each of {m} rows, got shape {w.shape}")
+        raise ValueError(f"weights must have one number for each of {m} rows, got {w.shape}")
     if not (np.isfinite(w).all() and (w >= 0.0).all()):
-        raise ValueError("the weights of rows must be >= 0 and finite")
+        raise ValueError("weights must be >= 0 and finite")
     top = float(w.max())
     if top == 0.0:
-        raise ValueError("all rows have weight 0: give at least one a weight > 0")
+        raise ValueError("weights are all 0; give at least one row a weight > 0")
     w /= top  # their sum could overflow
     result: Vector = w / w.sum()
     return result
 
 
 def shard_ends(X: Any, shards: Any) -> list[int]:
-    """Where shards end that have the same number of entries, more or less."""
+    """Return the end rows of shards with about the same number of entries."""
     m = X.shape[0]
     if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
         raise ValueError(f"threads must be a whole number >= 1, got {shards!r}")

@@ -1,9 +1,9 @@
-"""The proximal bundle method (000, section 4, Algorithm 4): for penalties of little curvature.
+"""The proximal bundle method ([Do09] section 4, Algorithm 4), for penalties of little curvature.
 
 The next w minimizes the planes plus Psi plus the mean of tau_i/2 |w - w_i|^2 over the iterations
-so far. The tau_i follow the balancing heuristic; R, the distance that they allow for, is
-optimistic: small at first, and sqrt(2) times as large whenever w reaches it (000, section 3.4).
-The lower bound is that of the plain bundle method, (12) of 004, on the same planes.
+so far. The tau_i follow the balancing heuristic. R, the assumed distance to the optimum, starts
+small and grows by sqrt(2) whenever w reaches it ([Do09] section 3.4). The lower bound is that of
+the plain bundle method, [Teo07] (12), on the same planes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def proximal_bundle(
                 break
             near = np.append(near, 0.0)
             if run.redundant_planes:
-                # nothing more is to be learned so near: as the plain method does
+                # planes this close add nothing new: step as the plain method does
                 run.w = w
             else:
                 run.w, near = run.master.solve(
@@ -56,7 +56,7 @@ def proximal_bundle(
 
 
 class ProximalTerm:
-    """The proximal terms of a phase: as one, weight/2 |w - center|^2."""
+    """The proximal terms of a phase, combined into weight/2 |w - center|^2."""
 
     def __init__(self, l2: float, w: Vector, planes: Planes) -> None:
         self.l2 = l2
@@ -71,15 +71,15 @@ class ProximalTerm:
         self._sum = np.zeros_like(self.origin)
 
     def add(self, w: Vector, slope: Vector, excess: float) -> None:
-        """The term of the iteration at w, where the risk has this slope.
+        """Add the term of the iteration at w, where the risk has this slope.
 
-        000's Algorithm 4 has lambda R + |a_t| for its bound on |lambda w_t + a_t|, which is known.
+        Algorithm 4 bounds |lambda w_t + a_t| by lambda R + |a_t|; here its exact value is used.
         """
         slope = slope.copy()
         slope[: self.planes.width] += self.l2 * w[: self.planes.width]
         steep = self._length(slope, 1.0 / self.planes.intercept_unit)
         if not self.R:
-            # no minimum is nearer than where a line from here would reach the lowest value
+            # the optimum is at least as far as where the tangent reaches the lower bound
             self.R = excess / steep if excess > 0.0 and steep > 0.0 else 1.0
         self.t += 1
         known = self.l2 * self.t + self.tau
@@ -88,13 +88,13 @@ class ProximalTerm:
         self._sum += tau * w
 
     def widen(self, w: Vector) -> None:
-        """Begin a new phase if w has come as far as was allowed for."""
+        """Begin a new phase with a larger R if w has reached the distance R."""
         if self._length(w - self.origin, self.planes.intercept_unit) >= self.R:
             self.R *= math.sqrt(2.0)
             self._begin()
 
     def _length(self, v: Vector, unit: float) -> float:
-        """|v|, the intercepts in their own unit."""
+        """Return |v|, with the intercepts in their own unit."""
         square = v * v
         return math.sqrt(
             float(square[: self.planes.width].sum() + unit * square[self.planes.width :].sum())
@@ -102,10 +102,10 @@ class ProximalTerm:
 
     @property
     def center(self) -> Vector:
-        """The mean of the w_i, by their tau_i."""
+        """The mean of the w_i, weighted by their tau_i."""
         return self._sum / self.tau if self.tau > 0.0 else self.origin
 
     @property
     def weight(self) -> float:
-        """What stands for all of them."""
+        """The mean of the tau_i."""
         return max(self.tau / self.t, 1e-12)

@@ -1,7 +1,7 @@
-"""The empirical risk as solvers see it (004, section 4 and Figure 2).
+"""The empirical risk as solvers see it ([Teo07] section 4 and Figure 2).
 
-Only w goes in and (value, gradient) come out; the data stay where they are. Shards of the data
-can be served by threads, and a solver does not notice.
+A solver passes w and gets (value, gradient); it never sees the data. Threads may process shards of
+the data, transparently to the solver.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ Vector: TypeAlias = NDArray[np.float64]
 
 
 class Risk(Protocol):
-    """A convex function of w, of which solvers ask no more than this."""
+    """A convex function of w: the interface that solvers need."""
 
     @property
     def size(self) -> int:
         """The length of w."""
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """The value at w and a subgradient there, in an array of its own."""
+        """Return the value at w and a subgradient there, in a new array."""
 
 
 class RowRisk(Risk, Protocol):
-    """The weighted mean of a loss over rows: its parts are at hand as well."""
+    """The weighted mean of a loss over rows, which also exposes row scores."""
 
     @property
     def rows(self) -> int:
-        """How many rows these are."""
+        """The number of rows."""
 
     def scores(self, w: Vector) -> Vector:
-        """The score of every row; m x K with K outputs."""
+        """Return the score of every row; m x K with K outputs."""
 
     def combine_rows(self, slopes: Vector) -> Vector:
-        """The sum of slope_i x_i, the gradient that belongs to slopes of the rows."""
+        """Return the sum of slope_i x_i: the gradient, given the slopes of the rows."""
 
 
 @dataclass(frozen=True)
 class SerialRisk:
-    """Rows start .. stop - 1 in one pass after the other; `weights` are shares of the mean."""
+    """The risk of rows start .. stop - 1, in one thread; `weights` are shares of the mean."""
 
     matrix: RowMatrix
     y: Vector
@@ -70,11 +70,11 @@ class SerialRisk:
 
     @property
     def rows(self) -> int:
-        """How many rows these are."""
+        """The number of rows."""
         return self.stop - self.start
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """The share of these rows in the risk, and in its subgradient."""
+        """Return these rows' part of the risk and of its subgradient."""
         w = self._checked(w)
         gradient = np.zeros(self.size)
         value = value_and_gradient(
@@ -92,7 +92,7 @@ class SerialRisk:
         return value, gradient
 
     def scores(self, w: Vector) -> Vector:
-        """The score of every row; m x K with K outputs."""
+        """Return the score of every row; m x K with K outputs."""
         w = self._checked(w)
         several = (self.outputs,) if isinstance(self.loss, VectorLoss) else ()
         result = np.empty((self.rows, *several))
@@ -101,7 +101,7 @@ class SerialRisk:
         return result
 
     def combine_rows(self, slopes: Vector) -> Vector:
-        """The sum of slope_i x_i over these rows."""
+        """Return the sum of slope_i x_i over these rows."""
         slopes = np.ascontiguousarray(slopes, dtype=float)
         if len(slopes) != self.rows:
             raise ValueError(f"{len(slopes)} slopes for {self.rows} rows")
@@ -113,12 +113,12 @@ class SerialRisk:
     def _checked(self, w: Vector) -> Vector:
         w = np.ascontiguousarray(w, dtype=float)
         if w.shape != (self.size,):
-            raise ValueError(f"w has shape {w.shape}; this risk takes {self.size} numbers")
+            raise ValueError(f"w has shape {w.shape}; it must have {self.size} numbers")
         return w
 
 
 class ShardedRisk:
-    """The sum of risks, each asked in a thread of its own."""
+    """The sum of risks, each computed in its own thread."""
 
     def __init__(self, shards: Sequence[RowRisk]) -> None:
         self.shards = list(shards)
@@ -127,7 +127,7 @@ class ShardedRisk:
         self._threads = ThreadPoolExecutor(len(self.shards), thread_name_prefix="risk")
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """The sums of the shards' values and gradients, in the order of the shards."""
+        """Return the sums of the shards' values and gradients, added in the order of the shards."""
         parts = list(self._threads.map(lambda shard: shard.value_and_gradient(w), self.shards))
         gradient = parts[0][1]
         for _, more in parts[1:]:
@@ -135,11 +135,11 @@ class ShardedRisk:
         return sum(value for value, _ in parts), gradient
 
     def scores(self, w: Vector) -> Vector:
-        """The score of every row."""
+        """Return the score of every row."""
         return np.concatenate(list(self._threads.map(lambda shard: shard.scores(w), self.shards)))
 
     def combine_rows(self, slopes: Vector) -> Vector:
-        """The sum of slope_i x_i over all shards."""
+        """Return the sum of slope_i x_i over all shards."""
         parts = np.split(slopes, np.cumsum([shard.rows for shard in self.shards])[:-1])
         backs = self._threads.map(lambda shard, part: shard.combine_rows(part), self.shards, parts)
         total: Vector = np.sum(list(backs), axis=0)
@@ -156,7 +156,7 @@ def row_risk(
     fit_intercept: bool,
     ends: Sequence[int],
 ) -> SerialRisk | ShardedRisk:
-    """The risk of all rows, in shards that end before the rows `ends`."""
+    """Build the risk of all rows, in shards that end before the rows `ends`."""
     starts = [0, *ends[:-1]]
     shards = [
         SerialRisk(matrix, y, loss, weights, outputs, fit_intercept, start, stop)

@@ -1,9 +1,9 @@
-"""SDCA, stochastic dual coordinate ascent: 002 section 4, with mini-batches.
+"""SDCA, stochastic dual coordinate ascent, with mini-batches ([Takac13] section 4).
 
-The dual problem has a variable for each example. A step maximizes it in one of them (14), or in
-each of a batch as if it were alone, with a bend that accounts for the others (15). Any loss and an
-elastic net will do: the step is an implicit step of the loss, and l1 makes w a soft threshold of a
-sum of rows. The gap between P(w) and D(a) is the certificate.
+The dual problem has a variable for each example. A step maximizes over one of them (14), or over
+each of a batch separately, with extra curvature that accounts for the others (15). Any loss and an
+elastic net are supported: the step is an implicit step of the loss, and l1 makes w a soft threshold
+of a sum of rows. The gap P(w) - D(a) is the certificate.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ EPOCHS = 10_000
 
 @dataclass(frozen=True)
 class DualSolution(Solution):
-    """A Solution with its dual variables: the slope that the dual gives to each example's loss.
+    """A Solution with its dual variables: a slope of each example's loss.
 
-    As a `start` it saves the next solution nearly all work; rows may have been added at the end.
+    As a `start` it saves nearly all work of the next solution; rows may have been appended.
     """
 
     dual: Array = field(default_factory=lambda: np.zeros(0), repr=False)
@@ -48,27 +48,27 @@ def sdca(
     average: bool = False,
     seed: int = 0,
 ) -> DualSolution:
-    """Epochs of dual steps until the duality gap is small enough; an iteration is an epoch.
+    """Run epochs of dual steps until the duality gap is small enough; an iteration is an epoch.
 
-    The gap is measured, and a Step recorded, now and then and when a sample of the examples says
-    that it may be small enough. A free intercept is found by an outer search.
+    The gap is measured, and a Step recorded, from time to time and when an estimate from a sample
+    of the examples says that it may be small enough. A free intercept is found by an outer search.
 
     Parameters
     ----------
     batch
-        The b of 002: how many examples answer the same w.
+        The b of [Takac13]: how many examples are updated at the same w.
     update
-        How far the steps of a batch go: "naive", as if each were alone (may not converge);
-        "safe", by the spectral bound beta_b; "aggressive", by what was measured on the way.
-        With batch = 1 they are the same.
+        The step length of a batch: "naive", as for a single example (may not converge); "safe", by
+        the spectral bound beta_b; "aggressive", by the curvature measured on the way. All are the
+        same for batch = 1.
     average
-        Whether to measure the mean of the duals over the latter half of the epochs too, 002 (21).
+        Whether to also measure the mean of the duals over the second half of the epochs, (21).
     seed
-        Of the random order.
+        Seed of the random order.
     """
     batch, seed = _whole("batch", batch, 1), _whole("seed", seed, 0)
     if update not in UPDATES:
-        raise ValueError(f"update is one of {', '.join(UPDATES)}; not {update!r}")
+        raise ValueError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
     progress = Progress(problem, "sdca", gap=gap, callback=callback)
     limit = EPOCHS if max_iter is None else max_iter
     dual = np.zeros(0)
@@ -89,7 +89,7 @@ def sdca(
 
 
 def _objective(problem: Problem, w: Array) -> float:
-    """J(w); at 0, where nearly all runs start, without a pass over the rows."""
+    """Return J(w); at 0, where nearly all runs start, without a pass over the rows."""
     if w.any():
         return problem.objective(w)
     losses: Array = problem.loss.value(np.zeros(problem.rows), problem.y)

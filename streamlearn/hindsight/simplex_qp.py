@@ -1,10 +1,9 @@
-"""The quadratic program (12) of 004: a concave quadratic over the probability simplex.
+"""The quadratic program (12) of [Teo07]: a concave quadratic over the probability simplex.
 
-An active-set method of its own, because the bundle methods ask for something that general solvers
-do not give: one program after the other, each with one more plane, few of them with weight. Warm
-started it takes a handful of Cholesky factorisations of the size of the support, about a
-millisecond; an interior point method starts from nothing and factors all planes twenty times.
-Whatever it returns is feasible, and says how far from the maximum it is at most.
+The bundle methods solve a sequence of programs, each with one more plane, few of them with weight.
+A warm-started active-set method suits this better than a general solver: it takes a few Cholesky
+factorizations of the size of the support, about a millisecond, whereas an interior-point method
+starts cold and factors all planes twenty times. The result is always feasible.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ import numpy as np
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
 
-# the smallest curvature a factorisation is given, of the largest: planes may depend on each other
+# smallest curvature of a factorization, relative to the largest: planes may be dependent
 RIDGE = 1e-12
 
 
 def simplex_qp(H: Vector, d: Vector, x: Vector, tolerance: float) -> Vector:
-    """The x >= 0 with sum x = 1 that minimizes 1/2 x'Hx - d'x, from a feasible `x`.
+    """Minimize 1/2 x'Hx - d'x over x >= 0 with sum x = 1, starting from a feasible `x`.
 
-    H is positive semidefinite. Stops when the linear model says that no feasible point is better
-    by more than `tolerance`, or when rounding lets nothing more be gained.
+    H is positive semidefinite. Stops when by the linear model no feasible point is better by more
+    than `tolerance`, or when rounding error prevents further descent.
 
     >>> simplex_qp(np.eye(2), np.array([0.5, 0.0]), np.array([1.0, 0.0]), 1e-12)
     array([0.75, 0.25])
     """
     x = x.copy()
     gradient = H @ x - d
-    # beside the curvature there may be none: then d says how far is far
+    # the curvature may be zero: then d gives the scale
     least = RIDGE * float(np.trace(H)) + 1e-3 * RIDGE * float(np.ptp(d)) + 1e-300
     ridge = least
     for _ in range(20 * len(x) + 100):
@@ -53,7 +52,7 @@ def simplex_qp(H: Vector, d: Vector, x: Vector, tolerance: float) -> Vector:
 
 
 def _step(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vector:
-    """The minimizer over the faces of `support`, leaving those that the way there runs into."""
+    """Minimize over the face of `support`, dropping coordinates that reach 0 on the way."""
     x = x.copy()
     while len(support) > 1:
         target = _face(H, d, x, support, ridge)
@@ -73,12 +72,12 @@ def _step(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vec
 
 
 def _face(H: Vector, d: Vector, x: Vector, support: Vector, ridge: float) -> Vector:
-    """The minimizer over sum x = 1 with the given support, of any sign.
+    """Minimize over sum x = 1 with the given support, of any sign.
 
     H + level 11' is the same function where the sum is 1. The ridge is centered at x, so that
-    repeated steps go to the minimizer of H itself.
+    repeated steps converge to the minimizer of H itself.
     """
-    from scipy.linalg.lapack import dposv  # noqa: PLC0415 - a while that others don't pay
+    from scipy.linalg.lapack import dposv  # noqa: PLC0415 - slow to import
 
     block = H[np.ix_(support, support)]
     level = float(np.mean(np.diagonal(block))) + ridge

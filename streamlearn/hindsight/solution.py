@@ -1,4 +1,4 @@
-"""What a solver returns, and the record that it keeps on its way there."""
+"""What a solver returns, and the progress that it records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """How far a solver is after an iteration: the best objective and bound so far."""
+    """A solver's progress after an iteration: the best objective and bound so far."""
 
     iteration: int
     objective: float
@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far above the optimum the best solution may be."""
+        """How far the best solution may be above the optimum."""
         return self.objective - self.lower_bound
 
 
@@ -35,12 +35,12 @@ Callback = Callable[[Step], object]
 
 @dataclass(frozen=True)
 class Solution:
-    """The best fixed w that was found, and what is certain of it.
+    """The best fixed w that was found, with its certificate.
 
-    The optimum is between `lower_bound` and `objective`; `gap` is their distance. `w` has a weight
-    for each feature, a row of them for each output with a loss of several; `labels` are the
+    The optimum is between `lower_bound` and `objective`; `gap` is their difference. `w` has a
+    weight for each feature, or with several outputs a row of them for each output. `labels` are the
     classes in the order of the outputs, of two the positive one last. `interrupted`: Ctrl-C or the
-    callback ended it before the gap was reached.
+    callback stopped the solver before the gap was reached.
     """
 
     w: Array
@@ -56,10 +56,10 @@ class Solution:
 
 
 class Progress:
-    """The best so far. As a context it ends at Ctrl-C as if the method had ended there.
+    """The best w and bound so far; as a context manager, it turns Ctrl-C into a normal end.
 
-    A method says `with progress:`, calls `record` after each iteration until it returns True, and
-    returns `solution()`.
+    A method enters `with progress:`, calls `record` after each iteration until it returns True,
+    and returns `solution()`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Progress:
     def record(
         self, iteration: int, w: Vector, objective: float, lower_bound: float = -math.inf
     ) -> bool:
-        """Take note of J(w) and of a bound; whether to stop here."""
+        """Record J(w) and a bound; return whether to stop."""
         if objective < self.objective:
             self.w = w.copy()
             self.objective = objective
@@ -87,16 +87,16 @@ class Progress:
         seconds = time.perf_counter() - self._began
         step = Step(iteration, self.objective, self.lower_bound, seconds)
         self.history.append(step)
-        wish = self.callback(step) if self.callback is not None else None
-        self.interrupted = wish is True and step.gap > self.gap
-        return step.gap <= self.gap or wish is True
+        stop = self.callback(step) if self.callback is not None else None
+        self.interrupted = stop is True and step.gap > self.gap
+        return step.gap <= self.gap or stop is True
 
     def raise_bound(self, lower_bound: float) -> None:
-        """Take note of a bound that was found after the last iteration."""
+        """Raise the lower bound, if this one is better."""
         self.lower_bound = min(max(self.lower_bound, lower_bound), self.objective)
 
     def solution(self) -> Solution:
-        """The best that was recorded, or the start if nothing was."""
+        """Return the best solution that was recorded, or the start if none was."""
         if self.w is None:
             self.w = self.problem.start()
             self.objective = self.problem.objective(self.w)

@@ -1,4 +1,4 @@
-"""One call for every method."""
+"""`solve`: one function for every method."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ def solve(
     threads: int = 1,
     **options: Any,
 ) -> Solution:
-    """The w that minimizes the weighted mean of the losses plus Psi(w), with a certified gap.
+    """Minimize the weighted mean of the losses plus Psi(w), with a certified gap.
 
     Parameters
     ----------
     X
-        The rows: scipy CSR or an array, float64 or float32 as they lie.
+        The rows: scipy CSR or an array, float64 or float32, not copied.
     y
-        Their labels, as `learn_rows` takes them.
+        Their labels, as for `learn_rows`.
     loss, penalty
-        One of `sl.losses`, of `sl.hindsight.multivariate`, or a hierarchical one; L1, L2 or
+        A loss of `sl.losses` or `sl.hindsight.multivariate`, or a hierarchical one; L1, L2 or
         ElasticNet of a strength > 0, or for the bundle methods a Ball.
     fit_intercept
         Whether to add an intercept, which is not penalized.
     method
         "auto", or a name in `sl.hindsight.METHODS`.
     gap
-        Stop when the objective is at most so far above a certified lower bound.
+        Stop when the objective is at most this far above a certified lower bound.
     max_iter
-        Stop after so many iterations at the latest.
+        The largest number of iterations.
     start
         A Solution or weights to start from.
     weights
         A weight >= 0 for each row.
     groups
-        The query of each row, for the losses of rankings in `sl.hindsight.multivariate`.
+        The query of each row, for the ranking losses of `sl.hindsight.multivariate`.
     callback
-        Called with a Step after each iteration; returning True stops, and so does Ctrl-C: the best
-        solution so far is returned with its gap.
+        Called with a Step after each iteration. Returning True, or Ctrl-C, stops the solver: it
+        returns the best solution so far with its gap.
     threads
-        In how many threads the data are passed over, where the method passes over all of them.
+        The number of threads for passes over all rows.
     options
-        What else the method takes.
+        Further options of the method.
     """
     problem = build_problem(
         X,
@@ -108,7 +108,7 @@ def build_problem(
     fit_intercept: bool,
     threads: int,
 ) -> Problem | MultivariateProblem:
-    """The problem, of a loss of single rows or of all rows together."""
+    """Build the problem of a loss of single rows or of all rows together."""
     if isinstance(loss, MultivariateLoss):
         return MultivariateProblem(
             X,
@@ -121,14 +121,14 @@ def build_problem(
             threads=threads,
         )
     if groups is not None:
-        raise ValueError(f"{loss!r} is of single rows and takes no groups; leave them out")
+        raise ValueError(f"groups: {loss!r} is a loss of single rows; leave groups out")
     return Problem(
         X, y, loss, penalty, weights=weights, fit_intercept=fit_intercept, threads=threads
     )
 
 
 def method_named(name: str) -> Method:
-    """The method of this name."""
+    """Return the method of this name."""
     if name not in METHODS:
-        raise ValueError(f"method is one of auto, {', '.join(METHODS)}; not {name!r}")
+        raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, got {name!r}")
     return METHODS[name]

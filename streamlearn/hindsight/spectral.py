@@ -1,4 +1,4 @@
-"""The spectral norm of the rows, and what it says of mini-batches: 002 (10), (11) and Theorem 1."""
+"""The spectral norm of the rows, and the speedup of mini-batches ([Takac13] (10), (11), Thm 1)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
 
 MAX_ITERATIONS = 200
-MIN_ITERATIONS = 10  # turns before a rise that slows down is believed
-SMALL = 256  # up to so many columns the eigenvalues themselves are cheap
-TINY = 1e-150  # keeps a weight of the iteration > 0
-SAFETY = 1.0 + 1e-9  # for the rounding of the sums
+MIN_ITERATIONS = 10  # before a slow rise counts as convergence
+SMALL = 256  # rows or columns up to which exact eigenvalues are cheap
+TINY = 1e-150  # keeps the iterates > 0
+SAFETY = 1.0 + 1e-9  # for rounding of the sums
 
 
 @dataclass(frozen=True)
 class SpectralBound:
-    """002 (10): sigma^2 = |X|^2 / (n r^2), with the spectral norm |X| and r = max |x_i|.
+    """sigma^2 = |X|^2 / (n r^2), with the spectral norm |X| and r = max |x_i| ([Takac13] (10)).
 
-    `sigma2` is certified from above, `sigma2_lower_bound` from below; 1/n <= sigma^2 <= 1.
+    `sigma2` is an upper bound, `sigma2_lower_bound` a lower bound; 1/n <= sigma^2 <= 1.
     """
 
     rows: int
@@ -35,21 +35,21 @@ class SpectralBound:
     sigma2_lower_bound: float
 
     def beta(self, b: int) -> float:
-        """beta_b of 002 (11): from 1, when batches of b gain all they can, to b, when nothing."""
+        """Return beta_b, from 1 (b times fewer iterations) to b (no fewer): [Takac13] (11)."""
         return beta(b, self.rows, self.rows * self.sigma2)
 
     def speedup(self, b: int) -> float:
-        """How many times fewer iterations batches of b need, by 002's theorems: b / beta_b."""
+        """Return b / beta_b: how many times fewer iterations batches of b need."""
         return b / self.beta(b)
 
 
 def spectral_bound(X: Any, *, tolerance: float = 1e-3, seed: int = 0) -> SpectralBound:
-    """How much mini-batches of the rows of X can gain.
+    """Compute how much mini-batches of the rows of X can speed up.
 
-    Power iteration bounds sigma^2 from below. From above it is bounded by the eigenvalues, if X
-    has few rows or columns; else by Collatz and Wielandt's quotients on the absolute values (sharp
-    where no value is negative); and by the sum of squares. It ends when the two bounds are within
-    `tolerance`, or no longer worth the passes over X.
+    Power iteration bounds sigma^2 from below. The upper bound comes from the eigenvalues if X has
+    few rows or columns, otherwise from Collatz-Wielandt quotients on the absolute values (sharp if
+    no value is negative) and from the sum of squares. It stops when the bounds are within
+    `tolerance`, or when further passes over X are not worthwhile.
 
     >>> import numpy as np
     >>> bound = spectral_bound(np.eye(4))  # orthogonal rows
@@ -66,7 +66,7 @@ def spectral_bound(X: Any, *, tolerance: float = 1e-3, seed: int = 0) -> Spectra
     squares = matrix.squares()
     largest = float(squares.max())
     if not np.isfinite(largest):
-        raise ValueError("the rows of X are so long that their squares overflow: scale X")
+        raise ValueError("X: the squared norms of the rows overflow; scale X down")
     if largest == 0.0:
         return SpectralBound(n, 0.0, 1.0 / n, 1.0 / n)
     scale = np.full(n, largest**-0.5)
@@ -81,15 +81,15 @@ def spectral_bound(X: Any, *, tolerance: float = 1e-3, seed: int = 0) -> Spectra
 
 
 def beta(b: int, n: int, squared_norm: float) -> float:
-    """002 (11) for n rows of length <= 1; squared_norm is n sigma^2."""
+    """Return beta_b for n rows of norm <= 1, where squared_norm is n sigma^2 ([Takac13] (11))."""
     if not 1 <= b <= n:
-        raise ValueError(f"a batch has 1 to {n} rows, not {b}")
+        raise ValueError(f"b must be from 1 to {n}, the number of rows, got {b}")
     excess = min(max(squared_norm, 1.0), float(n)) - 1.0
     return 1.0 + (b - 1) * excess / (n - 1) if b > 1 else 1.0
 
 
 def unit_norm(matrix: RowMatrix, *, tolerance: float = 1e-3, seed: int = 0) -> float:
-    """The squared spectral norm of the rows divided by their lengths, nearly: from below."""
+    """Return the squared spectral norm of the rows divided by their norms, slightly from below."""
     squares = matrix.squares()
     scale = np.zeros(len(squares))
     live = squares > 0.0
@@ -100,7 +100,7 @@ def unit_norm(matrix: RowMatrix, *, tolerance: float = 1e-3, seed: int = 0) -> f
 def _power(
     matrix: RowMatrix, scale: Array, tolerance: float, seed: int, *, signed: bool
 ) -> tuple[float, float]:
-    """Bounds of the squared norm of the scaled rows; no upper one if some values are negative."""
+    """Bound the squared norm of the scaled rows; no upper bound if some values are negative."""
     n = len(scale)
     u = np.random.default_rng(seed).uniform(0.5, 1.5, size=matrix.columns)
     scores = np.empty(n)
@@ -126,7 +126,7 @@ def _power(
 
 
 def _eigenvalue(X: Any) -> float:
-    """The squared norm, from the smaller of the two Gram matrices."""
+    """Return the squared norm, from the smaller of the two Gram matrices."""
     gram = X.T @ X if X.shape[1] <= X.shape[0] else X @ X.T
     dense = gram.toarray() if hasattr(gram, "toarray") else gram
     return float(np.linalg.eigvalsh(np.asarray(dense, dtype=float))[-1])

@@ -1,4 +1,4 @@
-"""The method that suits a problem, and what happens where the first one stalls."""
+"""Which method `auto` chooses, and what happens when the first one stalls."""
 
 import itertools
 from typing import Any
@@ -13,7 +13,7 @@ from streamlearn.hindsight.auto import TRIAL, merged
 L, P = sl.losses, sl.penalties
 RNG = np.random.default_rng(7)
 ALIKE = RNG.normal(size=(60, 5))
-# an age beside an income: single dual steps hardly move
+# features of different scale: single dual steps hardly move
 UNLIKE = ALIKE * [1.0, 1e-2, 1e2, 1e4, 1.0]
 SIGNS = np.where(ALIKE[:, 0] + ALIKE[:, 3] + 0.3 * RNG.normal(size=60) > 0, 1, -1)
 
@@ -33,7 +33,9 @@ SIGNS = np.where(ALIKE[:, 0] + ALIKE[:, 3] + 0.3 * RNG.normal(size=60) > 0, 1, -
     ],
 )
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_what_suits(X: Any, loss: Any, penalty: Any, method: str, fit_intercept: bool) -> None:
+def test_auto_chooses_this_method(
+    X: Any, loss: Any, penalty: Any, method: str, fit_intercept: bool
+) -> None:
     steps: list[Step] = []
     found = solve(
         X, SIGNS, loss, penalty, gap=1e-6, fit_intercept=fit_intercept, callback=steps.append
@@ -50,7 +52,7 @@ def test_what_suits(X: Any, loss: Any, penalty: Any, method: str, fit_intercept:
         assert one.seconds <= next_one.seconds
 
 
-def test_what_the_first_has_proved_is_of_the_objective_not_of_the_risk() -> None:
+def test_the_first_method_bounds_the_objective_not_the_risk() -> None:
     X, penalty = ALIKE * [1.0, 1.0, 10.0, 1.0, 1.0], P.L2(0.01)
     found = solve(X, SIGNS, L.Hinge(), penalty, gap=1e-7)
     alone = solve(X, SIGNS, L.Hinge(), penalty, gap=1e-7, method="bundle-ls")
@@ -59,7 +61,7 @@ def test_what_the_first_has_proved_is_of_the_objective_not_of_the_risk() -> None
     assert found.lower_bound <= alone.objective
 
 
-def test_a_limit_within_the_trial_is_kept() -> None:
+def test_max_iter_below_the_trial_is_respected() -> None:
     found = solve(UNLIKE, SIGNS, L.Logistic(), P.L2(1e-6), gap=1e-9, max_iter=TRIAL // 2)
     assert found.method == "sdca"
     assert found.iterations <= TRIAL // 2
@@ -68,15 +70,15 @@ def test_a_limit_within_the_trial_is_kept() -> None:
 
 
 @pytest.mark.parametrize("after", [1, 5, TRIAL + 4])
-def test_ended_from_outside_it_tries_no_more(after: int) -> None:
-    def wish(step: Step) -> bool:
+def test_a_stopped_run_does_not_try_the_second_method(after: int) -> None:
+    def stop(step: Step) -> bool:
         return step.iteration >= after
 
     def interrupt(step: Step) -> None:
         if step.iteration >= after:
             raise KeyboardInterrupt
 
-    for callback in (wish, interrupt):
+    for callback in (stop, interrupt):
         found = solve(UNLIKE, SIGNS, L.Logistic(), P.L2(1e-6), gap=1e-14, callback=callback)
         assert found.interrupted
         assert after <= found.iterations <= after + TRIAL
@@ -85,7 +87,7 @@ def test_ended_from_outside_it_tries_no_more(after: int) -> None:
 
 
 def test_a_bound_is_never_above_its_objective() -> None:
-    """Both ends come from two methods, which round in their own ways."""
+    """The two come from two methods, which round differently."""
     below = float(np.nextafter(1.0, 0.0))
     tried, found = (
         Solution(np.zeros(2), 0.0, top, low, top - low, 1, [Step(1, top, low, 0.0)], "some")
@@ -98,8 +100,8 @@ def test_a_bound_is_never_above_its_objective() -> None:
 
 @pytest.mark.parametrize("penalty", [P.L1(1e-3), P.ElasticNet(1e-3, 1e-6), P.L2(1e-6)])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_huber_of_labels_far_beyond_its_delta(penalty: Any, intercept: bool) -> None:
-    """Prices and amounts: nearly all rows are where the loss has no curvature."""
+def test_huber_with_labels_far_beyond_its_delta(penalty: Any, intercept: bool) -> None:
+    """Nearly all rows are where the loss has no curvature."""
     X = RNG.normal(size=(500, 8))
     y = 1e5 * (X @ RNG.normal(size=8)) + 3e5 * intercept + 1e4 * RNG.normal(size=500)
     found = solve(X, y, L.Huber(1.0), penalty, gap=5.0, fit_intercept=intercept)

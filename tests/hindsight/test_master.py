@@ -1,4 +1,4 @@
-"""The programs that bundle methods solve: what they return is certified by duality itself."""
+"""The programs of the bundle methods, certified by duality."""
 
 import itertools
 from typing import Any
@@ -33,7 +33,7 @@ PENALTIES = [
 
 @pytest.mark.parametrize("rank", [1, 3, 40])
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e6])
-def test_simplex_qp_is_as_good_as_a_general_solver(rank: int, scale: float) -> None:
+def test_simplex_qp_matches_a_general_solver(rank: int, scale: float) -> None:
     random = np.random.default_rng(rank)
     A = random.normal(size=(12, rank))
     H, d = scale * A @ A.T, random.normal(size=12)
@@ -57,7 +57,7 @@ def test_simplex_qp_is_as_good_as_a_general_solver(rank: int, scale: float) -> N
     assert 0.5 * x @ H @ x - d @ x <= other.fun + 1e-8 * (1 + abs(other.fun))
 
 
-def test_simplex_qp_of_equal_rows_and_of_none() -> None:
+def test_simplex_qp_with_equal_rows_and_with_zeros() -> None:
     H = np.ones((5, 5))
     assert simplex_qp(H, np.arange(5.0), np.eye(5)[0], 1e-12)[4] == pytest.approx(1)
     assert simplex_qp(np.zeros((3, 3)), np.zeros(3), np.eye(3)[1], 0.0).tolist() == [0, 1, 0]
@@ -65,7 +65,7 @@ def test_simplex_qp_of_equal_rows_and_of_none() -> None:
 
 
 def filled(count: int, size: int, intercepts: int, seed: int = 0) -> Planes:
-    """Planes of a mean of hinges."""
+    """Return planes of a mean of hinge losses."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(50, size))
     X[:, size - intercepts :] = 1.0
@@ -85,7 +85,7 @@ def filled(count: int, size: int, intercepts: int, seed: int = 0) -> Planes:
     ("count", "size", "intercepts"), [(1, 3, 0), (6, 4, 1), (30, 8, 0), (60, 8, 1), (40, 30, 2)]
 )
 def test_minimum_and_bound_agree(penalty: Penalty, count: int, size: int, intercepts: int) -> None:
-    """Strong duality: w is the minimizer and alpha proves it."""
+    """Strong duality: alpha certifies that w is the minimizer."""
     planes = filled(count, size, intercepts)
     master = MasterProblem(planes, penalty)
     near = np.zeros(size)
@@ -94,7 +94,7 @@ def test_minimum_and_bound_agree(penalty: Penalty, count: int, size: int, interc
     value = penalty.value(w[: planes.width]) + planes.value_at(w)
     bound = master.bound(alpha, near)
     assert bound <= value + 1e-9
-    # a ball that holds nothing leaves no curvature: then rounding is more
+    # an inactive ball adds no curvature, so rounding is larger
     assert value - bound <= (1e-5 if isinstance(penalty, Ball) else 1e-6) * (1 + abs(value))
 
 
@@ -113,7 +113,7 @@ def test_any_weights_give_a_lower_bound(penalty: Penalty) -> None:
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("intercepts", [0, 1])
-def test_a_proximal_term_is_minimized_with_it(penalty: Penalty, intercepts: int) -> None:
+def test_solve_minimizes_the_proximal_term_too(penalty: Penalty, intercepts: int) -> None:
     planes = filled(30, 6, intercepts)
     master = MasterProblem(planes, penalty)
     near = np.random.default_rng(5).normal(size=6) * 0.1
@@ -131,7 +131,7 @@ def test_a_proximal_term_is_minimized_with_it(penalty: Penalty, intercepts: int)
         assert objective(w + far * random.normal(size=6)) >= best - 1e-8
 
 
-def test_idle_planes_are_dropped_and_the_bound_stays() -> None:
+def test_dropping_idle_planes_keeps_the_bound() -> None:
     planes = filled(KEPT + 40, 5, 1)
     master = MasterProblem(planes, L2(0.1))
     near = np.zeros(5)

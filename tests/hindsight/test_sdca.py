@@ -1,4 +1,4 @@
-"""SDCA (002 section 4): its counter-example, its certificate, and what others find."""
+"""SDCA ([Takac13] section 4): its counter-example, its certificate, agreement with others."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from streamlearn.penalties import L1, L2, ElasticNet
 from tests.support.members import LOSSES, stream_for
 
 PENALTIES = [L2(0.1), ElasticNet(0.03, 0.05)]
-WAYS: list[dict[str, Any]] = [
+OPTIONS: list[dict[str, Any]] = [
     {},
     {"average": True},
     {"batch": 7},
@@ -48,11 +48,11 @@ def classes(m: int = 300, n: int = 12, seed: int = 0) -> tuple[Any, Any]:
 
 
 def equal_pair(**options: Any) -> DualSolution:
-    """002 section 4.1: two equal examples, lambda = 1/2, b = 2."""
+    """Solve [Takac13] section 4.1: two equal examples, lambda = 1/2, b = 2."""
     return sdca(np.ones((2, 1)), [1, 1], Hinge(), L2(0.5), batch=2, gap=1e-9, **options)
 
 
-def test_naive_batches_swing_between_two_points() -> None:
+def test_naive_batches_oscillate_between_two_points() -> None:
     for epochs in (*range(1, 9), 60, 61):
         found = equal_pair(update="naive", max_iter=epochs)
         np.testing.assert_array_equal(found.dual, [-1.0, -1.0] if epochs % 2 else [0.0, 0.0])
@@ -61,7 +61,7 @@ def test_naive_batches_swing_between_two_points() -> None:
 
 
 @pytest.mark.parametrize("update", ["safe", "aggressive"])
-def test_careful_batches_reach_the_optimum(update: str) -> None:
+def test_safe_and_aggressive_batches_reach_the_optimum(update: str) -> None:
     found = equal_pair(update=update)
     assert found.objective == pytest.approx(0.25)
     assert found.lower_bound == pytest.approx(0.25)
@@ -73,7 +73,7 @@ def test_careful_batches_reach_the_optimum(update: str) -> None:
 @pytest.mark.parametrize("size", [2, 16, 120])
 def test_no_batch_lowers_the_dual(update: str, size: int, penalty: Any) -> None:
     rng = np.random.default_rng(1)
-    X = np.repeat(rng.normal(size=(12, 5)), 10, axis=0)  # many that agree
+    X = np.repeat(rng.normal(size=(12, 5)), 10, axis=0)  # many equal rows
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     problem = Problem(X, y, Hinge(), penalty)
     ascent = BatchSteps(
@@ -111,15 +111,15 @@ def test_averaged_duals_are_the_mean_over_the_iterations() -> None:
     np.testing.assert_allclose(ascent.averages(), total / iterations, rtol=0, atol=1e-12)
 
 
-# -- what others find ---------------------------------------------------------------------------
+# -- agreement with other solvers ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_svm_as_liblinear(way: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_svm_agrees_with_liblinear(options: dict[str, Any]) -> None:
     X, y = classes()
-    found = sdca(X, y, Hinge(), L2(0.05), gap=1e-5, **way)
-    options = {"loss": "hinge", "fit_intercept": False, "tol": 1e-8, "max_iter": 10**6}
-    other = LinearSVC(C=1 / (0.05 * len(y)), **options).fit(X, y).coef_.ravel()
+    found = sdca(X, y, Hinge(), L2(0.05), gap=1e-5, **options)
+    svm: dict[str, Any] = {"loss": "hinge", "fit_intercept": False, "tol": 1e-8, "max_iter": 10**6}
+    other = LinearSVC(C=1 / (0.05 * len(y)), **svm).fit(X, y).coef_.ravel()
     best = objective(X, y, Hinge(), L2(0.05), other)
     assert found.gap <= 1e-5
     assert found.lower_bound <= best + 1e-12
@@ -128,7 +128,7 @@ def test_svm_as_liblinear(way: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_logistic_and_least_squares_as_scikit_learn(intercept: bool) -> None:
+def test_logistic_and_least_squares_agree_with_scikit_learn(intercept: bool) -> None:
     X, y = classes()
     C = 1 / (0.05 * len(y))
     logistic = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-10).fit(X, y)
@@ -147,7 +147,7 @@ def test_logistic_and_least_squares_as_scikit_learn(intercept: bool) -> None:
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_every_loss_and_penalty(loss: Any, penalty: Any, intercept: bool) -> None:
-    """Weighted rows, some of weight 0 or without a feature; a search may find nothing better."""
+    """Weighted rows, some of weight 0 or without features; a local search finds nothing better."""
     data = stream_for(loss, events=40, n=6)
     options = {"weights": data.w, "gap": 1e-4, "fit_intercept": intercept}
     found = sdca(data.rows, data.y, loss, penalty, **options)
@@ -163,14 +163,14 @@ def test_every_loss_and_penalty(loss: Any, penalty: Any, intercept: bool) -> Non
     assert found.lower_bound <= scipy.optimize.minimize(value, w, method="Powell").fun + 1e-12
 
 
-@pytest.mark.parametrize("way", WAYS[1:], ids=str)
+@pytest.mark.parametrize("options", OPTIONS[1:], ids=str)
 @pytest.mark.parametrize(
     "loss", [Hinge(), Logistic(), Squared(), Poisson(), Exponential()], ids=repr
 )
-def test_every_way_ends_at_one_point(loss: Any, way: dict[str, Any]) -> None:
+def test_every_option_reaches_the_same_solution(loss: Any, options: dict[str, Any]) -> None:
     data = stream_for(loss)
     one = sdca(data.X, data.y, loss, ElasticNet(0.01, 0.1), gap=1e-7)
-    other = sdca(data.X, data.y, loss, ElasticNet(0.01, 0.1), gap=1e-7, **way)
+    other = sdca(data.X, data.y, loss, ElasticNet(0.01, 0.1), gap=1e-7, **options)
     assert other.gap <= 1e-7
     # strongly convex: l2/2 |w - w*|^2 <= gap
     assert np.linalg.norm(one.w - other.w) <= 2 * np.sqrt(2e-7 / 0.1)
@@ -179,7 +179,7 @@ def test_every_way_ends_at_one_point(loss: Any, way: dict[str, Any]) -> None:
 # -- the data -----------------------------------------------------------------------------------
 
 
-def test_a_weight_is_a_number_of_equal_rows() -> None:
+def test_an_integer_weight_equals_repeated_rows() -> None:
     X, y = classes(60)
     times = np.arange(60) % 4
     one = sdca(X, y, Hinge(), L2(0.1), weights=times, gap=1e-8)
@@ -191,7 +191,7 @@ def test_a_weight_is_a_number_of_equal_rows() -> None:
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize("index", [np.int32, np.int64, None])
 @pytest.mark.parametrize("batch", [1, 8])
-def test_rows_as_they_lie(kind: Any, index: Any, batch: int) -> None:
+def test_every_matrix_type_gives_the_same_solution(kind: Any, index: Any, batch: int) -> None:
     X, y = classes(50)
     X = X.astype(np.float32)  # the same values for all
     X[np.abs(X) < 0.3] = 0.0
@@ -204,68 +204,70 @@ def test_rows_as_they_lie(kind: Any, index: Any, batch: int) -> None:
     np.testing.assert_allclose(found.w, wanted.w, atol=1e-9)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("label", [1, -1])
 @pytest.mark.parametrize("loss", [Hinge(), Logistic(), Exponential()], ids=repr)
-def test_one_class(loss: Any, label: int, intercept: bool, way: dict[str, Any]) -> None:
+def test_one_class(loss: Any, label: int, intercept: bool, options: dict[str, Any]) -> None:
     X, _ = classes(30)
     y = np.full(30, label)
-    found = sdca(X, y, loss, L2(0.1), fit_intercept=intercept, gap=1e-4, **way)
+    found = sdca(X, y, loss, L2(0.1), fit_intercept=intercept, gap=1e-4, **options)
     assert found.gap <= 1e-4
-    if intercept:  # which does without w
+    if intercept:  # it fits the data without w
         assert found.objective <= 1e-4
         assert found.intercept * label > 0.9
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_rows_of_zeros_alone(intercept: bool, way: dict[str, Any]) -> None:
+def test_rows_of_zeros_only(intercept: bool, options: dict[str, Any]) -> None:
     found = sdca(
-        np.zeros((5, 3)), [1, 1, 1, -1, 1], Hinge(), L2(1.0), fit_intercept=intercept, **way
+        np.zeros((5, 3)), [1, 1, 1, -1, 1], Hinge(), L2(1.0), fit_intercept=intercept, **options
     )
     assert not found.w.any()
     assert found.objective == pytest.approx(0.4 if intercept else 1.0, abs=1e-4)
     assert found.gap <= 1e-4
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("scale", [1e-150, 1e-6, 1e6, 1e150])
-def test_extreme_scales(scale: float, way: dict[str, Any]) -> None:
-    """The scale of X is that of w: with l2 scaled too, the problem is the same."""
+def test_extreme_scales(scale: float, options: dict[str, Any]) -> None:
+    """Scaling X and l2 together gives the same problem."""
     X, y = classes(40)
     wanted = sdca(X, y, Hinge(), L2(0.1), gap=1e-6)
-    found = sdca(scale * X, y, Hinge(), L2(0.1 * scale * scale), gap=1e-6, **way)
+    found = sdca(scale * X, y, Hinge(), L2(0.1 * scale * scale), gap=1e-6, **options)
     assert found.gap <= 1e-6
     assert found.objective == pytest.approx(wanted.objective, abs=2e-6)
 
 
-@pytest.mark.parametrize("way", [*WAYS, {"fit_intercept": True}], ids=str)
+@pytest.mark.parametrize("options", [*OPTIONS, {"fit_intercept": True}], ids=str)
 @pytest.mark.parametrize("scale", [1e-300, 1e160, 1e300])
-def test_what_doubles_cannot_hold_is_not_certified(scale: float, way: dict[str, Any]) -> None:
+def test_overflow_gives_no_false_certificate(scale: float, options: dict[str, Any]) -> None:
     X, y = classes(20)
-    found = sdca(scale * X, y, Hinge(), L2(0.1), max_iter=20, **way)
+    found = sdca(scale * X, y, Hinge(), L2(0.1), max_iter=20, **options)
     assert np.isfinite(found.w).all()
     assert 0.0 <= found.lower_bound <= found.objective <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_one_long_row_among_short_ones(way: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_one_row_much_longer_than_the_others(options: dict[str, Any]) -> None:
     X, y = classes(60)
     X[7] *= 1e5
-    found = sdca(X, y, Hinge(), L2(0.1), gap=1e-4, **way)
+    found = sdca(X, y, Hinge(), L2(0.1), gap=1e-4, **options)
     assert found.gap <= 1e-4
 
 
 # -- the run ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_a_seed_is_a_run(way: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_seed_determines_the_run(options: dict[str, Any]) -> None:
     X, y = classes(50)
-    runs = [sdca(X, y, Hinge(), L2(0.01), seed=s, max_iter=3, gap=0.0, **way) for s in (5, 5, 6)]
+    runs = [
+        sdca(X, y, Hinge(), L2(0.01), seed=s, max_iter=3, gap=0.0, **options) for s in (5, 5, 6)
+    ]
     np.testing.assert_array_equal(runs[0].dual, runs[1].dual)
-    if way.get("batch", 1) < 50:
+    if options.get("batch", 1) < 50:
         assert (runs[0].dual != runs[2].dual).any()
 
 
@@ -282,11 +284,11 @@ def test_warm_start(loss: Any, intercept: bool) -> None:
     again = run(400, start=cold)
     assert again.gap <= 1e-5
     assert intercept or again.iterations <= 2
-    for start in (run(350), cold.w):  # fewer rows, or weights alone
+    for start in (run(350), cold.w):  # fewer rows, or only weights
         assert run(400, start=start).gap <= 1e-5
 
 
-def test_a_start_of_another_problem_does_no_harm() -> None:
+def test_a_start_from_another_problem_still_converges() -> None:
     X, y = classes(50)
     other = sdca(X, -y, Hinge(), L2(0.1))  # its duals are of the wrong sign
     assert sdca(X, y, Hinge(), L2(0.1), start=other).gap <= 1e-4
@@ -316,7 +318,7 @@ def test_stopped_by_the_callback_or_the_limit() -> None:
         assert found.iterations == 7
 
 
-def test_a_gap_of_zero_ends_at_rounding() -> None:
+def test_a_gap_of_zero_stops_at_rounding_error() -> None:
     X, y = classes(30)
     found = sdca(X, y, Squared(), L2(1.0), gap=0.0)
     assert found.iterations < 1_000
@@ -324,28 +326,22 @@ def test_a_gap_of_zero_ends_at_rounding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"batch": 0}, "batch must be a whole number >= 1"),
-        ({"batch": 2.0}, "batch must be"),
-        ({"batch": True}, "batch must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"update": "bold"}, "naive, safe, aggressive"),
-    ],
+    "options", [{"batch": 0}, {"batch": 2.0}, {"batch": True}, {"seed": -1}, {"update": "bold"}]
 )
-def test_refused_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_options_are_rejected_by_name(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ValueError, match=name):
         sdca(np.ones((2, 1)), [1, -1], Hinge(), L2(1.0), **options)
 
 
 @pytest.mark.parametrize("penalty", [L1(0.1), ElasticNet(0.1, 0.0), L2(0.0)], ids=repr)
-def test_refused_penalties(penalty: Any) -> None:
+def test_penalties_without_l2_are_rejected(penalty: Any) -> None:
     assert "sdca" in METHODS
-    with pytest.raises(ValueError, match="sdca takes L2 and ElasticNet with l2 > 0"):
+    with pytest.raises(ValueError, match="l2 > 0"):
         sdca(np.ones((2, 1)), [1, -1], Hinge(), penalty)
 
 
-# -- the leaps ----------------------------------------------------------------------------------
+# -- extrapolation ------------------------------------------------------------------------------
 
 
 def test_extrapolation_of_a_linear_map_is_its_fixed_point() -> None:
@@ -359,17 +355,17 @@ def test_extrapolation_of_a_linear_map_is_its_fixed_point() -> None:
     np.testing.assert_array_equal(extrapolated(still), fixed)
 
 
-def test_leaps_save_epochs() -> None:
+def test_extrapolation_saves_epochs() -> None:
     X, y = classes(60)
     plain = sdca(X, y, Squared(), L2(1e-3), gap=1e-7, average=True, max_iter=3_000)
-    leaping = sdca(X, y, Squared(), L2(1e-3), gap=1e-7)
-    assert leaping.iterations < 0.5 * plain.iterations
+    extrapolating = sdca(X, y, Squared(), L2(1e-3), gap=1e-7)
+    assert extrapolating.iterations < 0.5 * plain.iterations
 
 
-# -- the outer search ---------------------------------------------------------------------------
+# -- the intercept search -----------------------------------------------------------------------
 
 
-def test_lines_bound_a_convex_function() -> None:
+def test_support_lines_find_the_minimum_of_a_convex_function() -> None:
     lines = SupportLines(0.0)
 
     def height(t: float) -> float:

@@ -1,6 +1,6 @@
-"""What must hold for every method of `sl.hindsight`; methods, losses and penalties are discovered.
+"""Laws of every method of `sl.hindsight`; methods, losses and penalties are discovered.
 
-A method that is added to the table is tried with every loss and penalty it declares.
+A new method in the table is tested with every loss and penalty that it declares.
 """
 
 import itertools
@@ -21,16 +21,16 @@ from tests.support.members import LOSSES, VECTOR_LOSSES, brief
 L, P = sl.losses, sl.penalties
 PENALTIES = [P.L2(0.1), P.L2(1e-3), P.L1(0.02), P.ElasticNet(0.01, 0.05)]
 GAP = 1e-5
-# cutting planes need O(1/gap) passes; tests/hindsight/test_bundle.py asks for smaller gaps
+# cutting planes need O(1/gap) passes; tests/hindsight/test_bundle.py has smaller gaps
 COARSE = {"bundle": 1e-1, "proximal-bundle": 5e-2, "bundle-ls": 1e-2}
 
 
 @cache
 def data(loss: Any, m: int = 60, n: int = 6) -> tuple[Any, Any]:
-    """Rows and labels that follow from them, for this loss."""
+    """Return rows and labels that depend on them, for this loss."""
     draw = np.random.default_rng(5)
     if not isinstance(loss, L.Loss):
-        m, n = m // 2, n // 2  # there are weights and an intercept for each output
+        m, n = m // 2, n // 2  # each output has its own weights and intercept
     X = draw.normal(size=(m, n)) * (draw.random((m, n)) < 0.6)
     scores = X @ draw.normal(size=(n, 3)) + 0.5 * draw.normal(size=(m, 3))
     if loss.kind == "multitarget":
@@ -55,7 +55,7 @@ def declared() -> list[Any]:
 
 
 def value(problem: Problem, w: Any, intercept: Any) -> float:
-    """J by NumPy alone."""
+    """Return J, computed by NumPy only."""
     losses = problem.loss.value(problem.X @ w.T + intercept, problem.y)
     return float(problem.weights @ losses) + problem.penalty.value(w)
 
@@ -64,7 +64,7 @@ def value(problem: Problem, w: Any, intercept: Any) -> float:
 def test_every_method_solves_what_it_declares(
     method: str, loss: Any, penalty: Any, intercept: bool
 ) -> None:
-    """The objective is what NumPy says, and the bound holds wherever one looks."""
+    """The objective is that of NumPy, and the bound holds at random points nearby."""
     X, y = data(loss)
     gap = COARSE.get(method, GAP)
     weights = np.random.default_rng(1).choice([1.0, 2.0, 0.0], size=len(X))
@@ -92,7 +92,7 @@ def test_every_method_solves_what_it_declares(
 
 @cache
 def best(loss: Any, penalty: Any, intercept: bool) -> float:
-    """The optimum by scipy, for smooth losses: l1 by twice the variables."""
+    """Return the optimum by scipy, for smooth losses: l1 by doubling the variables."""
     X, y = data(loss)
     problem = Problem(X, y, loss, penalty, fit_intercept=intercept)
     size, strength = problem.size, np.zeros(problem.size)
@@ -126,7 +126,7 @@ def test_smooth_losses_reach_the_optimum_of_scipy(
     method: str, loss: Any, penalty: Any, intercept: bool
 ) -> None:
     if not loss.smooth:
-        return  # scipy has no method for a kink; the law above and the next ones look at those
+        return  # scipy has no method for kinks; other laws test these losses
     found = solve(*data(loss), loss, penalty, method=method, fit_intercept=intercept, gap=GAP)
     least = best(loss, penalty, intercept)
     assert found.lower_bound <= least + 1e-9
@@ -134,7 +134,7 @@ def test_smooth_losses_reach_the_optimum_of_scipy(
 
 
 def scikit(loss: Any, penalty: Any, m: int) -> Any:
-    """The model of scikit-learn that solves the same problem, or None if it has no such one."""
+    """Return the scikit-learn model that solves the same problem, or None if there is none."""
     l1, l2 = penalty.l1, penalty.l2
     always: dict[str, Any] = {"fit_intercept": False, "tol": 1e-9, "max_iter": 1_000_000}
     models: dict[str, Any] = {
@@ -146,7 +146,7 @@ def scikit(loss: Any, penalty: Any, m: int) -> Any:
         ),
         "Logistic L2": lambda: LogisticRegression(C=1 / (l2 * m), **always),
         "Hinge L2": lambda: LinearSVC(C=1 / (l2 * m), loss="hinge", **always),
-        # theirs is without the half
+        # scikit-learn's loss has no factor 1/2
         "SquaredHinge L2": lambda: LinearSVC(C=0.5 / (l2 * m), loss="squared_hinge", **always),
     }
     make = models.get(f"{type(loss).__name__} {type(penalty).__name__}")
@@ -161,7 +161,7 @@ def test_every_method_reaches_the_optimum_of_scikit_learn(loss: Any, penalty: An
     X, y = data(loss)
     model = scikit(loss, penalty, len(y))
     if model is None:
-        return  # they have nothing for this pair
+        return  # no model for this pair
     w = np.ravel(model.fit(X, y).coef_)
     theirs = value(Problem(X, y, loss, penalty), w, 0.0)
     for name, method in METHODS.items():
@@ -189,7 +189,7 @@ def test_support_vector_regression() -> None:
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("label", [1, -1, 0, "ham"])
 @pytest.mark.parametrize(("name", "method"), METHODS.items())
-def test_one_class_alone_is_well_posed(name: str, method: Any, label: Any, intercept: bool) -> None:
+def test_a_single_class_is_well_posed(name: str, method: Any, label: Any, intercept: bool) -> None:
     X = np.random.default_rng(0).normal(size=(20, 3)) + 1.0
     for loss in (L.Hinge(), L.Logistic(), L.Softmax()):
         if method.refusal(loss, P.L2(0.1), fit_intercept=intercept) is None:
@@ -201,7 +201,7 @@ def test_one_class_alone_is_well_posed(name: str, method: Any, label: Any, inter
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS.items())
-def test_interrupted_it_returns_the_best_so_far(name: str, method: Any) -> None:
+def test_interrupting_returns_the_best_solution_so_far(name: str, method: Any) -> None:
     for loss, penalty in ((L.Logistic(), P.L2(1e-3)), (L.Hinge(), P.L2(1e-3))):
         if method.refusal(loss, penalty, fit_intercept=False) is not None:
             continue
@@ -224,7 +224,7 @@ def test_interrupted_it_returns_the_best_so_far(name: str, method: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "method"), METHODS.items())
-def test_the_answer_does_not_depend_on_threads(name: str, method: Any) -> None:
+def test_the_solution_does_not_depend_on_threads(name: str, method: Any) -> None:
     for loss, penalty in ((L.Logistic(), P.L2(0.1)), (L.Hinge(), P.L2(0.1))):
         if method.refusal(loss, penalty, fit_intercept=False) is None:
             X, y = data(loss)

@@ -1,7 +1,7 @@
-"""Labels that are the leaves of a tree (004, section 3.2).
+"""Losses of labels that are the leaves of a tree ([Teo07] section 3.2).
 
-Every node has its weights, and the score of a label is the sum of the scores on the path from the
-root: labels share what their ancestors learn. One sweep down the tree gives the scores of all
+Every node has its own weights, and the score of a label is the sum of the scores on its path from
+the root: labels share what their ancestors learn. One sweep down the tree gives the scores of all
 leaves, one sweep up the slopes of all nodes.
 """
 
@@ -30,25 +30,25 @@ class LabelTree:
         waiting = dict(parents)
         for parent in waiting.values():
             if parent is not None and parent not in waiting:
-                raise ValueError(f"{parent!r} is a parent but no node: give its parent, or None")
+                raise ValueError(f"parents: {parent!r} is not a node; add its own parent, or None")
         while waiting:
             ready = [n for n, p in waiting.items() if p is None or p not in waiting]
             if not ready:
-                raise ValueError(f"the node {next(iter(waiting))!r} is its own ancestor")
+                raise ValueError(f"parents: {next(iter(waiting))!r} is its own ancestor")
             self.nodes += ready
             for node in ready:
                 del waiting[node]
         place = {node: k for k, node in enumerate(self.nodes)}
         self.parent = [-1 if (p := parents[n]) is None else place[p] for n in self.nodes]
         inner = set(self.parent)
-        # a leaf's number is the place of its node
+        # a leaf's number is the position of its node
         self.leaves = np.array([k for k in range(len(self.nodes)) if k not in inner], dtype=np.intp)
         if len(self.leaves) < 2:
-            raise ValueError(f"the tree has {len(self.leaves)} leaves; labels need two at least")
+            raise ValueError(f"parents: the tree has {len(self.leaves)} leaves; it needs two")
         self.labels = {self.nodes[k]: i for i, k in enumerate(self.leaves.tolist())}
 
     def leaf_scores(self, scores: Vector) -> Vector:
-        """The scores of the leaves: each node's own (the last axis) and its ancestors'."""
+        """Return the scores of the leaves: each node's own (the last axis) plus its ancestors'."""
         total = scores.copy()
         for node, parent in enumerate(self.parent):
             if parent >= 0:
@@ -57,7 +57,7 @@ class LabelTree:
         return leaves
 
     def node_slopes(self, slopes: Vector) -> Vector:
-        """The slopes of the nodes: each the sum over the leaves below it."""
+        """Return the slopes of the nodes: each the sum over the leaves below it."""
         total = np.zeros((*slopes.shape[:-1], len(self.nodes)))
         total[..., self.leaves] = slopes
         for node in reversed(range(len(self.parent))):
@@ -66,7 +66,7 @@ class LabelTree:
         return total
 
     def distances(self) -> Vector:
-        """How many edges there are from each leaf to the ancestor it shares with each other."""
+        """Return, for each pair of leaves, the number of edges up to their common ancestor."""
         paths = self.node_slopes(np.eye(len(self.leaves))).T > 0.0  # node x leaf: on the path
         depth = paths.sum(axis=0)
         shared = paths.T.astype(float) @ paths.astype(float)
@@ -74,7 +74,7 @@ class LabelTree:
 
 
 class HierarchicalLoss(MultivariateLoss):
-    """A loss of the scores of all nodes of a label tree, and the mean of it over rows."""
+    """A loss of the scores of all nodes of a label tree, averaged over rows."""
 
     kind: ClassVar[str] = "multiclass"
     takes_groups: ClassVar[bool] = False
@@ -92,37 +92,38 @@ class HierarchicalLoss(MultivariateLoss):
         return list(self.tree.nodes)
 
     def bind(self, y: Any, groups: Any = None, weights: Any = None) -> LabeledRows:
-        """The loss of scores for these labels."""
+        """Bind the labels; the result is a loss of scores."""
         if groups is not None:
-            raise ValueError(f"{type(self).__name__} takes no groups; leave them out")
+            raise ValueError(f"groups: {type(self).__name__} has no groups; leave groups out")
         labels = list(y)
         if not labels:
-            raise ValueError("y is empty: there is nothing to solve; give at least one row")
+            raise ValueError("y is empty; give at least one row")
         for row, label in enumerate(labels):
             if label not in self.tree.labels:
                 known = ", ".join(map(repr, list(self.tree.labels)[:4]))
-                raise ValueError(f"row {row}: {label!r} is no leaf of the tree ({known}, ...)")
+                raise ValueError(f"row {row}: {label!r} is not a leaf of the tree ({known}, ...)")
         codes = np.array([self.tree.labels[label] for label in labels], dtype=np.intp)
         return LabeledRows(self, codes, normalized_weights(weights, len(codes)))
 
     def value(self, f: Any, y: Any, groups: Any = None) -> float:
-        """The mean loss of the nodes' scores `f`, a row for each label."""
+        """Return the mean loss of the nodes' scores `f`, one row per label."""
         return self.bind(y, groups).value_and_slope(np.asarray(f, dtype=float))[0]
 
     def slope(self, f: Any, y: Any, groups: Any = None) -> Vector:
-        """A subgradient in `f`."""
+        """Return a subgradient with respect to `f`."""
         return self.bind(y, groups).value_and_slope(np.asarray(f, dtype=float))[1]
 
     def leaf_losses(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
-        """The loss of each row's leaf scores, and its slope in them."""
+        """Return the loss of each row's leaf scores, and its slope in them."""
         raise NotImplementedError
 
 
 class HierarchicalMargin(HierarchicalLoss):
-    """max over leaves y' of f_y' - f_y + Delta(y, y'): the best path against the true one.
+    """max over leaves y' of f_y' - f_y + Delta(y, y'): the margin between paths.
 
     parents: the parent of each node of the tree, None at the top; its leaves are the labels.
-    cost: "tree", where Delta is how many edges up the two leaves meet, or "error", where it is 1.
+    cost: "tree", where Delta is the number of edges up to the common ancestor, or "error", where
+    it is 1.
 
     >>> loss = HierarchicalMargin({"cat": "pet", "dog": "pet", "pet": None, "oak": None})
     >>> loss.labels
@@ -147,7 +148,7 @@ class HierarchicalMargin(HierarchicalLoss):
         self._delta = distances if cost == "tree" else np.minimum(distances, 1.0)
 
     def leaf_losses(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
-        """The margin that is missing, and the two paths apart."""
+        """Return the margin violations, and their slopes."""
         rows = np.arange(len(y))
         margins = f + self._delta[y]
         worst = margins.argmax(axis=1)
@@ -174,7 +175,7 @@ class HierarchicalLogistic(HierarchicalLoss):
         self.tree = LabelTree(self.parents)
 
     def leaf_losses(self, f: Vector, y: Indices) -> tuple[Vector, Vector]:
-        """Minus the log of the true path's probability."""
+        """Return minus the log-probability of the true path, and its slopes."""
         rows = np.arange(len(y))
         top = f.max(axis=1)
         exponentials = np.exp(f - top[:, None])
@@ -193,7 +194,7 @@ class LabeledRows:
         self.weights = weights
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The loss of the scores of all nodes, a row of them for each label."""
+        """Return the loss of the scores of all nodes, one row per label, and its slope."""
         values, slopes = self.loss.leaf_losses(self.loss.tree.leaf_scores(f), self.y)
         slopes *= self.weights[:, None]
         return inner(self.weights, values), self.loss.tree.node_slopes(slopes)

@@ -1,4 +1,4 @@
-"""Risks that a user brings: structured estimation through a small oracle (004, section 3.3)."""
+"""User-defined risks: structured estimation through an oracle ([Teo07] section 3.3)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.solution import Callback, Solution
     from streamlearn.penalties import Penalty
 
-# the methods that ask for nothing but values and slopes
+# the methods that need only values and slopes
 ORACLE_METHODS = ("bundle", "proximal-bundle")
 
 
 class Oracle(Protocol):
-    """A convex function of w, as a user writes it."""
+    """A user-defined convex function of w."""
 
     @property
     def size(self) -> int:
         """The length of w."""
 
     def value_and_slope(self, w: Vector) -> tuple[float, Any]:
-        """The value at w and a subgradient there: `size` numbers."""
+        """Return the value at w and a subgradient there: `size` numbers."""
 
 
 class StructuredRisk:
-    """An oracle as a Risk; what it answers is checked."""
+    """An oracle as a Risk; its results are validated."""
 
     def __init__(self, oracle: Oracle, lowest: float) -> None:
         if not callable(getattr(oracle, "value_and_slope", None)):
@@ -45,18 +45,18 @@ class StructuredRisk:
         self.lowest = lowest
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """What the oracle answers at a copy of w."""
+        """Call the oracle with a copy of w and validate the result."""
         answer, slope = self.oracle.value_and_slope(w.copy())
         value, gradient = float(answer), np.array(slope, dtype=float)
         if gradient.shape != (self.size,):
             raise ValueError(
-                f"the slope has shape {gradient.shape}; it must have {self.size} numbers, as w"
+                f"the oracle's slope has shape {gradient.shape}; it must have {self.size} numbers"
             )
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             raise ValueError(f"the oracle's value {value} and slope must be finite for every w")
         if value < self.lowest - 1e-9 * (1.0 + abs(self.lowest)):
             raise ValueError(
-                f"the risk has the value {value}, below lowest={self.lowest}: lower it"
+                f"the oracle's value {value} is below lowest={self.lowest}; decrease lowest"
             )
         return value, gradient
 
@@ -73,18 +73,18 @@ def solve_risk(
     start: Any = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """The w that minimizes a convex function of one's own plus Psi(w), with a certified gap.
+    """Minimize a user-defined convex function plus Psi(w), with a certified gap.
 
     Parameters
     ----------
     oracle
-        Has the `size` of w, and a method `value_and_slope(w)` that returns the function's value
-        and a subgradient. For a structured loss the slope is phi(x, y') - phi(x, y) at the y' that
-        attains the maximum, or its expectation.
+        An object with the `size` of w and a method `value_and_slope(w)` that returns the
+        function's value and a subgradient. For a structured loss the slope is
+        phi(x, y') - phi(x, y) at the y' that attains the maximum, or its expectation.
     penalty
         L2, L1, ElasticNet or Ball.
     lowest
-        A number that the function never falls below.
+        A lower bound on the function.
     intercepts
         How many numbers at the end of w are not penalized.
     method, gap, max_iter, start, callback
@@ -106,12 +106,12 @@ def solve_risk(
     lowest = number("solve_risk", "lowest", lowest)
     gap = number("solve_risk", "gap", gap, low=0.0)
     if method not in ORACLE_METHODS:
-        raise ValueError(f"method is one of {', '.join(ORACLE_METHODS)}; not {method!r}")
+        raise ValueError(f"method must be one of {', '.join(ORACLE_METHODS)}, got {method!r}")
     risk = StructuredRisk(oracle, lowest)
     if isinstance(intercepts, bool) or not 0 <= intercepts < risk.size:
-        raise ValueError(f"intercepts is {intercepts!r}; it must be less than the size of w")
+        raise ValueError(f"intercepts must be from 0 to size - 1, got {intercepts!r}")
     problem = Objective(risk, penalty, lowest=lowest, intercepts=intercepts)
     chosen = METHODS[method]
     if not chosen.takes_penalty(penalty):
-        raise ValueError(f"{method} takes {chosen.penalties}, not {penalty!r}")
+        raise ValueError(f"{method} supports {chosen.penalties}, not {penalty!r}")
     return chosen(problem, gap=gap, max_iter=max_iter, start=start, callback=callback)

@@ -1,4 +1,4 @@
-"""Losses of all rows through `solve`, label trees, and oracles of one's own."""
+"""Multivariate losses through `solve`, label trees, and user-defined oracles."""
 
 import math
 from typing import Any
@@ -35,7 +35,7 @@ def data(m: int = 60, n: int = 4) -> tuple[Vector, Vector]:
 
 @pytest.mark.parametrize("method", ["bundle", "proximal-bundle", "bundle-ls"])
 @pytest.mark.parametrize("loss", MULTIVARIATE, ids=repr)
-def test_solve_takes_every_multivariate_loss(method: str, loss: MultivariateLoss) -> None:
+def test_solve_supports_every_multivariate_loss(method: str, loss: MultivariateLoss) -> None:
     X, score = data()
     y = (score > 0.5) if loss.kind == "binary" else np.digitize(score, [-1.0, 0.5, 2.0])
     groups = np.arange(60) % 7 if loss.takes_groups else None
@@ -47,7 +47,7 @@ def test_solve_takes_every_multivariate_loss(method: str, loss: MultivariateLoss
         assert value == pytest.approx(solution.objective)
 
 
-def test_roc_area_is_that_of_the_scores() -> None:
+def test_the_roc_area_loss_bounds_one_minus_auc() -> None:
     X, score = data(400, 10)
     y = score > 1.0
     solution = solve(X, y, ROCArea(), L2(1e-3), gap=1e-3)
@@ -56,13 +56,13 @@ def test_roc_area_is_that_of_the_scores() -> None:
 
 
 @pytest.mark.parametrize("loss", MULTIVARIATE, ids=repr)
-def test_what_a_loss_cannot_use_is_refused(loss: MultivariateLoss) -> None:
+def test_arguments_that_a_loss_does_not_support_are_rejected(loss: MultivariateLoss) -> None:
     X, score = data()
-    with pytest.raises(ValueError, match="takes no weights"):
+    with pytest.raises(ValueError, match="weights"):
         solve(X, score > 0, loss, L2(1.0), weights=np.ones(60))
-    with pytest.raises(ValueError, match=r"one label for each|needs at least"):
+    with pytest.raises(ValueError, match="y "):
         solve(X, [1, 0], loss, L2(1.0))
-    with pytest.raises(ValueError, match="takes no groups"):
+    with pytest.raises(ValueError, match="groups"):
         solve(X, score > 0, Hinge(), L2(1.0), groups=np.zeros(60))
 
 
@@ -79,7 +79,7 @@ def path(node: str | None) -> list[str]:
 
 
 def by_paths(loss: Any, f: Vector, label: str) -> float:
-    """The loss of one row, each leaf's path summed by itself."""
+    """Return the loss of one row, each leaf's path summed separately."""
     place = {node: k for k, node in enumerate(loss.labels)}
     leaves = [node for node in PARENTS if node not in PARENTS.values()]
     score = {leaf: math.fsum(f[place[node]] for node in path(leaf)) for leaf in leaves}
@@ -111,7 +111,7 @@ def test_tree_losses_sum_over_paths(loss: Any) -> None:
 @pytest.mark.parametrize(
     ("tree", "flat"), [(HierarchicalLogistic, Softmax()), (HierarchicalMargin, MulticlassHinge())]
 )
-def test_a_flat_tree_is_no_tree(tree: Any, flat: Any) -> None:
+def test_a_flat_tree_equals_the_flat_loss(tree: Any, flat: Any) -> None:
     X, score = data()
     y = np.digitize(score, [-1.0, 0.5, 2.0])
     loss = tree(dict.fromkeys(range(4)))
@@ -125,23 +125,20 @@ def test_a_flat_tree_is_no_tree(tree: Any, flat: Any) -> None:
         assert other.objective == pytest.approx(solution.objective, abs=2e-3)
 
 
-def test_labels_and_trees_that_are_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="row 1: 'b' is no leaf"):
+def test_invalid_labels_and_trees_are_rejected() -> None:
+    with pytest.raises(ValueError, match="row 1: 'b'"):
         HierarchicalMargin(PARENTS).bind(["a1", "b"])
-    with pytest.raises(ValueError, match="is a parent but no node"):
-        HierarchicalMargin({"a1": "a"})
-    with pytest.raises(ValueError, match="its own ancestor"):
-        HierarchicalMargin({"a": "b", "b": "a"})
-    with pytest.raises(ValueError, match="leaves; labels need two"):
-        HierarchicalMargin({"a": None})
-    with pytest.raises(ValueError, match="cost must be"):
+    for parents in ({"a1": "a"}, {"a": "b", "b": "a"}, {"a": None}):
+        with pytest.raises(ValueError, match="parents"):
+            HierarchicalMargin(parents)
+    with pytest.raises(ValueError, match="cost"):
         HierarchicalMargin(PARENTS, cost="none")
     with pytest.raises(ValueError, match="y is empty"):
         HierarchicalMargin(PARENTS).bind([])
 
 
 class MeanHinge:
-    """A hinge over rows, as a user writes it."""
+    """A mean hinge loss as a user-defined oracle."""
 
     def __init__(self, X: Vector, y: Vector) -> None:
         self.rows = X * y[:, None]
@@ -149,7 +146,7 @@ class MeanHinge:
 
     def value_and_slope(self, w: Vector) -> tuple[float, Vector]:
         margin = 1 - self.rows @ w
-        w[:] = 99.0  # an oracle's w is its own
+        w[:] = 99.0  # an oracle may change its copy of w
         return float(np.maximum(margin, 0).mean()), -self.rows[margin > 0].sum(0) / len(margin)
 
 
@@ -157,7 +154,7 @@ class MeanHinge:
 @pytest.mark.parametrize(
     "penalty", [L2(0.01), L1(0.05), ElasticNet(0.02, 0.01), Ball(1.0)], ids=repr
 )
-def test_an_oracle_is_a_risk(method: str, penalty: Any) -> None:
+def test_an_oracle_gives_the_same_solution_as_the_loss(method: str, penalty: Any) -> None:
     X, score = data()
     y = np.sign(score)
     mine = solve_risk(MeanHinge(X, y), penalty, method=method, gap=1e-4)
@@ -166,7 +163,7 @@ def test_an_oracle_is_a_risk(method: str, penalty: Any) -> None:
     assert mine.objective == pytest.approx(ours.objective, abs=1e-4)
 
 
-def test_an_oracle_with_intercepts_and_a_negative_floor() -> None:
+def test_an_oracle_with_intercepts_and_a_negative_lower_bound() -> None:
     X, score = data()
     y = np.sign(score)
     ones = np.ones((60, 1))
@@ -183,15 +180,15 @@ def test_an_oracle_with_intercepts_and_a_negative_floor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "named"),
     [
-        ((-1.0, [0.0, 0.0]), "below lowest"),
-        ((1.0, [0.0]), "must have 2 numbers"),
-        ((math.nan, [0.0, 0.0]), "must be finite"),
-        ((1.0, [0.0, math.inf]), "must be finite"),
+        ((-1.0, [0.0, 0.0]), "lowest"),
+        ((1.0, [0.0]), "slope"),
+        ((math.nan, [0.0, 0.0]), "value"),
+        ((1.0, [0.0, math.inf]), "slope"),
     ],
 )
-def test_wrong_answers_are_refused(answer: Any, message: str) -> None:
+def test_invalid_results_of_an_oracle_are_rejected(answer: Any, named: str) -> None:
     class Wrong:
         size = 2
 
@@ -199,11 +196,11 @@ def test_wrong_answers_are_refused(answer: Any, message: str) -> None:
             del w
             return answer
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=named):
         solve_risk(Wrong(), L2(1.0))
 
 
-def test_wrong_oracles_and_penalties_are_refused() -> None:
+def test_invalid_oracles_and_options_are_rejected() -> None:
     oracle = MeanHinge(*data())
     with pytest.raises(ValueError, match="value_and_slope"):
         solve_risk(object(), L2(1.0))  # type: ignore[arg-type]
@@ -211,20 +208,20 @@ def test_wrong_oracles_and_penalties_are_refused() -> None:
     with pytest.raises(ValueError, match="size"):
         solve_risk(oracle, L2(1.0))
     oracle.size = 4
-    with pytest.raises(ValueError, match="strength > 0"):
+    with pytest.raises(ValueError, match="L2"):
         solve_risk(oracle, L2(0.0))
-    with pytest.raises(ValueError, match="method is one of"):
+    with pytest.raises(ValueError, match="method"):
         solve_risk(oracle, L2(1.0), method="sdca")
     with pytest.raises(ValueError, match="intercepts"):
         solve_risk(oracle, L2(1.0), intercepts=4)
 
 
-def test_slopes_that_are_none_are_noticed() -> None:
+def test_a_slope_that_is_not_a_subgradient_is_detected() -> None:
     class Uphill:
         size = 1
 
         def value_and_slope(self, w: Vector) -> tuple[float, Vector]:
             return abs(w[0] - 3.0), np.ones(1)
 
-    with pytest.raises(ValueError, match="no subgradient"):
+    with pytest.raises(ValueError, match="subgradient"):
         solve_risk(Uphill(), L2(0.1))

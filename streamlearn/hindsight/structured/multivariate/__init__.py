@@ -1,7 +1,7 @@
-"""Losses of all scores at once: rankings and contingency tables (004, section 3.1).
+"""Losses of all scores together: rankings and contingency tables ([Teo07] section 3.1).
 
-Each is convex in the scores, at least 0, and at least what it stands for: the measure's own loss
-at the ranking, or the labeling, that the scores predict.
+Each is convex in the scores, at least 0, and an upper bound of the measure it stands for, at the
+ranking or labeling that the scores predict.
 """
 
 from streamlearn.hindsight.structured.multivariate.contingency import FBeta, PrecisionAtK
@@ -13,9 +13,9 @@ from streamlearn.hindsight.structured.multivariate.risk import MultivariateRisk
 
 __all__ = [
     "NDCG",
-    "LabeledLoss",
     "ExpectedRankUtility",
     "FBeta",
+    "LabeledLoss",
     "MultivariateLoss",
     "MultivariateRisk",
     "OrdinalRegression",

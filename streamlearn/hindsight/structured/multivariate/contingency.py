@@ -1,11 +1,11 @@
-"""F-beta and precision at k: losses of the table of right and wrong labels (004, section 3.1).
+"""F-beta and precision at k: losses of the contingency table ([Teo07] section 3.1).
 
     l(f, y) = max over labelings y' of Delta(y', y) + 1/m sum_i (y'_i - y_i) f_i
 
-Delta depends only on how many positive rows (a) and how many negative ones (c) are called
-positive, and for given counts those with the highest scores are the best. The mean over rows, in
-place of the sum that 004's source has, keeps scores and the strength of penalties comparable with
-other losses: with the error rate for Delta it would be the mean of max(0, 1 - 2 y_i f_i).
+Delta depends only on how many positive rows (a) and how many negative rows (c) are labeled
+positive; for given counts, the rows with the highest scores are the best choice. The mean over
+rows, instead of the sum of [Teo07], keeps scores and penalty strengths comparable with other
+losses: with the error rate for Delta it would be the mean of max(0, 1 - 2 y_i f_i).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class FBeta(MultivariateLoss):
     """1 - F_beta, with F_beta = (1 + beta^2) a / (a + c + beta^2 positives); O(m log m).
 
-    Without positive rows F_beta is 1 for the right labeling and 0 for all others.
+    Without positive rows, F_beta is 1 for the true labeling and 0 for all others.
 
     >>> FBeta().value([2.0, -1.0], [1, 0]), FBeta().value([0.0, 0.0], [1, 0])
     (0.0, 1.0)
@@ -44,7 +44,7 @@ class FBeta(MultivariateLoss):
 
 
 class PrecisionAtK(MultivariateLoss):
-    """The fraction of negative rows among the k that are called positive; O(m log m).
+    """The fraction of negative rows among the k that are labeled positive; O(m log m).
 
     The maximum is over labelings with k positives, and the true one, whose loss is 0.
 
@@ -64,12 +64,12 @@ class PrecisionAtK(MultivariateLoss):
 
     def _bind(self, grades: Vector, groups: Indices) -> PrecisionTable:  # noqa: ARG002 - one group
         if self.k > len(grades):
-            raise ValueError(f"{self!r} needs at least {self.k} rows, there are {len(grades)}")
+            raise ValueError(f"{self!r} needs at least {self.k} rows, y has {len(grades)}")
         return PrecisionTable(grades, self.k)
 
 
 class ContingencyTable:
-    """Rows by class; for each a and c the best labeling with these counts."""
+    """Rows by class; finds the best labeling for each a and c."""
 
     def __init__(self, grades: Vector) -> None:
         self.m = len(grades)
@@ -77,10 +77,10 @@ class ContingencyTable:
         self.negative = np.flatnonzero(grades != 1.0)
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The maximum over all labelings, and the slope of the one that attains it."""
+        """Return the maximum over all labelings, and the slope of its maximizer."""
         positive = self.positive[np.argsort(-f[self.positive])]
         negative = self.negative[np.argsort(-f[self.negative])]
-        # what a positive rows called negative, and a negative one called positive, add
+        # what positive rows labeled negative, and negative rows labeled positive, add
         missed = 2.0 / self.m * np.concatenate([[0.0], np.cumsum(-f[positive][::-1])])[::-1]
         called = 2.0 / self.m * np.concatenate([[0.0], np.cumsum(f[negative])])
         a, c, delta = self.worst(2.0 / self.m * f[negative])
@@ -94,22 +94,22 @@ class ContingencyTable:
         return float(values[best]), slope
 
     def worst(self, gains: Vector) -> tuple[Indices, Indices, Vector]:
-        """Counts a and c among which the maximum is, and Delta of each.
+        """Return candidate counts a and c for the maximum, and their Delta.
 
-        `gains` is what each further negative row called positive adds, in falling order.
+        `gains` is what each further negative row labeled positive adds, in falling order.
         """
         raise NotImplementedError
 
 
 class FBetaTable(ContingencyTable):
-    """For each a the best c, found by bisection: what a further row adds falls with c."""
+    """The best c for each a, found by bisection: the gain of a further row falls with c."""
 
     def __init__(self, grades: Vector, beta: float) -> None:
         super().__init__(grades)
         self.square = beta * beta
 
     def worst(self, gains: Vector) -> tuple[Indices, Indices, Vector]:
-        """The best c for each a, and 1 - F_beta there."""
+        """Return the best c for each a, and 1 - F_beta there."""
         a = np.arange(len(self.positive) + 1)
         if len(a) == 1:
             c = np.arange(len(gains) + 1)
@@ -133,6 +133,6 @@ class PrecisionTable(ContingencyTable):
         self.k = k
 
     def worst(self, gains: Vector) -> tuple[Indices, Indices, Vector]:
-        """Every a that leaves a possible c = k - a, and c / k."""
+        """Return every a with a feasible c = k - a, and c / k."""
         a = np.arange(max(0, self.k - len(gains)), min(self.k, len(self.positive)) + 1)
         return a, self.k - a, (self.k - a) / self.k

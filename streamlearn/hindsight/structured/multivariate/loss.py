@@ -1,4 +1,4 @@
-"""What a loss of all scores at once is: bound to labels, a convex function of the scores."""
+"""The interface of losses of all scores together: given labels, a convex function of the scores."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Indices: TypeAlias = NDArray[np.intp]
 
 
 class LabeledLoss(Protocol):
-    """A loss with its labels: all that a risk asks for."""
+    """A loss with its labels: the interface that a risk needs."""
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The loss of the scores `f`, and a subgradient there."""
+        """Return the loss of the scores `f`, and a subgradient there."""
 
 
 class MultivariateLoss(Parameterized):
@@ -35,31 +35,31 @@ class MultivariateLoss(Parameterized):
 
     @property
     def outputs(self) -> int:
-        """How many scores a row has."""
+        """The number of scores per row."""
         return 1
 
     @property
     def labels(self) -> list[Any]:
-        """What the outputs stand for, of several."""
+        """The labels of the outputs, if there are several."""
         return []
 
     def bind(self, y: Any, groups: Any = None, weights: Any = None) -> LabeledLoss:
-        """The loss of scores for these labels."""
+        """Bind the labels; the result is a loss of scores."""
         grades = checked_grades(self, y)
         if weights is not None:
-            raise ValueError(f"{self!r} is no mean over rows and takes no weights; leave them out")
+            raise ValueError(f"weights: {self!r} is not a mean over rows; leave weights out")
         if groups is None:
             return self._bind(grades, np.zeros(len(grades), dtype=np.intp))
         if not self.takes_groups:
-            raise ValueError(f"{self!r} is of all rows together and takes no groups; leave it out")
+            raise ValueError(f"groups: {self!r} has no groups; leave groups out")
         return self._bind(grades, group_codes(groups, len(grades)))
 
     def value(self, f: Any, y: Any, groups: Any = None) -> float:
-        """The loss of the scores `f`."""
+        """Return the loss of the scores `f`."""
         return self.bind(y, groups).value_and_slope(checked_scores(f, y))[0]
 
     def slope(self, f: Any, y: Any, groups: Any = None) -> Vector:
-        """A subgradient in `f`."""
+        """Return a subgradient with respect to `f`."""
         return self.bind(y, groups).value_and_slope(checked_scores(f, y))[1]
 
     def _bind(self, grades: Vector, groups: Indices) -> LabeledLoss:
@@ -67,7 +67,7 @@ class MultivariateLoss(Parameterized):
 
 
 def checked_grades(loss: MultivariateLoss, y: Any) -> Vector:
-    """Labels as finite numbers; binary ones as 0 and 1."""
+    """Return labels as finite numbers; binary ones as 0 and 1."""
     try:
         grades: Vector = np.array(y, dtype=float)
     except (TypeError, ValueError):
@@ -76,13 +76,13 @@ def checked_grades(loss: MultivariateLoss, y: Any) -> Vector:
         raise ValueError(f"y must be one label for each row, got shape {grades.shape}")
     if not np.isfinite(grades).all():
         row = int(np.argmin(np.isfinite(grades)))
-        raise ValueError(f"row {row}: {grades[row]} is no label; leave the row out")
+        raise ValueError(f"row {row}: {grades[row]} is not a label; leave the row out")
     if loss.kind != "binary":
         return grades
     known = np.unique(grades)
     if len(known) > 2:
         raise ValueError(
-            f"y has {len(known)} different labels and {loss!r} tells two apart; use "
+            f"y has {len(known)} different labels, but {loss!r} supports two; use "
             "OrdinalRegression, or y == label"
         )
     positive = known[1] if len(known) == 2 else 1.0
@@ -90,18 +90,18 @@ def checked_grades(loss: MultivariateLoss, y: Any) -> Vector:
 
 
 def group_codes(groups: Any, m: int) -> Indices:
-    """The query of each row as 0, 1, ..."""
+    """Number the queries of the rows as 0, 1, ..."""
     names = np.asarray(groups)
     if names.shape != (m,):
-        raise ValueError(f"groups must be one for each of {m} rows, got shape {names.shape}")
+        raise ValueError(f"groups must have one entry for each of {m} rows, got {names.shape}")
     if names.dtype.kind == "f" and not np.isfinite(names).all():
-        raise ValueError("groups has a NaN or an infinity; give each row's query")
+        raise ValueError("groups has a NaN or an infinity; give the query of each row")
     codes: Indices = np.unique(names, return_inverse=True)[1]
     return codes
 
 
 def checked_scores(f: Any, y: Any) -> Vector:
-    """Scores as an array, one for each label."""
+    """Return scores as an array, one for each label."""
     scores: Vector = np.array(f, dtype=float)
     if scores.shape != np.shape(y):
         raise ValueError(f"{len(np.shape(f)) and len(f)} scores for {len(y)} labels")

@@ -1,9 +1,9 @@
-"""ROC area and ordinal regression: pairs in the wrong order (004, section 3.1).
+"""ROC area and ordinal regression: pairs in the wrong order ([Teo07] section 3.1).
 
-The inner maximum over the y_ij of (-1, 1) has a term for each pair, so it is the mean over pairs
-with y_i > y_j of max(0, 1 - 2 (f_i - f_j)). Pairs are not listed: each row needs only how many of
-its pairs are violated. With two grades these counts come from one sort; with more, from the bits
-of the grades, the highest first, as a pair is told apart by the first bit in which it differs.
+The inner maximum over the y_ij in (-1, 1) separates by pair: the loss is the mean over pairs with
+y_i > y_j of max(0, 1 - 2 (f_i - f_j)). Pairs are not enumerated: each row needs only the number of
+its violated pairs. With two grades these counts come from one sort; with more, from the bits of
+the grades, highest first, because the first bit in which a pair differs determines its order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ROCArea(MultivariateLoss):
     """The fraction of pairs of a positive and a negative row that are in the wrong order.
 
     1 - AUC, bounded from above by max(0, 1 - 2 (f_i - f_j)); O(m log m). With groups, the mean
-    over them; a group of one class counts 0.
+    over them, where a group of one class counts 0.
 
     >>> loss = ROCArea()
     >>> loss.value([0.75, 0.5, 0.0], [1, 0, 0]), loss.slope([0.75, 0.5, 0.0], [1, 0, 0])
@@ -39,7 +39,7 @@ class ROCArea(MultivariateLoss):
 class OrdinalRegression(MultivariateLoss):
     """The fraction of pairs of rows of different grades that are in the wrong order.
 
-    As ROCArea, for any number of grades; O(m log m).
+    ROCArea for any number of grades; O(m log m).
 
     >>> OrdinalRegression().value([0.0, 1.0, 1.0], [1, 2, 3])
     0.3333333333333333
@@ -50,7 +50,7 @@ class OrdinalRegression(MultivariateLoss):
 
 
 class Pairs:
-    """The pairs of rows of one group with different grades, unlisted."""
+    """The pairs of rows of one group with different grades, counted but not enumerated."""
 
     def __init__(self, grades: Vector, groups: Indices) -> None:
         self.ranks = np.unique(grades, return_inverse=True)[1].astype(np.intp)
@@ -61,23 +61,23 @@ class Pairs:
         same = np.unique(cell, return_inverse=True, return_counts=True)[1:]
         equal = np.bincount(groups, weights=same[1][same[0]].astype(float))
         pairs = 0.5 * (sizes * sizes - equal)
-        # each group is a mean over its pairs, and counts as much as any other
+        # each group is a mean over its pairs; all groups have equal weight
         share = np.divide(1.0, pairs * len(sizes), out=np.zeros_like(pairs), where=pairs > 0.0)
         self.shares = share[groups]
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The mean of max(0, 1 - 2 (f_i - f_j)), and a subgradient."""
-        f = f - f.mean()  # only differences count: smaller numbers, less rounding
+        """Return the mean of max(0, 1 - 2 (f_i - f_j)), and a subgradient."""
+        f = f - f.mean()  # only differences matter: smaller numbers, less rounding
         upper, lower = self.violations(f)
         slope = 2.0 * self.shares * (lower - upper)
         return max(0.0, float(self.shares @ upper + slope @ f)), slope
 
     def violations(self, f: Vector) -> tuple[Vector, Vector]:
-        """In how many violated pairs each row is the one of higher grade, and of lower grade.
+        """Count the violated pairs in which each row has the higher grade, and the lower grade.
 
-        All rows are in one order twice, by f - 1/2 as the higher one of a pair and by f as the
-        lower one: a pair is violated where its higher one comes first. The order is kept while
-        blocks of rows, at first the groups, are parted by one bit after the other.
+        Each row is sorted twice: by f - 1/2 as the higher row of a pair, and by f as the lower one.
+        A pair is violated where its higher row comes first. A stable split by each bit in turn
+        divides blocks of rows, at first the groups.
         """
         m = len(f)
         counts = np.zeros((2, m))
@@ -106,5 +106,5 @@ class Pairs:
 
 
 def _before(marks: Vector) -> Vector:
-    """How many are marked before each place, and before the end."""
+    """Count the marks before each position, and before the end."""
     return np.concatenate([[0], np.cumsum(marks)])

@@ -1,4 +1,4 @@
-"""The problem of a linear model under a loss of all its scores."""
+"""The problem of a linear model with a loss of all its scores."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class MultivariateProblem(Objective):
-    """Rows, their labels, a loss of all scores and a penalty, checked once.
+    """Rows, their labels, a loss of all scores and a penalty, validated once.
 
-    The rows, their scores and the way back are those of an ordinary problem, `data`.
+    `data`, an ordinary problem, holds the rows and computes scores and gradients.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class MultivariateProblem(Objective):
         super().__init__(risk, penalty, lowest=0.0, intercepts=self.data.intercepts)
 
     def start(self, start: Any = None) -> Vector:
-        """A flat w from a Solution, from weights with or without intercepts, or zeros."""
+        """Return a flat w from a Solution, from weights with or without intercepts, or zeros."""
         return self.data.start(start)
 
     def split(self, w: Vector) -> tuple[Array, Any]:
-        """The weights (K x n with K outputs) and the intercept of a flat w."""
+        """Return the weights (K x n with K outputs) and the intercept of a flat w."""
         return self.data.split(w)

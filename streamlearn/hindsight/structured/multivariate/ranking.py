@@ -1,12 +1,12 @@
-"""Rankings of documents within queries: NDCG and expected rank utility (004, section 3.1).
+"""Rankings of documents within queries: NDCG and expected rank utility ([Teo07] section 3.1).
 
     l(f, y) = max over rankings pi of sum_i c_i (f_pi(i) - f_i) + <a - a(pi), b(y)>
 
 with documents in order of falling relevance, discounts a_i of the ranks, gains b(y) of the grades,
-and c falling. (004 prints the first sum with the opposite sign, under which the best scores would
-rank the worst documents first.) Where c = a the maximum is a sort by f - b; for other c it is a
-linear assignment. The c of documents of equal grade are averaged, so their order is of no account.
-The loss is the mean over queries; one whose documents are all of one grade counts 0.
+and c falling. ([Teo07] prints the first sum with the opposite sign, with which the best scores
+would rank the worst documents first.) For c = a the maximum is a sort by f - b; for other c it is a
+linear assignment. The c of documents of equal grade are averaged, so their order does not matter.
+The loss is the mean over queries; a query with a single grade counts 0.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 class RankingLoss(MultivariateLoss):
     """1 - sum_i a_i b_pi(i), scaled so that the best ranking has the sum 1.
 
-    decay: None takes the discounts for c, O(m log m); a number takes c_i = i^-decay, by linear
-    assignment: cubic in the length of a query at the worst.
+    decay: None sets c to the discounts, O(m log m); a number sets c_i = i^-decay and uses linear
+    assignment, cubic in the length of a query in the worst case.
     """
 
     decay: float | None
 
     def discounts(self, m: int) -> Vector:
-        """a_1 .. a_m."""
+        """Return a_1 .. a_m."""
         raise NotImplementedError
 
     def gains(self, grades: Vector) -> Vector:
-        """b(y) up to a positive factor."""
+        """Return b(y) up to a positive factor."""
         raise NotImplementedError
 
     def _bind(self, grades: Vector, groups: Indices) -> SortedRankings | AssignedRankings:
@@ -49,8 +49,8 @@ class RankingLoss(MultivariateLoss):
 class NDCG(RankingLoss):
     """1 - normalized discounted cumulative gain: a_i = 1 / log2(1 + i), b = 2^y - 1, y >= 0.
 
-    k: only the first k ranks count; None for all. decay: see 004, the c_i of the ranking losses:
-    None takes c = a and sorts, O(m log m); a number takes c_i = i^-decay and linear assignment.
+    k: only the first k ranks count; None for all. decay: None sets c = a and sorts, O(m log m); a
+    number sets c_i = i^-decay and uses linear assignment ([Teo07] section 3.1).
 
     >>> NDCG().value([1.0, 0.0], [1, 0]), NDCG().slope([0.0, 0.0], [1, 0])
     (0.0, array([-0.36907025,  0.36907025]))
@@ -64,12 +64,12 @@ class NDCG(RankingLoss):
         self.decay = None if decay is None else number("NDCG", "decay", decay, above=0.0)
 
     def discounts(self, m: int) -> Vector:
-        """1 / log2(1 + i), and 0 beyond k."""
+        """Return 1 / log2(1 + i), and 0 beyond k."""
         ranks = np.arange(1, m + 1)
         return np.where(ranks <= (self.k or m), 1.0 / np.log2(1.0 + ranks), 0.0)
 
     def gains(self, grades: Vector) -> Vector:
-        """2^y - 1, divided by 2^max(y): large grades do not overflow."""
+        """Return 2^y - 1, divided by 2^max(y) so that large grades do not overflow."""
         if grades.min() < 0.0:
             raise ValueError(f"{self!r}: grades must be >= 0, y has {grades.min():g}")
         top = grades.max()
@@ -79,7 +79,7 @@ class NDCG(RankingLoss):
 class ExpectedRankUtility(RankingLoss):
     """1 - expected rank utility: a_i = 2^((1 - i) / (half_life - 1)), b = max(y - neutral, 0).
 
-    The utility of a rank halves with each half_life - 1 ranks. decay: as for NDCG.
+    The utility halves every half_life - 1 ranks. decay: as for NDCG.
 
     >>> ExpectedRankUtility().value([1.0, 0.0], [5, 1])
     0.0
@@ -97,16 +97,16 @@ class ExpectedRankUtility(RankingLoss):
         self.decay = None if decay is None else number(owner, "decay", decay, above=0.0)
 
     def discounts(self, m: int) -> Vector:
-        """2^((1 - i) / (half_life - 1))."""
+        """Return 2^((1 - i) / (half_life - 1))."""
         return np.exp2(-np.arange(m) / (self.half_life - 1.0))
 
     def gains(self, grades: Vector) -> Vector:
-        """max(y - neutral, 0)."""
+        """Return max(y - neutral, 0)."""
         return np.maximum(grades - self.neutral, 0.0)
 
 
 class SortedRankings:
-    """All queries at once, where c = a: the ranks that maximize are those of f - b."""
+    """All queries together, for c = a: sorting by f - b maximizes."""
 
     def __init__(self, loss: RankingLoss, grades: Vector, groups: Indices) -> None:
         self.groups = groups
@@ -121,7 +121,7 @@ class SortedRankings:
         self.shares = differing(grades, groups) / len(sizes)
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The mean over queries of sum_j (a_rank(j) - a_true(j)) (f_j - b_j)."""
+        """Return the mean over queries of sum_j (a_rank(j) - a_true(j)) (f_j - b_j), and slope."""
         worst = f - self.gains
         order = np.lexsort((-worst, self.groups))
         ranks = np.empty(len(f), dtype=np.intp)
@@ -131,7 +131,7 @@ class SortedRankings:
 
 
 class AssignedRankings:
-    """One linear assignment of documents to ranks for each query, for any c."""
+    """A linear assignment of documents to ranks for each query, for any c."""
 
     def __init__(self, loss: RankingLoss, grades: Vector, groups: Indices, decay: float) -> None:
         sizes = np.bincount(groups)
@@ -148,8 +148,8 @@ class AssignedRankings:
         self.ideal = true_a
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The mean over queries of the worst ranking's loss."""
-        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - half a second that others don't pay
+        """Return the mean over queries of the worst ranking's loss, and its slope."""
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - half a second to import
 
         c, a = np.empty(len(f)), np.empty(len(f))
         for rows in self.queries:
@@ -164,14 +164,14 @@ class AssignedRankings:
 
 
 def normalized(loss: RankingLoss, grades: Vector, reference: Vector) -> Vector:
-    """The gains of a query, such that its best ranking gains 1; 0 if nothing is to be gained."""
+    """Return the gains of a query, scaled so that its best ranking gains 1, or zeros."""
     gains = loss.gains(grades)
     best = float(reference @ gains)
     return gains / best if best > 0.0 else np.zeros(len(gains))
 
 
 def averaged(c: Vector, grades: Vector, groups: Indices) -> Vector:
-    """The c_i in order of falling grade within each group, averaged over equal grades."""
+    """Assign the c_i in order of falling grade within each group, averaged over equal grades."""
     order = np.lexsort((-grades, groups))
     sizes = np.bincount(groups)
     starts = np.cumsum(sizes) - sizes
@@ -185,7 +185,7 @@ def averaged(c: Vector, grades: Vector, groups: Indices) -> Vector:
 
 
 def differing(grades: Vector, groups: Indices) -> Vector:
-    """1 for the documents of queries with several grades, 0 for the others."""
+    """Return 1 for the documents of queries with several grades, 0 for the others."""
     high, low = np.full(groups.max() + 1, -np.inf), np.full(groups.max() + 1, np.inf)
     np.maximum.at(high, groups, grades)
     np.minimum.at(low, groups, grades)

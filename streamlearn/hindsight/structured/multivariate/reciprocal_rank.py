@@ -1,8 +1,8 @@
-"""The reciprocal rank of the first most relevant document of a query (004, section 3.1).
+"""The reciprocal rank of the most relevant documents of a query ([Teo07] section 3.1).
 
-As the ranking losses, with 1 - 1/r for the difference of utilities, r the rank at which the first
-of the most relevant documents stands. For a given r the best ranking has the highest scores of
-the others before it, and all that is left, in order, from r on.
+A ranking loss with 1 - 1/r for the difference of utilities, where r is the rank of the first of
+the most relevant documents. For a given r the worst ranking puts the other documents with the
+highest scores before it, and all remaining documents, in order of score, from r on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ReciprocalRank(MultivariateLoss):
 
 
 class FirstHits:
-    """The most relevant documents and the others of each query."""
+    """The most relevant documents, and the others, of each query."""
 
     def __init__(self, grades: Vector, groups: Indices, depth: int) -> None:
         self.depth = depth
@@ -59,7 +59,7 @@ class FirstHits:
                 self.queries.append((rows[top], rows[~top]))
 
     def value_and_slope(self, f: Vector) -> tuple[float, Vector]:
-        """The mean over queries of the worst ranking's loss."""
+        """Return the mean over queries of the worst ranking's loss, and its slope."""
         slope = -self.reference
         value = float(slope @ f)
         for top, others in self.queries:
@@ -70,7 +70,7 @@ class FirstHits:
         return max(0.0, value * self.share), slope * self.share
 
     def _worst(self, f: Vector, top: Indices, others: Indices) -> tuple[float, Indices]:
-        """The loss and the first documents of the worst ranking."""
+        """Return the loss and the first documents of the worst ranking."""
         top, others = _highest(f, top, self.depth), _highest(f, others, self.depth)
         best, result = -np.inf, (0.0, top)
         for before in range(len(others) + 1):
@@ -84,6 +84,6 @@ class FirstHits:
 
 
 def _highest(f: Vector, rows: Indices, k: int) -> Indices:
-    """The k rows of the highest scores, the highest first."""
+    """Return the k rows with the highest scores, in order."""
     chosen: Indices = rows[np.argsort(-f[rows], kind="stable")[:k]]
     return chosen

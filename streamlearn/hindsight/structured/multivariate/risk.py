@@ -1,4 +1,4 @@
-"""The risk of a linear model under a loss of all its scores: f = X w, slope' X (004, 3.1)."""
+"""The risk of a linear model with a loss of all its scores: f = X w ([Teo07] section 3.1)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class MultivariateRisk:
         self.size = rows.size
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
-        """The loss at w, and a subgradient there."""
+        """Return the loss at w, and a subgradient there."""
         value, slope = self.loss.value_and_slope(self.rows.scores(w))
         return value, self.rows.combine_rows(slope)
