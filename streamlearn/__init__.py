@@ -1,7 +1,6 @@
 """streamlearn: linear models from event streams, with known regret and exact sparsity.
 
-Names are imported when they are first used, so that `import streamlearn` and every `--help` return
-immediately.
+Names are imported on first use, so that `import streamlearn` and every `--help` are fast.
 """
 
 from __future__ import annotations
@@ -79,26 +78,26 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is used for the first time."""
+    """Import a name on its first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         if name.islower():
             return importlib.import_module(f"{__name__}.{name}")
-        value = getattr(importlib.import_module(f"{__name__}.{_home(name)}"), name)
+        value = getattr(importlib.import_module(f"{__name__}.{_module_of(name)}"), name)
     except ModuleNotFoundError as missing:
         if not str(missing.name).startswith("streamlearn."):
             raise
         raise ImportError(
-            "streamlearn is imported from its sources, whose modules are not compiled here: leave "
-            "this directory, or `pip install -e .` in it"
+            "streamlearn is imported from its sources, which are not compiled here; leave this "
+            "directory, or run `pip install -e .` in it"
         ) from missing
     globals()[name] = value
     return value
 
 
-def _home(name: str) -> str:
-    """The package that a class is of."""
+def _module_of(name: str) -> str:
+    """Return the module that exports a class."""
     if name.endswith("Error"):
         return "errors"
     return {"Hashing": "features", "Names": "features", "DelayedLabels": "late"}.get(

@@ -1,18 +1,18 @@
-"""What streamlearn raises of its own; every one also is the built-in error it is a case of."""
+"""The exceptions of streamlearn; each is also a built-in exception."""
 
 from __future__ import annotations
 
-NO_ID = "there is no id, by which features and label could find each other"
+NO_ID = "there is no id, by which features and labels are joined"
 
 
 class StreamlearnError(Exception):
-    """The base of all errors that are streamlearn's own."""
+    """The base of all exceptions of streamlearn."""
 
 
 class InvalidEventError(StreamlearnError, ValueError):
-    """An event that can't be read; nothing was changed by it.
+    """An invalid event or label; nothing was changed.
 
-    `field` is the name of the field at fault (dotted when nested), None for the event as a whole.
+    `field` is the name of the invalid field (dotted if nested), or None for the whole event.
 
     >>> raise InvalidEventError("field 'age' is nan: values must be finite", "age")
     Traceback (most recent call last):
@@ -29,79 +29,79 @@ class InvalidEventError(StreamlearnError, ValueError):
 
 
 class IncompatibleError(StreamlearnError, ValueError):
-    """A combination of rule, penalty, loss or option that mathematics forbids."""
+    """A combination of rule, penalty, loss or options that cannot work."""
 
 
 class ModelFileError(StreamlearnError, ValueError):
-    """A saved model that is damaged, of a newer version, or of another kind than expected."""
+    """A model file that is damaged, of a newer version, or of another class than expected."""
 
 
 class DivergenceError(StreamlearnError, ArithmeticError):
-    """The score of an event is not finite, or its gradient too large: it was not learned.
+    """An event that was not learned because its score or its squared gradient is not finite.
 
-    Of an event given alone nothing stays, no name either. The names of a batch are known once it
-    is read, before its first event is learned, and stay without a weight.
+    A single event changes nothing. The new names of a batch stay, without weights, because they
+    are added before its first event is learned.
     """
 
     def __init__(
         self,
         message: str = (
-            "the score of an event is not finite, or its gradient too large to be squared, so it "
-            "was not learned: the steps are too long for features of this size; scale them, use a "
-            "smaller step, or a rule that sets its own (the default)"
+            "the event was not learned: its score is not finite, or its gradient too large to "
+            "square, because steps are too long for features of this size. Scale the features, use "
+            "a smaller step, or use a rule that sets its own steps (the default)"
         ),
     ) -> None:
         super().__init__(message)
 
 
 class SourceError(StreamlearnError, ValueError):
-    """A stream that can't be read as asked: not there, not allowed, or not the one it was."""
+    """A stream that cannot be read."""
 
 
 class SourceUnreachable(SourceError):
-    """Nothing answers where the stream should be: wrong address, network, or not started."""
+    """The server of a stream does not answer: wrong address, network, or not started."""
 
 
 class SourceDenied(SourceError):
-    """The stream is there, but these credentials may not read it."""
+    """The credentials do not permit reading the stream."""
 
 
 class SourceNotFound(SourceError):
-    """The server is there and lets us in, but has no such stream."""
+    """The server has no such stream."""
 
 
 class SourceChanged(SourceError):
-    """The stream is not the one that the positions are of, or no longer holds them."""
+    """The positions belong to another stream, or the stream no longer contains them."""
 
 
 class TableMismatch(SourceError):
-    """A table whose columns are not those that were asked for."""
+    """A table without the expected columns."""
 
 
 class SinkError(StreamlearnError, ValueError):
-    """A place for output that is not there, not writable, or that has refused a record."""
+    """A sink that cannot be written to, or that has refused a record."""
 
 
 class SinkFull(SinkError):
-    """A place for output takes no more for now: what was handed over before is not delivered.
+    """A sink whose buffer is full because earlier records are not delivered yet.
 
-    `taken`: how many of the records of this call it took.
+    `taken`: how many records of this call were accepted.
     """
 
     taken = 0
 
 
 class SinkRefused(SinkError):
-    """A record was refused for good: no checkpoint can pass it."""
+    """A record was refused permanently; no checkpoint may cover it."""
 
 
 class SinkFenced(SinkError):
-    """Another writer has taken the place of this one: nothing more of it is accepted."""
+    """Another writer has replaced this one, whose records are no longer accepted."""
 
 
 class SinkDenied(SinkError):
-    """The place for output is there, but these credentials may not write to it."""
+    """The credentials do not permit writing to the sink."""
 
 
 class SinkNotFound(SinkError):
-    """The server is there and lets us in, but has no such place for output."""
+    """The server has no such sink."""

@@ -22,12 +22,12 @@ def load(path: str, learner: str | None = None) -> tuple[Model, dict[str, Any]]:
     """Load a model file, or a learner of a checkpoint directory, with its notes."""
     if Path(path).is_dir():
         data = checkpoints.model(path, learner)
-        return cast("Model", Linear.revived(data, path)), data["notes"]
+        return cast("Model", Linear.from_file_data(data, path)), data["notes"]
     if learner is not None:
         raise ValueError(f"{path} is a model file; --learner needs a checkpoint directory")
     data = model_file.read(path)
     notes = data.get("notes", {}) if isinstance(data, dict) else {}
-    return cast("Model", Linear.revived(data, path)), notes
+    return cast("Model", Linear.from_file_data(data, path)), notes
 
 
 def recall(decoder: Decoder, notes: dict[str, Any]) -> None:

@@ -16,7 +16,8 @@ from streamlearn.core.nearest import nearest
 from streamlearn.core.parameters import Parameterized
 from streamlearn.errors import StreamlearnError
 from streamlearn.estimators import presets
-from streamlearn.estimators.linear import Linear, descendants
+from streamlearn.estimators.linear import Linear
+from streamlearn.estimators.parameter_data import all_subclasses
 from streamlearn.features import Hashing, Names, Reader
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.rules import schedules
@@ -101,7 +102,7 @@ def shown(value: Any) -> str:
 
 def known(kind: type[Any] | None = None) -> dict[str, type[Any]]:
     """The classes that may be called, by name; those of one kind only, if one is given."""
-    found = {cls.__name__: cls for cls in descendants(Linear) if not _abstract(cls)}
+    found = {cls.__name__: cls for cls in all_subclasses(Linear) if not _abstract(cls)}
     for family in (rules, losses, penalties, schedules):
         found |= _members(family)
     found |= {cls.__name__: cls for cls in (Names, Hashing)}

@@ -67,7 +67,7 @@ class Learner:
         return {"estimator": type(model).__name__, **params}
 
     @property
-    def learns(self) -> Literal["classes", "numbers", "some numbers"]:
+    def learns(self) -> Literal["classes", "numbers", "restricted numbers"]:
         """What a label is to the model, for the decoder."""
         return self.model.learns
 
@@ -83,7 +83,7 @@ class Learner:
         scores = self.model.progressive_events(events, measures, self.memory)
         known = measures.pop("known", None)
         learned = ~np.isnan(measures["loss"])
-        rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear._measure`
+        rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear._fill_measures`
         weights = events.weights if rows is None else events.weights[rows]
         outcome = Outcome(scores, measures, learned, self.learned, len(weights), known)
         for name, progress in self.progress.items():
@@ -99,7 +99,7 @@ class Learner:
         memory = {} if self.memory is None else {"memory": self.memory.state()}
         return {
             **memory,
-            "model": self.model.described(self.model.state(features=False)),
+            "model": self.model.file_data(self.model.state(features=False)),
             "settings": self.settings,
             "progress": {name: progress.state() for name, progress in self.progress.items()},
             "learned": self.learned,
@@ -149,7 +149,9 @@ class Learners:
         self.members: dict[str, Learner] = {}
         for name, model in models.items():
             model.share_features(reader)
-            measures = list(model.measured) if best is None else [*model.measured, best[0]]
+            measures = (
+                list(model.score_measures) if best is None else [*model.score_measures, best[0]]
+            )
             wanted = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.by == m]
             self.members[name] = Learner(name, model, wanted, window)
         self.choice = None if best is None else Choice(list(models), best[1], best[2])

@@ -1,4 +1,4 @@
-"""Linear models as river estimators, their presets, and their files."""
+"""Linear models as river estimators, presets of the papers' algorithms, and model files."""
 
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.presets import (

@@ -1,12 +1,12 @@
-"""A directory of checkpoints, as anyone may read it while a daemon writes it.
+"""A directory of checkpoints, which may be read while a daemon writes it.
 
-    epoch-00000003                  who owns the models, and which checkpoint it went on from
+    epoch-00000003                  who owns the models, and from which checkpoint it resumed
     00000003-00000017.checkpoint    the 17th of epoch 3: models, scores and positions in one file
 
-What counts follows from the names and the epochs alone: all checkpoints of the newest epoch, those
-that its base's epoch had written up to the base, and so on back. A file that an overtaken epoch
-wrote later is not among them. Where no epoch is there, for checkpoints were copied, those of the
-newest one's epoch count.
+File names and epochs decide which checkpoints are valid: all of the newest epoch, those of its
+base's epoch up to the base, and so on back. A file that a superseded epoch wrote later is not
+valid. If there is no epoch file, because checkpoints were copied, those of the newest
+checkpoint's epoch are valid.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-LAYOUT = 1  # of what a checkpoint holds; the file's own format has a version of its own
+LAYOUT = 1  # of a checkpoint's content; the file format has its own version
 CHECKPOINT = re.compile(r"(\d{8})-(\d{8})\.checkpoint")
 EPOCH = re.compile(r"epoch-(\d{8})")
 
 
 class Place(NamedTuple):
-    """Which checkpoint: the `number`-th of an epoch.
+    """A checkpoint: the `number`-th of an epoch.
 
     >>> Place(3, 17).name
     '00000003-00000017.checkpoint'
@@ -47,12 +47,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One owner's time: from the exclusive creation of its file to that of the next."""
+    """The time of one owner: from the exclusive creation of its file to that of the next."""
 
     number: int
     owner: str
     base: Place | None
-    identity: str = ""  # of the directory's models, the same in all epochs
+    identity: str = ""  # of the models in the directory; the same in all epochs
 
     @property
     def name(self) -> str:
@@ -60,19 +60,19 @@ class Epoch:
         return epoch_name(self.number)
 
     def packed(self) -> bytes:
-        """What is in the file."""
+        """Return the content of the file."""
         base = None if self.base is None else list(self.base)
-        told = {"owner": self.owner, "base": base, "identity": self.identity}
-        return json.dumps(told).encode() + b"\n"
+        fields = {"owner": self.owner, "base": base, "identity": self.identity}
+        return json.dumps(fields).encode() + b"\n"
 
 
 def epoch_name(number: int) -> str:
-    """The name of an epoch's file."""
+    """Return the name of an epoch's file."""
     return f"epoch-{number:08}"
 
 
 def read_epoch(directory: Path, number: int) -> Epoch | None:
-    """The epoch of this number, None if it is not there (any more)."""
+    """Read an epoch; None if its file does not exist."""
     path = directory / epoch_name(number)
     try:
         data = json.loads(path.read_bytes())
@@ -82,25 +82,25 @@ def read_epoch(directory: Path, number: int) -> Epoch | None:
         return None
     except (LookupError, TypeError, ValueError) as error:
         raise ModelFileError(
-            f"{path} is damaged ({error!r}): it says which checkpoints count; "
-            "move the newest good checkpoint to a directory of its own and go on from there"
+            f"{path}, which decides which checkpoints are valid, is damaged ({error!r}); "
+            "move the newest good checkpoint to a new directory and resume from there"
         ) from error
 
 
 def epochs(directory: Path) -> list[int]:
-    """The numbers of the epochs there, newest first."""
+    """Return the numbers of the epochs in a directory, newest first."""
     found = (EPOCH.fullmatch(name) for name in names(directory))
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
 def places(directory: Path) -> list[Place]:
-    """Every checkpoint there, whether it counts or not, newest first."""
+    """Return all checkpoints in a directory, valid or not, newest first."""
     found = (CHECKPOINT.fullmatch(name) for name in names(directory))
     return sorted((Place(int(m[1]), int(m[2])) for m in found if m), reverse=True)
 
 
 def names(directory: Path) -> list[str]:
-    """What is in the directory; nothing if there is none."""
+    """Return the names in a directory; empty if it does not exist."""
     try:
         return [entry.name for entry in directory.iterdir()]
     except FileNotFoundError:
@@ -108,16 +108,16 @@ def names(directory: Path) -> list[str]:
 
 
 def valid(directory: Path) -> list[Place]:
-    """The checkpoints that count, newest first."""
-    there = places(directory)
+    """Return the valid checkpoints, newest first."""
+    present = places(directory)
     chain: list[Place] = []
-    # Checkpoints that were copied without their epochs: the newest one's epoch counts.
-    known = epochs(directory) or [place.epoch for place in there[:1]]
+    # Without epoch files, which were not copied, use the newest checkpoint's epoch.
+    known = epochs(directory) or [place.epoch for place in present[:1]]
     number, last = known[0] if known else None, None
     while number is not None:
         chain += [
             place
-            for place in there
+            for place in present
             if place.epoch == number and (last is None or place.number <= last)
         ]
         epoch = read_epoch(directory, number)
@@ -128,9 +128,9 @@ def valid(directory: Path) -> list[Place]:
 def newest(
     directory: Path, damaged: Callable[[Place, Exception], None] | None = None
 ) -> tuple[Place, dict[str, Any]] | None:
-    """The newest checkpoint that is sound, and what is in it; None if there is no checkpoint.
+    """Return the newest intact checkpoint and its content; None if there is no checkpoint.
 
-    `damaged` is told of each that was passed over.
+    Call `damaged` for each damaged checkpoint that is skipped.
     """
     for _ in range(10):
         chain = valid(directory)
@@ -140,7 +140,7 @@ def newest(
             try:
                 return place, read(directory, place)
             except FileNotFoundError:
-                break  # a running daemon has replaced it by a newer one: look again
+                break  # a running daemon has replaced it by a newer one: list again
             except model_file.NewerFormat:
                 raise
             except (OSError, ModelFileError) as error:
@@ -148,33 +148,33 @@ def newest(
                     damaged(place, error)
         else:
             raise ModelFileError(
-                f"{directory}: all of its {len(chain)} checkpoints are damaged; put back a copy of "
-                "one, or move the directory away to begin afresh"
+                f"{directory}: all {len(chain)} checkpoints are damaged; restore a copy of one, or "
+                "move the directory away to start from scratch"
             )
-    raise ModelFileError(f"{directory}: its checkpoints vanish faster than they can be read")
+    raise ModelFileError(f"{directory}: checkpoints are deleted faster than they can be read")
 
 
 def read(directory: Path, place: Place) -> dict[str, Any]:
-    """What is in a checkpoint."""
+    """Return the content of a checkpoint."""
     path = directory / place.name
     found = model_file.read(path)
     data: dict[str, Any] = found if isinstance(found, dict) else {}
     layout = data.get("checkpoint")
     if not isinstance(layout, int):
-        raise ModelFileError(f"{path} is a sound file, but not a checkpoint of a daemon")
+        raise ModelFileError(f"{path} is intact, but not a daemon's checkpoint")
     if layout > LAYOUT:
         raise model_file.NewerFormat(
-            f"{path} is a checkpoint of layout {layout}; this streamlearn reads up to {LAYOUT}: "
-            "upgrade it"
+            f"{path} has checkpoint layout {layout}, but this version of streamlearn reads layouts "
+            f"up to {LAYOUT}; upgrade streamlearn"
         )
     return data
 
 
 def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
-    """One learner of the newest checkpoint in a directory, as a model's own file has it."""
+    """Return a learner of a directory's newest checkpoint, in the form of a model file."""
     found = newest(Path(path))
     if found is None:
-        raise ModelFileError(f"{path} is a directory without a checkpoint of a daemon")
+        raise ModelFileError(f"{path} is a directory without a daemon's checkpoint")
     place, data = found
     learners = data["learners"]
     if learner is None and len(learners) == 1:
@@ -182,16 +182,16 @@ def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
     if learner is None or learner not in learners:
         raise ModelFileError(
             f"{Path(path) / place.name} has the learners {', '.join(sorted(learners))}; "
-            "say which: learner=NAME, or --learner NAME on the command line"
+            "choose one with learner=NAME, or --learner NAME on the command line"
         )
     return part(data, learner)
 
 
 def part(data: dict[str, Any], learner: str) -> dict[str, Any]:
-    """One learner of what is in a checkpoint, as a model's own file has it."""
+    """Return a learner of a checkpoint's content, in the form of a model file."""
     saved: dict[str, Any] = data["learners"][learner]["model"]
     state = {**saved["state"], "features": data["features"]["state"]}
     notes = {"decoder": data["decoder"]} if "decoder" in data else {}
-    if "labels" in data:  # which come in records of their own
+    if "labels" in data:  # of records of their own
         notes["decoder"] = {**data["decoder"], "labels": data["labels"]["labels"]}
     return {**saved, "state": state, "notes": notes}

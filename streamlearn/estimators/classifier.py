@@ -1,4 +1,4 @@
-"""LinearClassifier: labels of any kind, two classes or more, classes that appear over time."""
+"""LinearClassifier: two or more classes, labels of any type, classes that appear over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import DivergenceError, IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
 from streamlearn.estimators.frames import Frame, Matrix, checked_weight, checked_weights
-from streamlearn.estimators.linear import Contribution, Event, Linear, Memory
+from streamlearn.estimators.linear import Contribution, Event, Linear, ScoreMemory
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 
 if TYPE_CHECKING:
@@ -32,33 +32,34 @@ if TYPE_CHECKING:
 class LinearClassifier(Linear, base.MiniBatchClassifier):
     """A linear classifier that learns one event at a time.
 
-    With nothing said it needs no tuning and no scaling: a mixture of rules that set their own
-    steps (`sl.rules.Mixture`), logistic loss, exact feature names.
+    The defaults need no tuning and no scaling: a mixture of rules that set their own steps
+    (`sl.rules.Mixture`), logistic loss, exact feature names.
 
     More than two classes are learned one versus the rest, or jointly with a loss of several
-    outputs (`Softmax`, `MulticlassHinge`). Of two classes the greater is the positive one if they
-    are numbers or bools; otherwise the one seen second. A label may appear at any time, and each
-    takes a set of weights. Before the first one a prediction is None, and there are no
+    outputs (`Softmax`, `MulticlassHinge`). The positive one of two classes is the greater if they
+    are numbers or bools, otherwise the one seen second. A new label may appear at any time and
+    adds a set of weights. Before the first label a prediction is None, and there are no
     probabilities: `{}`, and no columns in data frames.
 
     Parameters
     ----------
     rule
-        How weights move; one of `sl.rules`.
+        The update rule, from `sl.rules`; None: `Mixture()`.
     loss
-        One of `sl.losses`; None: logistic.
+        From `sl.losses`; None: `Logistic()`.
     penalty
-        One of `sl.penalties`; None: none.
+        From `sl.penalties`; None: no penalty.
     features
-        `sl.Names()` (None) or `sl.Hashing(bits)`.
+        `sl.Names()` or `sl.Hashing(bits)`; None: `Names()`.
     fit_intercept
-        True: outside the penalty where the rule allows; "penalized": inside; False: none.
+        True: an intercept, not penalized where the rule allows; "penalized": one inside the
+        penalty; False: none.
     class_weight
-        Factors on the weight of events, by label.
+        A factor on the weight of events for each label.
     average
-        Which weights are shown and predict: "last", "uniform", "tail" or "random".
+        Which iterate is reported and predicts: "last", "uniform", "tail" or "random".
     batch
-        How many events make one step.
+        How many events one step learns.
     seed
         For `average="random"`.
 
@@ -103,14 +104,14 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         super()._assemble()
         if self._loss.kind not in ("binary", "one-class", "multiclass"):
             raise IncompatibleError(
-                f"{type(self).__name__}: {self._loss!r} is a loss of numbers; "
-                "use LinearRegressor, or Logistic, Hinge, Softmax .. for classes"
+                f"{type(self).__name__}: {self._loss!r} is a regression loss; "
+                "use LinearRegressor, or a loss of classes such as Logistic, Hinge or Softmax"
             )
         if not isinstance(self.class_weight, Mapping | None):
             raise IncompatibleError(
-                f"class_weight maps labels to factors, got {self.class_weight!r}"
+                f"class_weight must map labels to factors, got {self.class_weight!r}"
             )
-        # by labels as Python has them, as all labels are
+        # By Python labels: NumPy's are converted everywhere.
         self._factors: dict[Any, Any] = {
             label.item() if isinstance(label, np.generic) else label: factor
             for label, factor in (self.class_weight or {}).items()
@@ -120,10 +121,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                 raise IncompatibleError(
                     f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}"
                 )
-        # labels in the order of the outputs, and what the learner is told of each
+        # Labels in the order of the outputs, and the engine's code for each.
         self._labels: list[Any] = []
         self._codes: dict[Any, float] = {}
-        # with factors the code of a label is not all that there is to it
+        # The engine's fast path ignores factors, so it gets no codes then.
         self.engine.codes = {} if self._factors else self._codes
 
     @property
@@ -132,93 +133,92 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     # -- labels -----------------------------------------------------------------------------------
 
-    def _refuse(self, labels: list[Any]) -> None:
-        """InvalidEventError if these labels, distinct and in this order, cannot all be learned."""
+    def check_labels(self, labels: Sequence[Any]) -> None:
+        """Raise InvalidEventError unless these distinct labels can be learned in this order."""
         seen = set(self._codes)
         fixed = self._loss.outputs if isinstance(self._loss, VectorLoss) else 0
         for label in labels:
             if label in seen:
                 continue
-            if frames.missing(label):
-                raise InvalidEventError(f"{label!r} is no label")
+            if frames.is_missing(label):
+                raise InvalidEventError(f"{label!r} is not a label")
             if fixed and label not in range(fixed):
                 raise InvalidEventError(
-                    f"label {label!r}: the costs of {self._loss!r} are those of the labels 0 to "
-                    f"{fixed - 1}; give costs as a mapping from labels for others"
+                    f"label {label!r}: {self._loss!r} has costs for the labels 0 to {fixed - 1}; "
+                    "for other labels, give costs as a mapping from labels"
                 )
             if not isinstance(self.engine.learner, Single):
                 continue
-            # of bools both are known at once
+            # The first bool adds both.
             seen |= {False, True} if not seen and isinstance(label, bool | np.bool_) else {label}
-            if len(seen) > 2 and not self._splits():
+            if len(seen) > 2 and not self._can_split():
                 raise InvalidEventError(
-                    f"label {label!r} is a third class, and {self._loss!r} with "
-                    f"{self._penalty!r} tells only two apart; "
-                    "use LinearClassifier(loss=Logistic())"
+                    f"label {label!r} is a third class, but {self._loss!r} with "
+                    f"{self._penalty!r} supports only two; use LinearClassifier(loss=Logistic())"
                 )
 
-    def _splits(self) -> bool:
-        """Whether two classes, each other's rest, may become two of three."""
+    def _can_split(self) -> bool:
+        """Return whether a third class may split two that share one output."""
         return self._loss.kind == "binary" and not self._penalty.on_simplex
 
-    def _meet(self, label: Any) -> None:
-        """A label seen for the first time; `_refuse` let it pass."""
-        self.engine.waiting()  # another thread must not find its learner replaced
+    def _add_label(self, label: Any) -> None:
+        """Add a new label, which `check_labels` has accepted."""
+        self.engine.waiting()  # another thread must not have its learner replaced
         label = label.item() if isinstance(label, np.generic) else label
         learner = self.engine.learner
         if isinstance(learner, Joint | OneVersusRest):
             self._labels.append(label)
             self._codes[label] = float(len(self._labels) - 1)
-            self._widen(learner)
+            self._add_output(learner)
         elif isinstance(label, bool) and not self._labels:
             self._labels = [False, True]
             self._codes.update({False: -1.0, True: 1.0})
         elif len(self._labels) == 0:
-            self._meet_first(label)
+            self._add_first_label(label)
         elif len(self._labels) == 1:
-            self._meet_second(label, learner)
+            self._add_second_label(label, learner)
         else:
-            self._meet_third(label, learner)
+            self._split_classes(label, learner)
 
-    def _widen(self, learner: Joint | OneVersusRest) -> None:
-        """An output for the newest label."""
+    def _add_output(self, learner: Joint | OneVersusRest) -> None:
+        """Add an output for the newest label."""
         if isinstance(learner, OneVersusRest):
-            learner.add(self._fresh_single())
+            learner.add(self._new_single())
             return
         if len(self._labels) > learner.outputs:
             learner.widen(len(self._labels))
         if isinstance(self._loss, MulticlassHinge):
             learner.use_loss(self._loss.bound(self._labels))
 
-    def _fresh_single(self) -> Single:
-        """A learner of one class against its rest."""
-        learner = self._fresh_learner()
+    def _new_single(self) -> Single:
+        """Return a new learner of one class versus the rest."""
+        learner = self._new_learner()
         if not isinstance(learner, Single):
-            raise TypeError(f"{self._loss!r} learns all classes at once")
+            raise TypeError(f"{self._loss!r} learns all classes jointly")
         return learner
 
-    def _meet_first(self, label: Any) -> None:
+    def _add_first_label(self, label: Any) -> None:
         self._labels = [label]
         self._codes[label] = 1.0 if isinstance(label, int | float) and label == 1 else -1.0
 
-    def _meet_second(self, label: Any, learner: Single) -> None:
+    def _add_second_label(self, label: Any, learner: Single) -> None:
         (first,) = self._labels
         ordered = isinstance(first, int | float) and isinstance(label, int | float)
         first_is_positive = first > label if ordered else False
-        if self._splits() and first_is_positive != (self._codes[first] > 0.0):
-            # what was learned of the one class alone, seen from the other side
+        if self._can_split() and first_is_positive != (self._codes[first] > 0.0):
+            # What was learned from the first class alone, with the signs swapped.
             learner.mirror()
             self._codes[first] = -self._codes[first]
         self._codes[label] = -self._codes[first]
         self._labels = [label, first] if self._codes[first] > 0.0 else [first, label]
 
-    def _meet_third(self, label: Any, positive: Single) -> None:
-        """Two classes that were each other's rest become two of three."""
-        negative = self._fresh_single()
+    def _split_classes(self, label: Any, positive: Single) -> None:
+        """Give each of two classes an output of its own, and add the third."""
+        negative = self._new_single()
         negative.restore(positive.state())
         negative.mirror()
         several = OneVersusRest([negative, positive])
-        several.add(self._fresh_single())
+        several.add(self._new_single())
         self.engine.learner = several
         self._labels.append(label)
         self._codes.update({known: float(k) for k, known in enumerate(self._labels)})
@@ -226,36 +226,36 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     # -- learning ---------------------------------------------------------------------------------
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
-        """Learn one event with label `y` and weight `w`; weight 0 changes nothing."""
+        """Learn an event with label `y` and weight `w`; a weight of 0 changes nothing."""
         if not self.engine.learn_one(x, y, w):
-            self._learn_another(x, y, w)
+            self._learn_general(x, y, w)
 
-    def _learn_another(self, x: Event, y: Any, w: float) -> None:
-        """Learn one event whatever its label and weight."""
+    def _learn_general(self, x: Event, y: Any, w: float) -> None:
+        """Learn an event with any label and weight."""
         if w != 1.0 or self._factors:
-            w = self._weighed(y, w)
+            w = self._class_weighted(y, w)
             if w == 0.0:
                 return
         try:
             code = self._codes[y]
         except KeyError:
-            code = self._first_code(x, y)
+            code = self._code_of_new_label(x, y)
         except TypeError:
             raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
         self.engine.learn_coded(x, code, w)
 
-    def _first_code(self, x: Event, y: Any) -> float:
-        """The code of a label that is new, as far as one can see."""
+    def _code_of_new_label(self, x: Event, y: Any) -> float:
+        """Return the code of a label; add it if it is new."""
         label = y.item() if isinstance(y, np.generic) else y
         if label not in self._codes:
-            self._refuse([label])
-            # the event is read as a whole before its label counts as seen
+            self.check_labels([label])
+            # An invalid event must not add its label.
             self.engine.check(x)
-            self._meet(label)
+            self._add_label(label)
         return self._codes[label]
 
-    def _weighed(self, y: Any, w: float) -> float:
-        """The weight of an event with its class's factor."""
+    def _class_weighted(self, y: Any, w: float) -> float:
+        """Return the weight of an event times the factor of its class."""
         w = checked_weight(w)
         try:
             return checked_weight(w * self._factors.get(y, 1.0))
@@ -268,26 +268,30 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         Column j is the feature named j, an int.
         """
         rows = Matrix(X)
-        self._run(rows, *self._labeled(y, w, rows.n), scored=False)
+        self._learn_table(rows, *self._labels_and_weights(y, w, rows.n), scored=False)
 
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
-        """Learn the rows, and return the score of each before it was learned."""
+        """Learn the rows and return the score of each before it was learned."""
         rows = Matrix(X)
-        return self._joined(self._run(rows, *self._labeled(y, w, rows.n), scored=True))
+        return self._concatenate_scores(
+            self._learn_table(rows, *self._labels_and_weights(y, w, rows.n), scored=True)
+        )
 
-    def _labeled(self, y: Any, w: Any, n: int) -> tuple[Array, Array | None]:
-        """The labels of n rows, and their weights with the factors of their classes."""
+    def _labels_and_weights(self, y: Any, w: Any, n: int) -> tuple[Array, Array | None]:
+        """Return the labels of n rows, and their weights times the factors of their classes."""
         y = frames.label_array(y, n)
-        return y, self._all_weighed(y, checked_weights(w, n))
+        return y, self._class_weighted_rows(y, checked_weights(w, n))
 
-    def _run(self, X: RowTable, y: Array, weights: Array | None, *, scored: bool) -> list[Array]:
-        """Learn the rows; their scores in stretches, for each new label the next."""
+    def _learn_table(
+        self, X: RowTable, y: Array, weights: Array | None, *, scored: bool
+    ) -> list[Array]:
+        """Learn the rows and return their scores, in segments with the same labels known."""
         n = X.n
         if weights is not None and not weights.any():
             return [self._scores_of(X)] if scored else []
-        # a label of weight 0 is not met
+        # A label that has weight 0 throughout is not added.
         labels = LabelColumn(y, None if weights is None else weights > 0.0)
-        self._refuse(labels.distinct)
+        self.check_labels(labels.distinct)
         rows = X.rows(self.engine, grow=True)
         codes = np.empty(n)
 
@@ -300,16 +304,16 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
         seen = zip(labels.first, labels.distinct, strict=True)
         new = [(row, label) for row, label in seen if label not in self._codes]
-        return self._in_stretches(n, new, learn)
+        return self._learn_segments(n, new, learn)
 
-    def _in_stretches(
+    def _learn_segments(
         self,
         n: int,
         new: list[tuple[int, Any]],
         learn: Callable[[int, int], Array | None],
-        memory: Memory | None = None,
+        memory: ScoreMemory | None = None,
     ) -> list[Array]:
-        """Learn n rows as far as the labels are known; each new one is met when its turn comes."""
+        """Learn n rows in segments, and add each new label before its first row."""
         parts: list[Array] = []
         start = 0
         for stop, label in [*new, (n, None)]:
@@ -317,9 +321,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                 scores = learn(start, stop)
                 if scores is not None:
                     parts.append(scores)
-            if stop < n and label not in self._codes:  # of bools both are met at once
+            if stop < n and label not in self._codes:  # the first bool adds both
                 first = self._positive_code()
-                self._meet(label)
+                self._add_label(label)
                 if first is not None and self._positive_code() == -first:
                     parts = [-part for part in parts]
                     if memory is not None:
@@ -329,30 +333,26 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     @property
     def learns(self) -> Literal["classes"]:
-        """What a label is here."""
+        """What labels are."""
         return "classes"
-
-    def check_labels(self, labels: Sequence[Any]) -> None:
-        """Raise InvalidEventError unless these labels, each once, can be learned in this order."""
-        self._refuse(list(labels))
 
     def progressive_events(
         self,
         events: Events,
         measures: Mapping[str, Array] | None = None,
-        memory: Memory | None = None,
+        memory: ScoreMemory | None = None,
     ) -> Array:
-        """Learn decoded events, and return the score of each before it was learned.
+        """Learn decoded events and return the score of each before it was learned.
 
-        Those without a label, or of weight 0, are scored only; one whose score is not finite, or
-        whose gradient is too large to be squared, is left out, and its score NaN. The features must
-        be those that the events were decoded with (`share_features`). With more than
+        Events without a label or of weight 0 are only scored. An event that diverges (its score is
+        not finite, or its gradient too large to square) is not learned, and its score is NaN. The
+        events must have been decoded with this model's features (`share_features`). With more than
         two classes there is a column for each label.
 
-        `measures` are arrays to be filled, by name: "loss", "error" (1 where another label was
+        `measures` are arrays to fill, by name: "loss", "error" (1 where another label was
         predicted), "log_loss" of the probability; NaN for events that were not learned. "known" is
-        how many labels were known when the event was scored. With a `memory`, scores and measures
-        are those of when each event was predicted.
+        the number of labels known when the event was scored. With a `memory`, scores and measures
+        are those of the time when each event was predicted.
         """
         n = len(events)
         measures = dict(measures or {})
@@ -371,10 +371,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             now = encode() if new else codes
             if known is not None:
                 known[start], known[start + 1 : stop] = before, len(self._labels)
-                before = len(self._labels)  # the first row may bring a label of its own
+                before = len(self._labels)  # the first row may add a label
             scores = self._learn_events(events, now, weights, start, stop, memory)
-            # while the labels are those known so far: a new one changes what scores mean
-            self._measure(measures, scores, now, weights, start)
+            # Now, because a new label changes the meaning of scores.
+            self._fill_measures(measures, scores, now, weights, start)
             return scores
 
         codes = encode()
@@ -382,18 +382,18 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         for i in np.flatnonzero(np.isnan(codes)).tolist():
             first.setdefault(events.label_of(i), i)
         new = [(i, label) for label, i in first.items()]
-        self._refuse(list(first))
-        return self._joined(self._in_stretches(n, new, learn, memory))
+        self.check_labels(list(first))
+        return self._concatenate_scores(self._learn_segments(n, new, learn, memory))
 
-    def code_of(self, label: Any) -> tuple[float, float]:
-        """The code of a label, and the factor on the weight of its events."""
+    def code_and_factor(self, label: Any) -> tuple[float, float]:
+        """Return a label's code for the engine, and the factor on the weight of its events."""
         return self._codes.get(label, math.nan), self._factors.get(label, 1.0)
 
     def _losses(self, scores: Array, codes: Array) -> Array:
-        """The loss of each row; of several learners side by side, the sum of theirs."""
+        """Return the loss of each row; one versus the rest, the sum over classes."""
         if isinstance(self._loss, VectorLoss):
             return np.asarray(self._loss.value(scores, codes))
-        if self._single():
+        if self._single_output():
             return self._loss.value(np.ascontiguousarray(scores[:, 0]), codes)
         total = np.zeros(len(scores))
         for k in range(scores.shape[1]):
@@ -402,25 +402,25 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return total
 
     def _errors(self, scores: Array, codes: Array) -> Array:
-        """1 where another label is predicted, else 0."""
-        if self._single():
+        """Return 1 where another label is predicted, else 0."""
+        if self._single_output():
             return np.asarray((scores[:, 0] > 0.0) != (codes > 0.0), dtype=float)
         return np.asarray(scores.argmax(axis=1) != codes, dtype=float)
 
     def _log_losses(self, scores: Array, codes: Array) -> Array:
-        """Minus the logarithm of the probability of each row's label."""
-        place = (codes > 0.0).astype(int) if self._single() else codes.astype(int)
-        shares = self._shares(scores)[np.arange(len(scores)), place]
+        """Return minus the logarithm of the probability of each row's label."""
+        place = (codes > 0.0).astype(int) if self._single_output() else codes.astype(int)
+        shares = self._probabilities(scores)[np.arange(len(scores)), place]
         return np.asarray(-np.log(np.maximum(shares, 1e-15)))
 
-    measured = MappingProxyType({"loss": _losses, "error": _errors, "log_loss": _log_losses})
+    score_measures = MappingProxyType({"loss": _losses, "error": _errors, "log_loss": _log_losses})
 
     def _positive_code(self) -> float | None:
-        """The sign of the first label seen, as long as one output tells two classes apart."""
-        return next(iter(self._codes.values()), None) if self._single() else None
+        """Return the sign of the first label seen; None unless two classes share an output."""
+        return next(iter(self._codes.values()), None) if self._single_output() else None
 
-    def _all_weighed(self, y: Array, weights: Array | None) -> Array | None:
-        """The weights of rows with their classes' factors."""
+    def _class_weighted_rows(self, y: Array, weights: Array | None) -> Array | None:
+        """Return the weights of rows times the factors of their classes."""
         if not self._factors:
             return weights
         try:
@@ -429,8 +429,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             raise InvalidEventError("a label is not hashable") from None
         return factors if weights is None else checked_weights(weights * factors, len(y))
 
-    def _joined(self, parts: list[Array]) -> Array:
-        """Scores of stretches with one, two or more classes known, as one array."""
+    def _concatenate_scores(self, parts: list[Array]) -> Array:
+        """Return the scores of segments with different numbers of classes as one array."""
         outputs = self.engine.learner.outputs
         split = isinstance(self.engine.learner, OneVersusRest)
         wide = []
@@ -438,84 +438,84 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             columns = np.hstack([-part, part]) if split and part.shape[1] == 1 else part
             missing = outputs - columns.shape[1]
             wide.append(np.pad(columns, ((0, 0), (0, missing))) if missing else columns)
-        if len(wide) == 1:  # nearly always: then there is nothing to copy
+        if len(wide) == 1:  # the usual case, without a copy
             scores = wide[0]
         else:
             scores = np.concatenate(wide) if wide else np.zeros((0, outputs))
         return scores[:, 0] if outputs == 1 else scores
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
-        """Learn the rows of a data frame: all of them, or none if one cannot be read.
+        """Learn the rows of a data frame: all of them, or none if one is invalid.
 
-        Values that are missing by a column's type are left out; a NaN among floats is refused, for
-        it may be a mistake: if it is none, give `X.convert_dtypes()`.
+        Missing values of nullable columns are skipped. A NaN in a float column is refused, because
+        it may be a mistake; if it means missing, pass `X.convert_dtypes()`.
         """
-        labels, weights = self._labeled(y, w, len(X))
+        labels, weights = self._labels_and_weights(y, w, len(X))
         if weights is not None:
-            learned = np.flatnonzero(weights)  # of the others no name becomes known
+            learned = np.flatnonzero(weights)  # rows of weight 0 add no names
             X, labels, weights = X.iloc[learned], labels[learned], weights[learned]
         rows = Frame(X)
-        self._run(rows, labels, weights, scored=False)
-        self._name_labels(y)
+        self._learn_table(rows, labels, weights, scored=False)
+        self._remember_label_name(y)
 
     # -- predicting -------------------------------------------------------------------------------
 
-    def _single(self) -> bool:
+    def _single_output(self) -> bool:
         return isinstance(self.engine.learner, Single)
 
     def score_one(self, x: Event) -> Any:
-        """The score that predictions are made of: <w, x> with the intercept.
+        """Return the score <w, x>, with the intercept, on which predictions are based.
 
-        Positive predicts the positive class. With more than two classes, a score for each label.
-        Rules that guard their scores against outlandish values (the default) do so here too.
+        A positive score predicts the positive class. With more than two classes, return a score
+        for each label. Rules that clip scores of outliers (the default does) clip them here too.
         """
-        if self._single():
+        if self._single_output():
             return self.engine.score_one(x)
         return self.engine.scores_one(x, self._labels)
 
     def predict_one(self, x: Event) -> Any:  # type: ignore[override] # river's drops any **kwargs
-        """The most likely label; None before any was seen."""
+        """Return the most likely label; None before the first label."""
         labels = self._labels
         if len(labels) < 2:
             return labels[0] if labels else None
         return self.engine.class_one(x, labels)
 
     def predict_proba_one(self, x: Event) -> dict[Any, float]:  # type: ignore[override] # river's drops any **kwargs
-        """The probability of each label; `{}` before any was seen.
+        """Return the probability of each label; `{}` before the first label.
 
-        Where the loss defines none (Hinge, for instance) the logistic function of the score
-        stands in, as in river: it orders labels as scores do, but is not calibrated. Of several
-        classes, each learned versus the rest, it is the softmax of (K - 1) / K times the K scores,
-        for two classes that same function.
+        If the loss defines no probability (Hinge, for instance), return the logistic function of
+        the score, as river does: it orders labels as scores do, but is not calibrated. With K
+        classes, one versus the rest, it is the softmax of (K - 1) / K times the K scores, which for
+        two classes is the same function.
         """
         labels = self._labels
         if len(labels) < 2:
             return dict.fromkeys(labels, 1.0)
         return self.engine.classes_one(x, labels)
 
-    def _shares(self, scores: Array) -> Array:
-        """The probabilities of two or more labels from their scores."""
+    def _probabilities(self, scores: Array) -> Array:
+        """Return the probabilities of two or more labels from their scores."""
         return self.engine.learner.probabilities(scores)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """`predict_proba_one` for the rows of a data frame: a column for each label seen."""
+        """Return `predict_proba_one` for the rows of a data frame, a column for each label."""
         if len(self._labels) < 2:
             return frames.table(np.ones((len(X), len(self._labels))), self._labels, X)
         scores = self._scores_of(Frame(X))[:, : len(self._labels)]
-        return frames.table(self._shares(scores), self._labels, X)
+        return frames.table(self._probabilities(scores), self._labels, X)
 
-    def predicted(self, scores: Array, known: Array | None = None) -> list[Any]:
-        """The label that each score of `progressive_events` stands for; None: none was known.
+    def predictions(self, scores: Array, known: Array | None = None) -> list[Any]:
+        """Return the label that each score of `progressive_events` predicts; None: no label yet.
 
-        `known` says how many labels were when each was scored ("known" of the measures); None: all
-        that are known now.
+        `known` is the number of labels known when each event was scored (the measure "known");
+        None: all that are known now.
         """
         found: list[Any] = [None] * len(scores)
-        for rows, columns in self._alike(scores, known):
+        for rows, columns in self._group_by_known(scores, known):
             n = columns.shape[1]
             if n < 2:
-                labels = list(self._codes)[:n] * len(columns)  # the first that was seen
-            elif self._single():
+                labels = list(self._codes)[:n] * len(columns)  # the first label seen
+            elif self._single_output():
                 labels = [self._labels[place] for place in (columns[:, 1] > 0.0).tolist()]
             else:
                 labels = [self._labels[place] for place in columns.argmax(axis=1).tolist()]
@@ -526,60 +526,60 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return found
 
     def prediction(self, score: Any, known: int | None = None) -> Any:
-        """`predicted` of one score, or those of all outputs."""
+        """Return the label that one score, or one row of scores, predicts; see `predictions`."""
         count = len(self._labels) if known is None else known
         if count < 2:
             return next(iter(self._codes), None) if count else None
-        if self._single():
+        if self._single_output():
             return self._labels[score > 0.0]
         return self._labels[int(score[:count].argmax())]
 
     def probabilities(self, scores: Array, known: Array | None = None) -> Array | None:
-        """The probability of each of `labels` (a column) by the scores of `progressive_events`.
+        """Return the probability of each label, a column each, for scores of `progressive_events`.
 
-        NaN where a label was not known, or no other one, when the event was scored: see
-        `predicted`. None if the loss defines no probability.
+        NaN where fewer than two labels, or not this one, were known when the event was scored; see
+        `predictions`. None if the loss defines no probability.
         """
         if not self._loss.has_probability:
             return None
         shares = np.full((len(scores), len(self._labels)), np.nan)
-        for rows, columns in self._alike(scores, known):
+        for rows, columns in self._group_by_known(scores, known):
             n = columns.shape[1]
             learner = self.engine.learner
-            if n == 2 and isinstance(learner, OneVersusRest):  # which shared one output then
+            if n == 2 and isinstance(learner, OneVersusRest):  # two classes shared an output then
                 learner = learner.singles[1]
             if n > 1:
                 one = isinstance(learner, Single)
                 shares[rows, :n] = learner.probabilities(columns[:, 1:] if one else columns)
         return shares
 
-    def _alike(self, scores: Array, known: Array | None) -> Iterator[tuple[Array, Array]]:
-        """The rows that were scored when as many labels were known, and a score for each label."""
-        whole = scores[:, None] if scores.ndim == 1 else scores
-        if self._single():
-            whole = np.hstack([-whole, whole])
+    def _group_by_known(self, scores: Array, known: Array | None) -> Iterator[tuple[Array, Array]]:
+        """Yield the rows with the same number of known labels, with a score for each label."""
+        columns = scores[:, None] if scores.ndim == 1 else scores
+        if self._single_output():
+            columns = np.hstack([-columns, columns])
         if known is None or np.all(known == len(self._labels)):
-            yield np.arange(len(scores)), whole[:, : len(self._labels)]
+            yield np.arange(len(scores)), columns[:, : len(self._labels)]
             return
         for count in np.unique(known).astype(int).tolist():
             rows = np.flatnonzero(known == count)
-            yield rows, whole[rows, :count]
+            yield rows, columns[rows, :count]
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
-        """`predict_one` for the rows of a data frame."""
+        """Return `predict_one` for the rows of a data frame."""
         scores = self._scores_of(Frame(X))
-        single = self._single()
+        single = self._single_output()
         return frames.series(
-            self.predicted(scores[:, 0] if single else scores), self._label_name, X
+            self.predictions(scores[:, 0] if single else scores), self._label_name, X
         )
 
-    # -- what was learned --------------------------------------------------------------------------
+    # -- weights ----------------------------------------------------------------------------------
 
     @property
     def weights(self) -> dict[Any, Any]:
-        """The weights by name, zeros left out; with more than two classes, by label first."""
+        """The non-zero weights by name; with more than two classes, by label first."""
         values = self.coefficients()
-        if self._single():
+        if self._single_output():
             return self._by_name(values[0])
         return {label: self._by_name(values[k]) for k, label in enumerate(self._labels)}
 
@@ -587,25 +587,26 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def intercept(self) -> Any:
         """The intercept; with more than two classes, by label."""
         values = self.engine.learner.intercepts()
-        if self._single():
+        if self._single_output():
             return float(values[0])
         return {label: float(values[k]) for k, label in enumerate(self._labels)}
 
-    def why(self, x: Event, output: Any = None) -> list[Contribution]:
-        """What each feature of an event adds to the score of a class; None: of the one predicted.
+    def explain_one(self, x: Event, output: Any = None) -> list[Contribution]:
+        """Return what the intercept and each feature add to an event's score, largest first.
 
-        See `Linear.why`. Of two classes it is always the score of the positive one.
+        Explain the score of the class `output`; None: of the predicted class. With two classes, it
+        is always the score of the positive one. The name of the intercept is None.
         """
-        return super().why(x, self.predict_one(x) if output is None else output)
+        return super().explain_one(x, self.predict_one(x) if output is None else output)
 
     @property
     def outputs(self) -> list[Any]:
-        """What each score is of: the labels seen."""
+        """What each score is for: the labels seen."""
         return self.labels
 
     @property
     def labels(self) -> list[Any]:
-        """The labels seen, in the order of the outputs; of two, the positive one last."""
+        """The labels seen, in the order of the outputs; the positive one of two is the last."""
         return list(self._labels)
 
     def state(self, *, features: bool = True) -> dict[str, Any]:
@@ -619,7 +620,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self._codes.clear()
         self._codes.update(zip(self._labels, state["codes"], strict=True))
         if "singles" in state["learner"]:
-            singles = [self._fresh_single() for _ in state["learner"]["singles"]]
+            singles = [self._new_single() for _ in state["learner"]["singles"]]
             self.engine.learner = OneVersusRest(singles)
         super().restore(state)
         learner = self.engine.learner

@@ -1,6 +1,6 @@
-"""What users hand over, as arrays: matrices, labels and data frames; and predictions as frames.
+"""Input as arrays (matrices, data frames, labels, weights), and predictions as data frames.
 
-pandas is loaded only when a data frame comes.
+pandas is imported only if a data frame is given.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ Array = np.ndarray[Any, Any]
 
 
 class RowTable(Protocol):
-    """Rows that an estimator can learn: those of a data frame or of a matrix."""
+    """The rows of a data frame or a matrix, which an estimator can learn."""
 
     n: int
 
-    def rows(self, model: Model, *, grow: bool) -> Rows:
+    def rows(self, engine: Model, *, grow: bool) -> Rows:
         """The rows; `grow`: new names get slots."""
 
 
 class Frame:
-    """A data frame, whose columns are the fields of its rows.
+    """The rows of a data frame; each column is a field.
 
-    What is missing in a column whose type knows that (text, categories, nullable numbers) is
-    missing in the row; a NaN among floats may be a mistake, and is refused.
+    Missing values of nullable columns (text, categories, nullable numbers) are missing fields. A
+    NaN in a float column is refused, because it may be a mistake.
     """
 
     def __init__(self, X: pd.DataFrame) -> None:
         if not hasattr(X, "columns") or not hasattr(X, "iloc"):
             raise ValueError(
-                f"X must be a data frame, got {type(X).__name__}: for arrays and sparse matrices "
-                "there are learn_rows and score_rows"
+                f"X must be a data frame, got {type(X).__name__}; for arrays and sparse matrices "
+                "use learn_rows and score_rows"
             )
         self.names = list(X.columns)
         if len(set(self.names)) < len(self.names):
-            raise InvalidEventError("two columns of the data frame have one name")
+            raise InvalidEventError("two columns of the data frame have the same name")
         self.columns = [X.iloc[:, k] for k in range(len(self.names))]
         self.n = len(X)
 
-    def rows(self, model: Model, *, grow: bool) -> Rows:
+    def rows(self, engine: Model, *, grow: bool) -> Rows:
         """The rows; `grow`: new names get slots."""
         columns = []
-        # what a full table of names turns away is counted as often as it comes
-        bounds = [model.reader.params.get(name) for name in ("max_names", "max_bytes")]
-        whole = bool(model.reader.interactions) or any(bound is not None for bound in bounds)
+        # With bounded names, rejected features are counted event by event.
+        bounds = [engine.reader.params.get(name) for name in ("max_names", "max_bytes")]
+        as_events = bool(engine.reader.interactions) or any(bound is not None for bound in bounds)
         for name, column in zip(self.names, self.columns, strict=True):
-            cells = None if whole else numbers(column) or texts(column)
+            cells = None if as_events else numbers(column) or texts(column)
             if cells is None:
-                return model.listed(self.events(), grow)
+                return engine.listed(self.events(), grow)
             columns.append((name, *cells))
-        return model.table(columns, self.n, grow)
+        return engine.table(columns, self.n, grow)
 
     def events(self) -> list[dict[Any, Any]]:
-        """The rows as events."""
+        """Return the rows as events."""
         if not self.columns:
             return [{} for _ in range(self.n)]
         columns = [values(column) for column in self.columns]
@@ -80,71 +80,72 @@ class Matrix:
         self.X = matrix(X)
         self.n: int = self.X.shape[0]
 
-    def rows(self, model: Model, *, grow: bool) -> Rows:
+    def rows(self, engine: Model, *, grow: bool) -> Rows:
         """The rows; `grow`: new columns get slots."""
-        return model.rows(self.X, grow)
+        return engine.rows(self.X, grow)
 
 
 def values(column: pd.Series[Any]) -> list[Any]:
-    """The values of a column; None for those that are missing by its type."""
+    """Return the values of a column; None for those that its type marks as missing."""
     values = column.tolist()
     if isinstance(column.dtype, np.dtype):
         return values
     return [
-        None if gone else value for value, gone in zip(values, column.isna().tolist(), strict=True)
+        None if absent else value
+        for value, absent in zip(values, column.isna().tolist(), strict=True)
     ]
 
 
 def numbers(column: pd.Series[Any]) -> tuple[Array, None] | None:
-    """A column of finite numbers, NaN where its type says that one is missing; else None."""
+    """Return a column of finite numbers, NaN where one is missing; None for other columns."""
     kind = column.dtype
     if getattr(kind, "kind", "O") not in "biuf" or getattr(kind, "itemsize", 8) > 8:
         return None
     if isinstance(kind, np.dtype):
         cells = column.to_numpy(dtype=float)
         return (cells, None) if np.isfinite(cells).all() else None
-    gone = column.isna().to_numpy()
+    absent = column.isna().to_numpy()
     cells = column.to_numpy(dtype=float, na_value=np.nan)
-    return (cells, None) if np.isfinite(cells[~gone]).all() else None
+    return (cells, None) if np.isfinite(cells[~absent]).all() else None
 
 
 def texts(column: pd.Series[Any]) -> tuple[Array, list[str]] | None:
-    """Which of some texts each row of a column holds, -1 where one is missing; else None."""
+    """Return a column of texts as codes (-1: missing) and the texts; None for other columns."""
     if isinstance(column.dtype, np.dtype) and column.dtype != object:
         return None
     try:
-        places, found = column.factorize()
+        codes, categories = column.factorize()
     except TypeError:  # a list, for instance
         return None
-    listed: list[Any] = found.tolist()
+    listed: list[Any] = categories.tolist()
     if not all(type(text) is str for text in listed):
         return None
-    if column.dtype == object and any(one is not None for one in column[places < 0]):
+    if column.dtype == object and any(value is not None for value in column[codes < 0]):
         return None
-    return places, listed
+    return codes, listed
 
 
 def table(values: Array, labels: list[Any], X: pd.DataFrame) -> pd.DataFrame:
-    """A row of numbers for each row of X, with a column for each label."""
-    import pandas as pd  # noqa: PLC0415 - see the module
+    """Return a data frame with the rows of X and a column for each label."""
+    import pandas as pd  # noqa: PLC0415 - see the module docstring
 
     return pd.DataFrame(values, index=X.index, columns=pd.Index(labels, tupleize_cols=False))
 
 
 def series(values: list[Any], name: Hashable, X: pd.DataFrame) -> pd.Series[Any]:
-    """A value for each row of X."""
-    import pandas as pd  # noqa: PLC0415 - see the module
+    """Return a series with a value for each row of X."""
+    import pandas as pd  # noqa: PLC0415 - see the module docstring
 
     return pd.Series(values, index=X.index, name=name)
 
 
 def matrix(X: Any) -> Any:
-    """X as a sparse matrix or an array with rows and columns."""
+    """Return X as a sparse matrix or an array with two dimensions."""
     if not scipy.sparse.issparse(X):
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             raise InvalidEventError(
-                "X has masked values, which a row of an array cannot leave out: fill them, or give "
-                "a sparse matrix without them"
+                "X has masked values, which an array cannot leave out; fill them, or use a sparse "
+                "matrix without them"
             )
         X = np.asarray(X)
     if X.ndim != 2:
@@ -153,7 +154,7 @@ def matrix(X: Any) -> Any:
 
 
 def label_array(y: Any, n: int) -> Array:
-    """Labels as an array with n items; of objects, unless all are strings or all numbers."""
+    """Return n labels as an array; of objects, unless all are strings or all are numbers."""
     if not isinstance(y, np.ndarray):
         values = list(y)
         kinds = {type(value) for value in values}
@@ -190,16 +191,16 @@ def checked_weights(w: Any, n: int) -> Array | None:
     return weights
 
 
-def missing(label: Any) -> bool:
-    """Whether a label is none: None, a NaN, and pandas' NA."""
+def is_missing(label: Any) -> bool:
+    """Return whether a label is missing: None, NaN or pandas' NA."""
     try:
         return label is None or bool(label != label)  # noqa: PLR0124 - a NaN is not itself
-    except TypeError:  # NA does not say whether it is itself
+    except TypeError:  # the truth value of NA is undefined
         return True
 
 
 def distinct(labels: Iterable[Any]) -> list[Any]:
-    """Each label once, in the order of their first appearance."""
+    """Return the distinct labels in order of first appearance."""
     try:
         return list(dict.fromkeys(labels))
     except TypeError:

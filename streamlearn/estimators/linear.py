@@ -1,4 +1,4 @@
-"""What classifiers and regressors share: a model of one rule, loss and penalty, and its faces."""
+"""The base of classifiers and regressors: rule x penalty x loss x features."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from river import base
 from river.utils.pretty import print_table
 
-from streamlearn.core.parameters import Parameterized
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.model import Model
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, ModelFileError
 from streamlearn.estimators import checkpoints, frames, model_file
-from streamlearn.features import Names, Reader, from_state
+from streamlearn.estimators.parameter_data import all_subclasses, decode_param, encode_param
+from streamlearn.features import Names, Reader
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
 from streamlearn.rules import Mixture, Rule
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array, RowTable
 
 
-class Memory(Protocol):
-    """Scores of rows that were predicted long before they are learned, for the one estimator."""
+class ScoreMemory(Protocol):
+    """The scores of one estimator for rows that are predicted first and learned later."""
 
     @property
-    def label_before(self) -> Any:
-        """The label that a correction takes back."""
+    def timeout_label(self) -> Any:
+        """The label that a correction undoes."""
 
-    def fit(self, outputs: int, *, split: bool) -> None:
-        """Room for this many outputs; `split`: two classes that shared one have their own."""
+    def resize(self, outputs: int, *, split: bool) -> None:
+        """Make room for all outputs; `split`: two classes no longer share an output."""
 
     def mirror(self) -> None:
-        """The two classes change places."""
+        """Swap the two classes."""
 
     def corrections(self, start: int, stop: int) -> list[int]:
-        """The rows among these that are corrections."""
+        """Return the rows in this range that are corrections."""
 
-    def asked_at(self, row: int) -> Array:
-        """The scores at which the row was learned with `label_before`; NaN: it was not."""
+    def timeout_scores_of(self, row: int) -> Array:
+        """Return the scores at which `timeout_label` was learned; NaN if it was not."""
 
-    def take(self, scores: Array, start: int, stop: int) -> None:
-        """Remember the scores of what was predicted, and show those of what was learned."""
+    def exchange(self, scores: Array, start: int, stop: int) -> None:
+        """Store the scores of predicted rows; replace those of learned rows by the stored ones."""
 
 
 class Objective(NamedTuple):
-    """What an estimator minimizes over its events: loss + penalty."""
+    """What an estimator minimizes: loss + penalty."""
 
     loss: Loss | VectorLoss
     penalty: Penalty
@@ -66,7 +66,6 @@ Event = Mapping[Any, Any]
 class Linear(base.Estimator):
     """Rule x penalty x loss x features, as a river estimator."""
 
-    # What the model is made of. A preset overrides them with properties of its parameters.
     rule: Rule | None
     loss: Loss | VectorLoss | None
     penalty: Penalty | None
@@ -79,7 +78,7 @@ class Linear(base.Estimator):
     _default_loss: Loss
 
     def _assemble(self) -> None:
-        """Build the model; refuse here what cannot be learned."""
+        """Check the parameters and build the model."""
         name = type(self).__name__
         self._rule = Mixture() if self.rule is None else self.rule
         self._penalty = Zero() if self.penalty is None else self.penalty
@@ -91,59 +90,60 @@ class Linear(base.Estimator):
             raise IncompatibleError(f"{name}: {self._loss!r} is not a loss")
         if self.average not in AVERAGES:
             raise IncompatibleError(
-                f"{name}: average is one of {', '.join(AVERAGES)}, not {self.average!r}"
+                f"{name}: average must be one of {', '.join(AVERAGES)}, not {self.average!r}"
             )
-        if not whole(self.batch) or self.batch < 1:
+        if not is_integer(self.batch) or self.batch < 1:
             raise IncompatibleError(
                 f"{name}: batch must be a whole number >= 1, not {self.batch!r}"
             )
-        if self.seed is not None and (not whole(self.seed) or not 0 <= self.seed < 2**64):
+        if self.seed is not None and (not is_integer(self.seed) or not 0 <= self.seed < 2**64):
             raise IncompatibleError(
-                f"{name}: seed is None or a whole number >= 0, not {self.seed!r}"
+                f"{name}: seed must be None or a whole number >= 0, not {self.seed!r}"
             )
         check(self._rule, self._penalty, self._loss)
-        self._intercept = self._place_of_intercept()
+        self._intercept = self._intercept_placement()
         if self.seed is None:
-            # river's convention: without a seed two runs differ, where chance plays a part
+            # As in river, two runs without a seed differ where they depend on chance.
             self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
         else:
             self._seed = int(self.seed)
         if self.features is not None and not isinstance(self.features, Reader):
             raise IncompatibleError(
-                f"{name}: features are Names() or Hashing(), not {self.features!r}"
+                f"{name}: features must be Names() or Hashing(), not {self.features!r}"
             )
         reader = Names() if self.features is None else self.features.fresh()
-        # what predict_many calls its series: the name of the labels seen last
+        # The name of the last series of labels, which predict_many gives to its own.
         self._label_name: str | int | None = None
-        # reads and learns; `late` and `regret` use it too
-        self.engine = Model(reader, self._fresh_learner(), self._penalty.on_simplex)
+        # Internal; `late` and `regret` use it too.
+        self.engine = Model(reader, self._new_learner(), self._penalty.on_simplex)
 
-    def _place_of_intercept(self) -> str:
-        wish = self.fit_intercept
-        if wish not in (True, False, "penalized"):
+    def _intercept_placement(self) -> str:
+        wanted = self.fit_intercept
+        if wanted not in (True, False, "penalized"):
             raise IncompatibleError(
-                f"{type(self).__name__}: fit_intercept is True, False or 'penalized', not {wish!r}"
+                f"{type(self).__name__}: fit_intercept must be True, False or 'penalized', "
+                f"not {wanted!r}"
             )
-        if wish == False:  # noqa: E712 - of NumPy's too
+        if wanted == False:  # noqa: E712 - NumPy's False too
             return "none"
         if self._penalty.on_simplex:
             raise IncompatibleError(
-                f"{type(self).__name__} with {self._penalty!r}: weights on a simplex leave no room "
-                "for an intercept; use fit_intercept=False"
+                f"{type(self).__name__} with {self._penalty!r}: weights on a simplex exclude an "
+                "intercept; use fit_intercept=False"
             )
-        return "inside" if wish == "penalized" else self._rule.intercept
+        return "inside" if wanted == "penalized" else self._rule.intercept
 
-    def _fresh_learner(self) -> Single | Joint:
+    def _new_learner(self) -> Single | Joint:
         rule, penalty, loss = self._rule, self._penalty, self._loss
-        place, batch, seed = self._intercept, int(self.batch), self._seed
+        intercept, batch, seed = self._intercept, int(self.batch), self._seed
         if isinstance(loss, VectorLoss):
             outputs = max(loss.outputs, 1)
-            return Joint(rule, penalty, loss, place, self.average, batch, seed, outputs)
-        return Single(rule, penalty, loss, place, self.average, batch, seed)
+            return Joint(rule, penalty, loss, intercept, self.average, batch, seed, outputs)
+        return Single(rule, penalty, loss, intercept, self.average, batch, seed)
 
     # -- internal interface -----------------------------------------------------------------------
     #
-    # For the other packages of streamlearn; users have no need of it, and it may change.
+    # For the other packages of streamlearn. It may change; users do not need it.
 
     @property
     def params(self) -> dict[str, Any]:
@@ -153,12 +153,12 @@ class Linear(base.Estimator):
 
     @property
     def objective(self) -> Objective:
-        """What is minimized, with the defaults filled in."""
+        """The loss, the penalty and the intercept's placement, defaults filled in."""
         return Objective(self._loss, self._penalty, self._intercept)
 
     @property
     def reader(self) -> Reader:
-        """The features in use: those of `features`, or those shared with other estimators."""
+        """The features in use: the estimator's own, or shared with other estimators."""
         return self.engine.reader
 
     def feature_names(self) -> Sequence[Any]:
@@ -172,34 +172,34 @@ class Linear(base.Estimator):
     # -- scores ---------------------------------------------------------------------------------
 
     def score_rows(self, X: Any) -> Array:
-        """The scores <w, x> of the rows of a CSR matrix or an array; n x K with K outputs."""
+        """Return the scores <w, x> of the rows of a CSR matrix or an array; n x K for K outputs."""
         scores = self._scores_of(frames.Matrix(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _scores_of(self, X: RowTable) -> Array:
-        """The scores of rows, a column for each output."""
+        """Return the scores of rows, a column for each output."""
         return self.engine.learner.score(X.rows(self.engine, grow=False))
 
     # -- decoded events ---------------------------------------------------------------------------
 
     def share_features(self, reader: Reader) -> None:
-        """Read features with this reader from now on, together with other estimators.
+        """Read features with this reader, which other estimators may share.
 
-        What was learned stays: an empty reader takes over the names known here; one that knows
-        other names for the same slots is refused.
+        What was learned stays: an empty reader copies the names known here. A reader with other
+        names for the same slots is refused.
         """
         own = self.engine.reader
         if own is reader:
             return
         if reader != own:
-            raise ValueError(f"this model's features are {own!r}, which are not {reader!r}")
+            raise ValueError(f"cannot share {reader!r}: this model's features are {own!r}")
         known = own.names() if isinstance(own, Names) else []
         if known and not reader.size:
             reader.restore(own.state())
         elif known != (reader.names()[: len(known)] if known else []):
             raise ValueError(
-                "the reader and this model know different names for the same slots: share the "
-                "features of one model, and learn the others afresh"
+                "the reader and this model have different names for the same slots; share the "
+                "features of one model, and train the others from scratch"
             )
         self.engine.reader = reader
 
@@ -210,33 +210,33 @@ class Linear(base.Estimator):
         weights: Array,
         start: int,
         stop: int,
-        memory: Memory | None = None,
+        memory: ScoreMemory | None = None,
     ) -> Array:
-        """Learn these rows; one whose score is not finite is left out, and its score NaN.
+        """Learn these rows and return their scores; NaN for a row that could not be learned.
 
-        With a memory, scores are those of when the rows were predicted; NaN for a correction.
+        With a memory, the scores are those at which rows were predicted; NaN for a correction.
         """
         learner = self.engine.learner
         scores = np.empty((len(events), learner.outputs))
         if memory is None:
             self._learn_rows(events, codes, weights, scores, start, stop)
             return scores[start:stop]
-        memory.fit(learner.outputs, split=isinstance(learner, OneVersusRest))
+        memory.resize(learner.outputs, split=isinstance(learner, OneVersusRest))
         at = start
         for row in memory.corrections(start, stop):
             self._learn_rows(events, codes, weights, scores, at, row)
-            memory.take(scores, at, row)
+            memory.exchange(scores, at, row)
             self._correct(events, row, float(codes[row]), float(weights[row]), memory)
             scores[row] = np.nan
             at = row + 1
         self._learn_rows(events, codes, weights, scores, at, stop)
-        memory.take(scores, at, stop)
+        memory.exchange(scores, at, stop)
         return scores[start:stop]
 
     def _learn_rows(
         self, events: Events, codes: Array, weights: Array, scores: Array, at: int, stop: int
     ) -> None:
-        """Learn these rows and fill in their scores."""
+        """Learn these rows and fill in their scores; skip rows that diverge."""
         while at < stop:
             at = self.engine.learner.run(events, codes, weights, scores, at, stop)
             if at < stop:
@@ -244,31 +244,37 @@ class Linear(base.Estimator):
                 at += 1
 
     def check_corrections(self) -> None:
-        """IncompatibleError if what an event has taught cannot be taken back."""
+        """Raise IncompatibleError unless a learned event can be undone."""
         if not self.engine.learner.takes_back:
             raise IncompatibleError(
-                f"{type(self).__name__} with {self.rules[0]!r}: the slope of an event can be taken "
-                "back only where weights follow from the sum of all slopes; for corrections use "
+                f"{type(self).__name__} with {self.rules[0]!r} cannot undo a learned event: "
+                "its weights are not a function of the sum of all slopes; for corrections use "
                 'DualAveraging or AdaGradDualAveraging, a scalar loss, average="last" and batch=1'
             )
 
     def _correct(
-        self, events: Events, row: int, code: float, weight: float, memory: Memory
+        self, events: Events, row: int, code: float, weight: float, memory: ScoreMemory
     ) -> None:
-        """Learn a row, and take back what it taught with another label."""
-        before, factor = self.code_of(memory.label_before)
+        """Learn a row, and undo what was learned from it with another label."""
+        previous, factor = self.code_and_factor(memory.timeout_label)
         self.engine.correct(
-            events, row, code, weight, memory.asked_at(row), before, factor * events.weights[row]
+            events,
+            row,
+            code,
+            weight,
+            memory.timeout_scores_of(row),
+            previous,
+            factor * events.weights[row],
         )
 
-    def code_of(self, label: Any) -> tuple[float, float]:
-        """What the learner takes a label for, and the factor on the weight of its events."""
+    def code_and_factor(self, label: Any) -> tuple[float, float]:
+        """Return a label's code for the engine, and the factor on the weight of its events."""
         return float(label), 1.0
 
-    # what can be measured of a score and its label; each estimator says what it has
-    measured: ClassVar[Mapping[str, Callable[..., Array]]] = {}
+    # What can be measured from scores and label codes, by name.
+    score_measures: ClassVar[Mapping[str, Callable[..., Array]]] = {}
 
-    def _measure(
+    def _fill_measures(
         self,
         measures: Mapping[str, Array],
         scores: Array,
@@ -276,23 +282,23 @@ class Linear(base.Estimator):
         weights: Array,
         start: int,
     ) -> None:
-        """Fill in what was asked for of the rows from `start` on; NaN for rows not learned."""
+        """Fill in the measures of the rows from `start` on; NaN for rows that were not learned."""
         stop = start + len(scores)
         learned = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
         codes = codes[start:stop]
-        # by number: which of the rows were learned can't be foreseen, and a mask is slow then
+        # Row numbers are faster than an unpredictable mask.
         rows = None if learned.all() else np.flatnonzero(learned)
         if rows is not None:
             scores, codes = scores[rows], codes[rows]
         for name, out in measures.items():
-            values = self.measured[name](self, scores, codes)
+            values = self.score_measures[name](self, scores, codes)
             if rows is None:
                 out[start:stop] = values
             else:
                 out[start:stop] = np.nan
                 out[start + rows] = values
 
-    # -- what was learned --------------------------------------------------------------------------
+    # -- weights ----------------------------------------------------------------------------------
 
     def _by_name(self, values: Array) -> dict[Any, float]:
         names = self.feature_names()
@@ -300,7 +306,7 @@ class Linear(base.Estimator):
 
     @property
     def nonzero(self) -> int:
-        """How many weights of features are not 0: an exact count, the intercept left out."""
+        """The exact number of non-zero weights, without the intercept."""
         return int(np.count_nonzero(self.coefficients()))
 
     @property
@@ -310,16 +316,16 @@ class Linear(base.Estimator):
 
     @property
     def steps(self) -> int:
-        """How many steps were taken: events of weight > 0, or batches of them."""
+        """How many steps the rule has taken: one per event of weight > 0, or per batch."""
         return int(max(rule.t for rule in self.rules))
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules at work, one for each output: their state, to look at."""
+        """The rules with their state, one for each output."""
         return self.engine.learner.rules()
 
     def _coefficients(self, n: int) -> Array:
-        """The weights of columns 0 .. n-1, a row for each output."""
+        """Return the weights of columns 0 .. n-1, a row for each output."""
         all_weights = self.engine.learner.coefficients()
         slots = self.engine.reader.columns(n, False)
         if slots is None:
@@ -330,9 +336,9 @@ class Linear(base.Estimator):
         return out
 
     def coef(self, n: int) -> Array:
-        """The weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
-        if not whole(n) or n < 0:
-            raise ValueError(f"n is how many columns, a whole number >= 0; not {n!r}")
+        """Return the weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
+        if not is_integer(n) or n < 0:
+            raise ValueError(f"n, the number of columns, must be a whole number >= 0, not {n!r}")
         out = self._coefficients(n)
         return out[0] if len(out) == 1 else out
 
@@ -355,15 +361,15 @@ class Linear(base.Estimator):
         bound, reason = self.engine.learner.bound(u, intercept)
         return bound, reason
 
-    def why(self, x: Event, output: Any = None) -> list[Contribution]:
-        """What each feature of an event adds to its score, and the intercept; largest first.
+    def explain_one(self, x: Event, output: Any = None) -> list[Contribution]:
+        """Return what the intercept and each feature add to an event's score, largest first.
 
-        With several classes or targets it is the score of `output`; None: of the class predicted,
-        or of the first target. The intercept has the name None.
+        With several classes or targets, explain the score of `output`; None: of the predicted
+        class, or the first target. The name of the intercept is None.
         """
         learner, reader = self.engine.learner, self.engine.reader
         k = 0 if learner.outputs == 1 else self._output(output)
-        # with names of their own, also where the model knows only their hashes
+        # A fresh reader knows the names where the model has only their hashes.
         names = Names(reader.interactions)
         found = [contribution(None, 1.0, float(learner.intercepts()[k]))]
         for own, value in names.read_event(x):
@@ -374,7 +380,7 @@ class Linear(base.Estimator):
         return sorted(found, key=lambda one: -abs(one.contribution))
 
     def _output(self, wanted: Any) -> int:
-        """The place of a class or target among the outputs."""
+        """Return the index of a class or target among the outputs."""
         if wanted is None:
             return 0
         if wanted not in self.outputs:
@@ -383,12 +389,12 @@ class Linear(base.Estimator):
 
     @property
     def outputs(self) -> list[Any]:
-        """What each score is of: the labels seen, or the targets; of one target, nothing."""
+        """What each score is for: the labels seen, or the targets; empty with one target."""
         return []
 
     def debug_one(self, x: Event, decimals: int = 5) -> str:
-        """`why` as a table of text, as river prints it."""
-        rows = self.why(x)
+        """Return `explain_one` as a text table, as river prints it."""
+        rows = self.explain_one(x)
         columns = [
             ["Intercept" if one.name is None else str(one.name) for one in rows],
             *([f"{one[k]: ,.{decimals}f}" for one in rows] for k in (1, 2, 3)),
@@ -397,16 +403,16 @@ class Linear(base.Estimator):
         return table
 
     def regret_bound(self, u: Any = None, intercept: float = 0.0) -> float | None:
-        """The paper's bound on the regret against `u` for what has been seen.
+        """Return the paper's bound on the regret against `u` for the events so far.
 
         `u` is weights (by name, or an array by column), a number for their norm, or None for the
-        rule's own radius. None where nothing is proved: `why_no_bound` says why. With batches the
-        bound is on the sum of their mean losses: times `batch` for the events.
+        rule's own radius. Without a proven bound return None; `why_no_bound` gives the reason.
+        With batches, the bound is on the sum of their mean losses: multiply it by `batch`.
         """
         return self._bound_against(u, intercept)[0]
 
     def why_no_bound(self, u: Any = None, intercept: float = 0.0) -> str | None:
-        """Why `regret_bound` is None; None if it is not."""
+        """Return why `regret_bound` is None; None if it is not."""
         return self._bound_against(u, intercept)[1]
 
     # -- copies and files -------------------------------------------------------------------------
@@ -416,7 +422,7 @@ class Linear(base.Estimator):
         new_params: dict[str, Any] | None = None,
         include_attributes: bool = False,  # noqa: FBT001, FBT002 - as in river
     ) -> Self:
-        """A fresh estimator with the same parameters; with `include_attributes`, what it knows."""
+        """Return a new estimator with these parameters; `include_attributes`: its state too."""
         clone = super().clone(new_params)
         if include_attributes:
             clone.restore(copy.deepcopy(self.state()))
@@ -452,61 +458,61 @@ class Linear(base.Estimator):
         self.restore(state["state"])
 
     def save(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
-        """Write the model to a file; `load` goes on from it, to the bit.
+        """Write the model to a file, from which `load` resumes bit for bit.
 
-        `notes` are plain data kept beside it, such as where it came from; `load` leaves them be.
+        `notes` are plain data stored beside it, such as its origin; `load` ignores them.
         """
-        saved = self.described(self.state())
+        saved = self.file_data(self.state())
         model_file.write(path, saved if notes is None else {**saved, "notes": dict(notes)})
 
-    def described(self, state: dict[str, Any]) -> dict[str, Any]:
-        """What a file holds: the kind of estimator, its parameters, and this state."""
-        params = {name: plain(getattr(self, name)) for name in self._get_params()}
+    def file_data(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return what a file holds: the class, its parameters, and this state."""
+        params = {name: encode_param(getattr(self, name)) for name in self._get_params()}
         return {"estimator": type(self).__name__, "params": params, "state": state}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, learner: str | None = None) -> Self:
-        """The model that `save` wrote, or a learner of a daemon's checkpoint directory.
+        """Load a model that `save` wrote, or a learner of a daemon's checkpoint directory.
 
-        The daemon may be running: its newest checkpoint counts. Nothing in the file is executed.
+        The daemon may be running; its newest checkpoint is read. Nothing in the file is executed.
         """
         directory = os.path.isdir(path)  # noqa: PTH112 - bytes are paths too
         data = checkpoints.model(path, learner) if directory else model_file.read(path)
-        return cls.revived(data, path)
+        return cls.from_file_data(data, path)
 
     @classmethod
-    def revived(cls, data: dict[str, Any], path: str | os.PathLike[str]) -> Self:
-        """The model of a file's data; `path` is what errors call it."""
+    def from_file_data(cls, data: dict[str, Any], path: str | os.PathLike[str]) -> Self:
+        """Return the model of a file's data; `path` is its name in errors."""
         try:
-            return cls._revived(data, path)
+            return cls._from_file_data(data, path)
         except ModelFileError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(
-                f"{path} is not a model that this streamlearn understands: {error!r}"
+                f"{path} is not a model that this version of streamlearn can read: {error!r}"
             ) from error
 
     @classmethod
-    def _revived(cls, data: dict[str, Any], path: str | os.PathLike[str]) -> Self:
-        kind = data["estimator"]
-        kinds = {kind.__name__: kind for kind in (cls, *descendants(cls))}
-        if kind not in kinds:
+    def _from_file_data(cls, data: dict[str, Any], path: str | os.PathLike[str]) -> Self:
+        name = data["estimator"]
+        classes = {kind.__name__: kind for kind in (cls, *all_subclasses(cls))}
+        if name not in classes:
             raise ModelFileError(
-                f"{path} holds a {kind}, not a {cls.__name__}: load it with {kind}.load"
+                f"{path} holds a {name}, not a {cls.__name__}; load it with {name}.load"
             )
-        params = {name: revived(value) for name, value in data["params"].items()}
-        model: Self = kinds[kind](**params)
+        params = {key: decode_param(value) for key, value in data["params"].items()}
+        model: Self = classes[name](**params)
         model.restore(data["state"])
         return model
 
-    def _name_labels(self, y: Any) -> None:
-        """Remember what a series of labels is called."""
+    def _remember_label_name(self, y: Any) -> None:
+        """Remember the name of a series of labels."""
         name = getattr(y, "name", None)
         self._label_name = name if isinstance(name, str | int) else None
 
 
 class Contribution(NamedTuple):
-    """What a feature adds to a score: its value times its weight; the intercept has no name."""
+    """What a feature adds to a score: value x weight. The name of the intercept is None."""
 
     name: Any
     value: float
@@ -515,45 +521,10 @@ class Contribution(NamedTuple):
 
 
 def contribution(name: Any, value: float, weight: float) -> Contribution:
-    """Of a feature with this value and weight."""
+    """Return the contribution of a feature with this value and weight."""
     return Contribution(name, value, weight, value * weight)
 
 
-def whole(value: Any) -> bool:
-    """Whether `value` is a whole number, and no bool."""
+def is_integer(value: Any) -> bool:
+    """Return whether `value` is a whole number, bools excluded."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def descendants(kind: type[Any]) -> list[type[Any]]:
-    """All subclasses, theirs too."""
-    return [below for sub in kind.__subclasses__() for below in (sub, *descendants(sub))]
-
-
-def plain(value: Any) -> Any:
-    """A parameter as plain data: specs by name and parameters. Every dict in it is a tagged one."""
-    if isinstance(value, Parameterized):
-        params = {name: plain(item) for name, item in value.params.items()}
-        return {"spec": type(value).__name__, "params": params}
-    if isinstance(value, Reader):
-        return {"features": value.fresh().state()}
-    if isinstance(value, Mapping):
-        return {"mapping": [(plain(key), plain(item)) for key, item in value.items()]}
-    if isinstance(value, tuple | list):
-        return type(value)([plain(item) for item in value])
-    return value
-
-
-def revived(value: Any) -> Any:
-    """The inverse of `plain`; only classes of this package are ever made."""
-    if isinstance(value, tuple | list):
-        return type(value)([revived(item) for item in value])
-    if not isinstance(value, dict):
-        return value
-    if "mapping" in value:
-        return {revived(key): revived(item) for key, item in value["mapping"]}
-    if "features" in value:
-        return from_state(value["features"])
-    kinds = {kind.__name__: kind for kind in descendants(Parameterized)}
-    if value["spec"] not in kinds:
-        raise ModelFileError(f"the model needs {value['spec']}, which is not known here")
-    return kinds[value["spec"]](**{name: revived(item) for name, item in value["params"].items()})

@@ -1,9 +1,9 @@
-"""Model files: versioned, checksummed, with nothing in them that could be executed.
+"""Model files: versioned, checksummed, and not executable.
 
-    magic | version | length of the header | header (JSON) | arrays, one after the other | digest
+    magic | version | length of the header | header (JSON) | arrays, one after another | digest
 
-The header is the model as plain data, arrays replaced by their place, type and shape. The digest
-covers all that comes before it, so a damaged file is always noticed.
+The header is the model as plain data, with arrays replaced by type and shape. The digest covers
+everything before it, so damage is always detected.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ MAGIC = b"streamlearn model\n"
 VERSION = 1
 HEAD = struct.Struct("<IQ")
 DIGEST = 32
-# strings of Python may hold halves of characters, which UTF-8 proper has not
+# Python strings may hold lone surrogates, which plain UTF-8 cannot encode.
 TEXT = ("utf-8", "surrogatepass")
 
 
 class NewerFormat(ModelFileError):
-    """A sound file of a later version: an upgrade reads it, a copy of it does not help."""
+    """An intact file of a later version: upgrade streamlearn; a backup does not help."""
 
 
 def pieces(model: Any) -> Iterator[bytes | memoryview]:
-    """The bytes of a file, piece by piece: a large array is not copied."""
+    """Yield the bytes of a file in pieces, without copying large arrays."""
     arrays: list[np.ndarray[Any, Any]] = []
     header = json.dumps(encode(model, arrays), ensure_ascii=False).encode(*TEXT)
     digest = hashlib.blake2b(digest_size=DIGEST)
@@ -52,39 +52,40 @@ def pieces(model: Any) -> Iterator[bytes | memoryview]:
 
 
 def pack(model: Any) -> bytes:
-    """Plain data (numbers, strings, tuples, lists, dicts, arrays) as the bytes of a file."""
+    """Return plain data (numbers, strings, tuples, lists, dicts, arrays) as a file's bytes."""
     return b"".join(pieces(model))
 
 
 def unpack(data: bytes, name: str = "model file") -> Any:
-    """The plain data of `pack`; ModelFileError for anything else."""
+    """Return the plain data of `pack`; ModelFileError for any other bytes."""
     if not data.startswith(MAGIC) or len(data) < len(MAGIC) + HEAD.size + DIGEST:
-        raise ModelFileError(f"{name} is not a streamlearn model, or only the beginning of one")
+        raise ModelFileError(f"{name} is not a streamlearn model, or is truncated")
     version, length = HEAD.unpack_from(data, len(MAGIC))
     body, digest = data[:-DIGEST], data[-DIGEST:]
-    sound = hashlib.blake2b(body, digest_size=DIGEST).digest() == digest
-    if sound and version > VERSION:
+    intact = hashlib.blake2b(body, digest_size=DIGEST).digest() == digest
+    if intact and version > VERSION:
         raise NewerFormat(
-            f"{name} has format {version}; this streamlearn reads up to {VERSION}: upgrade it"
+            f"{name} has format version {version}, but this version of streamlearn reads versions "
+            f"up to {VERSION}; upgrade streamlearn"
         )
-    if not sound or version < 1:
-        raise ModelFileError(f"{name} is damaged: its checksum does not match; use a copy of it")
+    if not intact or version < 1:
+        raise ModelFileError(f"{name} is damaged: its checksum does not match; restore a backup")
     start = len(MAGIC) + HEAD.size
     try:
         header = json.loads(body[start : start + length].decode(*TEXT))
         return decode(header, memoryview(body)[start + length :])
     except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{name} is not a model that streamlearn wrote: {error!r}") from error
+        raise ModelFileError(f"{name} was not written by streamlearn: {error!r}") from error
 
 
 def write(path: str | os.PathLike[str], model: Any) -> None:
-    """Write the file as a whole or not at all: under another name first, then renamed."""
+    """Write a file atomically: under a temporary name, which is then renamed."""
     path = Path(path)
-    if path.is_symlink():  # it goes on pointing there
+    if path.is_symlink():  # keep the link
         path = path.resolve()
     data = pack(model)
     if path.exists() and not path.is_file():
-        path.write_bytes(data)  # a device or a pipe: a file of its name would take its place
+        path.write_bytes(data)  # a device or a pipe, which must not be replaced
         return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
@@ -96,12 +97,12 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            error.filename = str(path)  # the name that was given; a full disk has none
+            error.filename = str(path)  # not the temporary name; a full disk gives no name
         raise
 
 
 def fsync_directory(directory: Path) -> None:
-    """Make the names in a directory durable: a power cut would take them, not the files alone."""
+    """Make the names in a directory survive a power cut; syncing the files is not enough."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -110,12 +111,12 @@ def fsync_directory(directory: Path) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Any:
-    """What `write` wrote."""
+    """Return the data that `write` wrote."""
     return unpack(Path(path).read_bytes(), str(path))
 
 
-def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0911 - a case each
-    """`value` as JSON has it; what JSON has not is a dict with one key that begins with '$'."""
+def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0911 - one per case
+    """Return `value` as JSON; a type that JSON lacks is a dict with one key, such as "$array"."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, np.ndarray):
@@ -124,7 +125,7 @@ def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0
     if isinstance(value, np.generic):
         return encode(value.item(), arrays)
     if isinstance(value, list):
-        if set(map(type, value)) <= {str}:  # the names of a million features
+        if set(map(type, value)) <= {str}:  # fast for the names of a million features
             return value
         return [encode(item, arrays) for item in value]
     if isinstance(value, tuple):
@@ -137,17 +138,17 @@ def encode(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:  # noqa: PLR0
         pairs = [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]
         return {"$dict": pairs}
     raise ModelFileError(
-        f"a model file cannot hold {value!r} of type {type(value).__name__}: "
-        "labels must be strings, numbers, bools, bytes or tuples of them (pickle holds any)"
+        f"a model file cannot hold {value!r} of type {type(value).__name__}; "
+        "use labels that are strings, numbers, bools, bytes or tuples of them, or pickle the model"
     )
 
 
 def decode(value: Any, buffer: memoryview) -> Any:
-    """The inverse of `encode`; arrays are taken from `buffer` in the order of their writing."""
-    place = 0
+    """Invert `encode`; read arrays from `buffer` in the order in which they were written."""
+    offset = 0
 
-    def walk(value: Any) -> Any:  # noqa: PLR0911 - a case each
-        nonlocal place
+    def walk(value: Any) -> Any:  # noqa: PLR0911 - one per case
+        nonlocal offset
         if isinstance(value, list):
             return [walk(item) for item in value]
         if not isinstance(value, dict):
@@ -156,8 +157,8 @@ def decode(value: Any, buffer: memoryview) -> Any:
             kind, shape = value["$array"]
             dtype = np.dtype(kind)
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            array = np.frombuffer(buffer[place : place + size], dtype=dtype).reshape(shape).copy()
-            place += size
+            array = np.frombuffer(buffer[offset : offset + size], dtype=dtype).reshape(shape).copy()
+            offset += size
             return array
         if "$tuple" in value:
             return tuple(walk(item) for item in value["$tuple"])

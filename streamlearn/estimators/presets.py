@@ -1,7 +1,7 @@
-"""Presets: the papers' algorithms by name, with numbers for parameters.
+"""Presets: the papers' algorithms by name, with numbers as parameters.
 
-A preset is LinearClassifier or LinearRegressor with rule, loss and penalty filled in; it takes the
-same options (features, fit_intercept, average, batch, seed, and class_weight for classifiers).
+A preset is a LinearClassifier or LinearRegressor with a fixed rule, loss and penalty. It takes the
+same options: features, fit_intercept, average, batch, seed, and class_weight for classifiers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """What every estimator takes."""
+    """The options of every estimator."""
 
     features: Reader | None
     fit_intercept: bool | str
@@ -42,34 +42,34 @@ class Options(TypedDict, total=False):
 
 
 class ClassifierOptions(Options, total=False):
-    """What every classifier takes."""
+    """The options of every classifier."""
 
     class_weight: Mapping[Hashable, float] | None
 
 
 class PresetClassifier(LinearClassifier):
-    """A classifier by name."""
+    """A classifier with a fixed rule, loss and penalty."""
 
-    def _start(self, options: ClassifierOptions) -> None:
-        """Take the options; parameters are attributes by now."""
+    def _build(self, options: ClassifierOptions) -> None:
+        """Assemble the estimator; the parameters are attributes already."""
         self.options = options
-        rule, loss, penalty = self._recipe()
+        rule, loss, penalty = self._components()
         super().__init__(rule, loss, penalty, **options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         raise NotImplementedError
 
 
 class PresetRegressor(LinearRegressor):
-    """A regressor by name."""
+    """A regressor with a fixed rule, loss and penalty."""
 
-    def _start(self, options: Options) -> None:
-        """Take the options; parameters are attributes by now."""
+    def _build(self, options: Options) -> None:
+        """Assemble the estimator; the parameters are attributes already."""
         self.options = options
-        rule, loss, penalty = self._recipe()
+        rule, loss, penalty = self._components()
         super().__init__(rule, loss, penalty, **options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         raise NotImplementedError
 
 
@@ -78,9 +78,9 @@ class PegasosClassifier(PresetClassifier):
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return Pegasos(), Hinge(), L2(self.l2)
 
 
@@ -89,9 +89,9 @@ class AdaptiveClassifier(PresetClassifier):
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return Adaptive(), Hinge(), L2(self.l2)
 
 
@@ -100,9 +100,9 @@ class ProximalClassifier(PresetClassifier):
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return OptimisticProximal(), Hinge(), L2(self.l2)
 
 
@@ -121,9 +121,9 @@ class DualAveragingClassifier(PresetClassifier):
         self.l2 = l2
         self.gamma = gamma
         self.rho = rho
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return DualAveraging(self.gamma, self.rho), Logistic(), ElasticNet(self.l1, self.l2)
 
 
@@ -138,9 +138,9 @@ class PrimalGradientClassifier(PresetClassifier):
     ) -> None:
         self.l2 = l2
         self.p = p
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return PrimalGradient(), Logistic(), LpSquared(self.l2, self.p)
 
 
@@ -159,9 +159,9 @@ class FTRLClassifier(PresetClassifier):
         self.beta = beta
         self.l1 = l1
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return FTRLProximal(self.alpha, self.beta), Logistic(), ElasticNet(self.l1, self.l2)
 
 
@@ -178,9 +178,9 @@ class AdaGradClassifier(PresetClassifier):
         self.step = step
         self.l1 = l1
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return AdaGrad(self.step), Logistic(), ElasticNet(self.l1, self.l2)
 
 
@@ -195,9 +195,9 @@ class GradientDescentClassifier(PresetClassifier):
     ) -> None:
         self.step = step
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return GradientDescent(InverseSqrt(self.step)), Logistic(), L2(self.l2)
 
 
@@ -206,9 +206,9 @@ class PegasosRegressor(PresetRegressor):
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return Pegasos(), EpsilonInsensitive(), L2(self.l2)
 
 
@@ -217,9 +217,9 @@ class AdaptiveRegressor(PresetRegressor):
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return Adaptive(), EpsilonInsensitive(), L2(self.l2)
 
 
@@ -228,9 +228,9 @@ class ProximalRegressor(PresetRegressor):
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return OptimisticProximal(), EpsilonInsensitive(), L2(self.l2)
 
 
@@ -249,9 +249,9 @@ class DualAveragingRegressor(PresetRegressor):
         self.l2 = l2
         self.gamma = gamma
         self.rho = rho
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return DualAveraging(self.gamma, self.rho), Huber(), ElasticNet(self.l1, self.l2)
 
 
@@ -261,9 +261,9 @@ class PrimalGradientRegressor(PresetRegressor):
     def __init__(self, l2: float = 1e-4, p: float = 2.0, **options: Unpack[Options]) -> None:
         self.l2 = l2
         self.p = p
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return PrimalGradient(), Huber(), LpSquared(self.l2, self.p)
 
 
@@ -282,9 +282,9 @@ class FTRLRegressor(PresetRegressor):
         self.beta = beta
         self.l1 = l1
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return FTRLProximal(self.alpha, self.beta), Huber(), ElasticNet(self.l1, self.l2)
 
 
@@ -301,9 +301,9 @@ class AdaGradRegressor(PresetRegressor):
         self.step = step
         self.l1 = l1
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return AdaGrad(self.step), Huber(), ElasticNet(self.l1, self.l2)
 
 
@@ -313,7 +313,7 @@ class GradientDescentRegressor(PresetRegressor):
     def __init__(self, step: float = 0.1, l2: float = 0.0, **options: Unpack[Options]) -> None:
         self.step = step
         self.l2 = l2
-        self._start(options)
+        self._build(options)
 
-    def _recipe(self) -> tuple[Rule, Loss, Penalty]:
+    def _components(self) -> tuple[Rule, Loss, Penalty]:
         return GradientDescent(InverseSqrt(self.step)), Huber(), L2(self.l2)

@@ -24,8 +24,8 @@ def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list
     labels = frames.label_array(y, m)
     each = labels.tolist()
     known = frames.distinct(each)
-    if any(map(frames.missing, known)):
-        row = next(i for i, label in enumerate(each) if frames.missing(label))
+    if any(map(frames.is_missing, known)):
+        row = next(i for i, label in enumerate(each) if frames.is_missing(label))
         raise ValueError(f"row {row}: {each[row]!r} is not a label; leave the row out")
     if all(isinstance(label, bool | int | float) for label in known):
         known.sort()

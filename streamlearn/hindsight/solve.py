@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.core.parameters import number
-from streamlearn.estimators.linear import whole
+from streamlearn.estimators.linear import is_integer
 from streamlearn.hindsight.auto import alternatives, auto
 from streamlearn.hindsight.methods import METHODS, AnyLoss
 from streamlearn.hindsight.problem import Problem
@@ -79,7 +79,7 @@ def solve(
         threads=threads,
     )
     gap = number("solve", "gap", gap, low=0.0)
-    if max_iter is not None and not (whole(max_iter) and max_iter >= 1):
+    if max_iter is not None and not (is_integer(max_iter) and max_iter >= 1):
         raise ValueError(f"max_iter must be a whole number >= 1 or None, got {max_iter!r}")
     arguments: dict[str, Any] = {
         "gap": gap,

@@ -16,7 +16,8 @@ from streamlearn.errors import IncompatibleError, InvalidEventError, ModelFileEr
 from streamlearn.estimators import model_file
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.frames import checked_weight
-from streamlearn.estimators.linear import Event, Linear, plain, revived
+from streamlearn.estimators.linear import Event, Linear
+from streamlearn.estimators.parameter_data import decode_param, encode_param
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.late.join import DROP, Join
 from streamlearn.late.joined import PREDICTED
@@ -167,7 +168,7 @@ class DelayedLabels(base.Base):
         rows, codes = self._join.rows, []
         for i in range(len(rows)):
             label = rows.label_of(i)
-            code, factor = (0.0, 1.0) if label is None else self.estimator.code_of(label)
+            code, factor = (0.0, 1.0) if label is None else self.estimator.code_and_factor(label)
             if math.isnan(code) or factor != 1.0:
                 return None
             codes.append(code)
@@ -177,7 +178,7 @@ class DelayedLabels(base.Base):
         """`_learn_batch` for one output, without arrays: what nearly every call comes to."""
         rows, memory = self._join.rows, self._memory
         engine, loss = self.estimator.engine, self.estimator.objective.loss
-        memory.fit(1, split=False)
+        memory.resize(1, split=False)
         predicted = None
         for i, code in enumerate(codes):
             role, weight, ticket = rows.place(i)
@@ -282,8 +283,8 @@ class DelayedLabels(base.Base):
         with self._turn:
             saved = {
                 "estimator": "DelayedLabels",
-                "late": one.described(one.state()),
-                "params": plain(self._settings()),
+                "late": one.file_data(one.state()),
+                "params": encode_param(self._settings()),
                 "state": self.state(),
             }
         model_file.write(path, saved)
@@ -298,8 +299,10 @@ class DelayedLabels(base.Base):
                 "`load`"
             )
         try:
-            settings = {key: revived(value) for key, value in revived(data["params"]).items()}
-            one: Any = Linear.revived(data["late"], path)
+            settings = {
+                key: decode_param(value) for key, value in decode_param(data["params"]).items()
+            }
+            one: Any = Linear.from_file_data(data["late"], path)
             found = cls(one, **settings)
             found.restore(data["state"])
         except (LookupError, TypeError, AttributeError) as error:

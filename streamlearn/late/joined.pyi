@@ -19,7 +19,7 @@ class Joined(Events):
         start: int,
         stop: int,
         kept: NDArray[np.float64],
-        asked: NDArray[np.float64] | None,
+        timeout_scores: NDArray[np.float64] | None,
     ) -> None: ...
     def place(self, i: int) -> tuple[int, float, int]: ...
     @property

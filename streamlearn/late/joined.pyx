@@ -40,10 +40,10 @@ cdef class Joined(Events):
         self.ticket[self.n] = ticket
         return self.append(row, tags, known)
 
-    def exchange(self, scores, Py_ssize_t start, Py_ssize_t stop, kept, asked):
+    def exchange(self, scores, Py_ssize_t start, Py_ssize_t stop, kept, timeout_scores):
         """Keep the scores of the rows that were predicted; others have those that were kept.
 
-        A row of `scores` for each row, of `kept` and `asked` for each ticket; `asked` is None, or
+        A row of `scores` for each row, of `kept` and `timeout_scores` for each ticket; `timeout_scores` is None, or
         keeps the scores at which the labels of time-outs were learned. A row that could not be
         learned (NaN) stays so, and what was not kept (NaN) is left as it is.
         """
@@ -53,15 +53,15 @@ cdef class Joined(Events):
         cdef double* at_timeout = NULL
         cdef double* now
         cdef bint known
-        for array, rows in ((scores, stop), (kept, m), (kept if asked is None else asked, m)):
+        for array, rows in ((scores, stop), (kept, m), (kept if timeout_scores is None else timeout_scores, m)):
             if array.dtype != np.float64 or not array.flags.c_contiguous or array.ndim != 2:
                 raise ValueError("scores are float64, one row after the other")
             if array.shape[1] != n or len(array) < rows:
                 raise ValueError(f"scores of {array.shape}, where {rows} x {n} are needed")
         if not (0 <= start and stop <= self.n and self.tickets[start:stop].max(initial=-1) < m):
             raise ValueError("rows or tickets that there are not")
-        if asked is not None:
-            at_timeout = <double*><size_t>asked.ctypes.data
+        if timeout_scores is not None:
+            at_timeout = <double*><size_t>timeout_scores.ctypes.data
         for i in range(start, stop):
             now = score + i * n
             k = self.ticket[i] * n

@@ -34,14 +34,14 @@ class Remembered:
         self.join = join
         self.scores = np.full((0, 1), np.nan)  # by ticket
         # if those may be corrected: the scores at which the labels of time-outs were learned
-        self.asked = np.full((0, 1), np.nan)
+        self.timeout_scores = np.full((0, 1), np.nan)
 
     @property
-    def label_before(self) -> Any:
+    def timeout_label(self) -> Any:
         """The label that a correction takes back."""
         return self.join.on_timeout
 
-    def fit(self, outputs: int, *, split: bool) -> None:
+    def resize(self, outputs: int, *, split: bool) -> None:
         """Room for all tickets, and a column for every output.
 
         `split`: of two classes, which shared one output, each has its own now.
@@ -49,15 +49,17 @@ class Remembered:
         if self.join.tickets > len(self.scores):
             more = self.join.tickets + self.join.tickets // 8 - len(self.scores)
             self.scores = grown(self.scores, more)
-        if self.join.corrections and len(self.asked) < len(self.scores):
-            self.asked = grown(self.asked, len(self.scores) - len(self.asked))
+        if self.join.corrections and len(self.timeout_scores) < len(self.scores):
+            self.timeout_scores = grown(
+                self.timeout_scores, len(self.scores) - len(self.timeout_scores)
+            )
         if outputs > self.scores.shape[1]:
             self.scores = widened(self.scores, outputs, 0.0, split=split)
-            self.asked = widened(self.asked, outputs, np.nan, split=split)
+            self.timeout_scores = widened(self.timeout_scores, outputs, np.nan, split=split)
 
     def mirror(self) -> None:
         """The two classes change places."""
-        self.scores, self.asked = -self.scores, -self.asked
+        self.scores, self.timeout_scores = -self.scores, -self.timeout_scores
 
     def corrections(self, start: int, stop: int) -> list[int]:
         """The rows among these that are corrections."""
@@ -66,18 +68,18 @@ class Remembered:
         rows = np.flatnonzero(self.join.rows.roles[start:stop] == CORRECTED)
         return [start + row for row in rows.tolist()]
 
-    def asked_at(self, row: int) -> Array:
-        """The scores at which a row was learned with `label_before`; NaN: it was not."""
-        return np.asarray(self.asked[self.join.rows.tickets[row]])
+    def timeout_scores_of(self, row: int) -> Array:
+        """The scores at which a row was learned with `timeout_label`; NaN: it was not."""
+        return np.asarray(self.timeout_scores[self.join.rows.tickets[row]])
 
-    def take(self, scores: Array, start: int, stop: int) -> None:
+    def exchange(self, scores: Array, start: int, stop: int) -> None:
         """Remember the scores of what was predicted, and show those of what was learned.
 
         A row that could not be learned (NaN) stays so; one that was never predicted, by a learner
         that is newer, is shown as it was when it was learned.
         """
-        asked = self.asked if self.join.corrections else None
-        self.join.rows.exchange(scores, start, stop, self.scores, asked)
+        timeout_scores = self.timeout_scores if self.join.corrections else None
+        self.join.rows.exchange(scores, start, stop, self.scores, timeout_scores)
 
     def swap(self, ticket: int, score: float, *, predicted: bool) -> float:
         """`take` for one row of a learner with one output: the score that is shown for it."""
@@ -91,11 +93,11 @@ class Remembered:
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: a copy."""
         n = self.join.tickets
-        return {"scores": self.scores[:n].copy(), "asked": self.asked[:n].copy()}
+        return {"scores": self.scores[:n].copy(), "asked": self.timeout_scores[:n].copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        self.scores, self.asked = state["scores"].copy(), state["asked"].copy()
+        self.scores, self.timeout_scores = state["scores"].copy(), state["asked"].copy()
 
 
 def grown(scores: Array, more: int) -> Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.core.parameters import number
-from streamlearn.estimators.linear import whole
+from streamlearn.estimators.linear import is_integer
 from streamlearn.regret.account import Account
 from streamlearn.regret.comparator import (
     Found,
@@ -71,9 +71,9 @@ class Ledger:
         seconds: float = 30.0,
         cpu_share: float = 0.05,
     ) -> None:
-        if not whole(memory) or not 10 <= memory < 2**31:
+        if not is_integer(memory) or not 10 <= memory < 2**31:
             raise ValueError(f"memory must be a whole number of at least 10 events, not {memory!r}")
-        if not whole(seed) or not 0 <= seed < 2**64:
+        if not is_integer(seed) or not 0 <= seed < 2**64:
             raise ValueError(f"seed must be a whole number of 0 to 2^64 - 1, not {seed!r}")
         self.loss = loss
         self.penalty = penalty

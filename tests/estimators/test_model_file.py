@@ -184,7 +184,7 @@ def test_equal_models_have_equal_files(tmp_path: Path) -> None:
 
 def test_labels_that_a_file_cannot_hold(tmp_path: Path) -> None:
     model = taught(sl.LinearClassifier(), [frozenset("a"), frozenset("b")])
-    with pytest.raises(sl.ModelFileError, match="labels must be"):
+    with pytest.raises(sl.ModelFileError, match="pickle"):
         model.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 

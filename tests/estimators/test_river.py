@@ -203,7 +203,7 @@ def test_a_classifier_without_labels_predicts_nothing() -> None:
         assert model.predict_proba_one({"a": 1.0}) == {}
         assert model.predict_many(X).tolist() == [None, None]
         assert model.predict_proba_many(X).shape == (2, 0)
-        assert model.predicted(np.zeros(2)) == [None, None]
+        assert model.predictions(np.zeros(2)) == [None, None]
         shares = model.probabilities(np.zeros(2))
         assert shares is not None
         assert shares.shape == (2, 0)

@@ -363,14 +363,14 @@ def test_a_time_out_that_could_not_be_learned_is_not_taken_back() -> None:
     reader = sl.Names()
 
     def learn(score: float) -> None:
-        memory.fit(1, split=False)
-        memory.take(np.full((len(join.rows), 1), score), 0, len(join.rows))
+        memory.resize(1, split=False)
+        memory.exchange(np.full((len(join.rows), 1), score), 0, len(join.rows))
         join.clear()
 
     def correct(name: bytes, time: float) -> float:
         join.label(True, name, time)
         (row,) = memory.corrections(0, len(join.rows))
-        return float(memory.asked_at(row)[0])
+        return float(memory.timeout_scores_of(row)[0])
 
     join.read(reader, {"a": 1.0}, b"a", 0.0, 1.0)
     learn(0.5)

@@ -387,7 +387,7 @@ def test_several_outputs_are_one_vector(rule: Any, penalty: Any, loss: Any) -> N
         # every class known first, at no step
         order = [int(np.flatnonzero(data.y == label)[0]) for label in range(k)]
         for i in order:
-            model._meet(int(data.y[i]))
+            model._add_label(int(data.y[i]))
     model.learn_rows(data.rows, data.y, data.w)
     slow = maker(rule)(k * N, Flat(), dense_penalty(penalty))
     for x, y, weight in zip(data.X, data.y, data.w, strict=True):

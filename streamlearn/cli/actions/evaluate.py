@@ -190,7 +190,7 @@ def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
     """Return a learner that shares the features."""
     model.share_features(shared)
     tracker = regret.Tracker(model, memory=options.memory, seed=0)
-    others = {measure: ProgressiveCurve() for measure in model.measured if measure != "loss"}
+    others = {measure: ProgressiveCurve() for measure in model.score_measures if measure != "loss"}
     return Entry(name, model, tracker, measures=others)
 
 

@@ -106,7 +106,7 @@ def explain(model: Model, event: Event, labels: LabelSet, options: Options) -> N
             facts["probabilities"] = {str(label): value for label, value in probabilities.items()}
     if isinstance(score, dict):
         score = score[prediction if prediction in model.outputs else model.outputs[0]]
-    rows = [row(one) for one in model.why(event)]
+    rows = [row(one) for one in model.explain_one(event)]
     facts |= {"score": score, "sum": sum(one["adds"] for one in rows)}
     if options.json:
         show_json({**facts, "contributions": rows})

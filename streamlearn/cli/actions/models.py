@@ -156,7 +156,7 @@ def roll_back(options: Options) -> int:
 
 def revive(directory: Path, data: dict[str, Any], name: str) -> Model:
     """Return one learner of a checkpoint."""
-    return cast("Model", Linear.revived(checkpoints.part(data, name), directory))
+    return cast("Model", Linear.from_file_data(checkpoints.part(data, name), directory))
 
 
 def short(place: Place) -> str:

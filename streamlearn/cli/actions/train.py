@@ -136,7 +136,7 @@ class Trainer:
         self.invalid: list[str] = []  # examples
         self.curves: list[ProgressiveCurve] = []
         self.batches: list[Pass] = []
-        self.others = {name: ProgressiveCurve() for name in model.measured if name != "loss"}
+        self.others = {name: ProgressiveCurve() for name in model.score_measures if name != "loss"}
         self.bar: Bar | None = None
         self.seconds = 0.0
         self.positive = 0  # events of the first pass whose label is True or 1
@@ -192,7 +192,7 @@ class Trainer:
         for line in HEADER if first else ():
             self.bar.print(line)
         i = point.row
-        (predicted,) = self.model.predicted(
+        (predicted,) = self.model.predictions(
             scores[i : i + 1], None if known is None else known[i : i + 1]
         )
         length = int(events.starts[i + 1] - events.starts[i])

@@ -135,7 +135,7 @@ def predictions(
     labels there is one for each, and while they may still close there is none.
     """
     nothing: Unsure[Any] = [UNSET] * len(scores)
-    values = model.predicted(scores, known)
+    values = model.predictions(scores, known)
     finite = np.isfinite(scores if scores.ndim == 2 else scores[:, None]).all(axis=1)
     for i in np.flatnonzero(~finite).tolist():
         values[i] = None

@@ -19,7 +19,7 @@ class Learns(Protocol):
     """What learns labels, and can say whether it is able to."""
 
     @property
-    def learns(self) -> Literal["classes", "numbers", "some numbers"]:
+    def learns(self) -> Literal["classes", "numbers", "restricted numbers"]:
         """What a label is to it."""
 
     def check_labels(self, labels: list[Any]) -> None:

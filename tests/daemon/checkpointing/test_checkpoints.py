@@ -92,7 +92,7 @@ def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) 
 def test_all_damaged_is_not_a_fresh_start(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     (owner.directory / Place(1, 1).name).write_bytes(b"")
-    with pytest.raises(sl.ModelFileError, match="all of its 1 checkpoints are damaged"):
+    with pytest.raises(sl.ModelFileError, match="checkpoints are damaged"):
         checkpoints.newest(owner.directory)
 
 
@@ -206,7 +206,7 @@ def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_loading_one_learner_by_name(tmp_path: Path) -> None:
-    with pytest.raises(sl.ModelFileError, match="without a checkpoint"):
+    with pytest.raises(sl.ModelFileError, match="directory"):
         sl.LinearClassifier.load(tmp_path)
     model = sl.LinearClassifier(sl.rules.AdaGrad(0.1))
     for i in range(20):
