@@ -224,7 +224,7 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
     for learner in (None, "ads"):
         loaded = sl.LinearClassifier.load(tmp_path, learner=learner)
         assert model_file.pack(loaded.state()) == model_file.pack(model.state())
-    with pytest.raises(sl.ModelFileError, match=r"has the learners ads; say which"):
+    with pytest.raises(sl.ModelFileError, match="learner=NAME"):
         sl.LinearClassifier.load(tmp_path, learner="adverts")
     with pytest.raises(sl.ModelFileError, match=r"LinearClassifier\.load"):
         sl.LinearRegressor.load(tmp_path)
