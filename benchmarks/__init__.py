@@ -1,1 +1,1 @@
-"""Streamlearn beside its peers: `python -m benchmarks.speed`, `python -m benchmarks.default`."""
+"""Benchmarks: `python -m benchmarks.speed`, `python -m benchmarks.default`, one module each."""

@@ -1,8 +1,8 @@
-"""How long learning pauses for a checkpoint of 2^20 hashed slots: the copy between two batches.
+"""Measure how long a checkpoint of 2^20 hashed slots pauses learning.
 
-The daemon as it comes, with regret and dead letters, over made-up clicks; a checkpoint every
-100,000 events, so that some begin while the disk still writes. The first
-copy of all finds no memory that was used before.
+The pause is the copy of the state between two batches. The daemon runs with its defaults, with
+regret and dead letters, over synthetic clicks. A checkpoint every 100,000 events makes some begin
+while the previous one is still being written. The first copy is slower: it allocates its memory.
 
 python -m benchmarks.checkpoint [--events N]
 """
@@ -49,14 +49,14 @@ SETS = {"default": ["default"], "four": list(LEARNERS)}
 
 
 def text(directory: str, features: str, learners: list[str], events: int) -> str:
-    """The configuration."""
+    """Return the configuration."""
     tables = "\n".join(f'[[learner]]\nname = "{name}"\n{LEARNERS[name]}' for name in learners)
     return CONFIG.format(directory=directory, features=features, learners=tables, events=events)
 
 
 @contextmanager
 def timed(pauses: list[tuple[float, float]]) -> Iterator[None]:
-    """Note what each copy takes, on the clock and of this thread's time."""
+    """Record the wall time and the CPU time of each copy."""
     begin = Checkpointer._begin  # noqa: SLF001 - what is measured
 
     def measured(self: Checkpointer, *arguments: Any) -> None:
@@ -64,7 +64,7 @@ def timed(pauses: list[tuple[float, float]]) -> Iterator[None]:
         begin(self, *arguments)
         pauses.append((time.perf_counter() - start, time.thread_time() - busy))
 
-    setattr(Checkpointer, "_begin", measured)  # noqa: B010 - for a while
+    setattr(Checkpointer, "_begin", measured)  # noqa: B010 - restored below
     yield
     setattr(Checkpointer, "_begin", begin)  # noqa: B010
 
@@ -96,8 +96,8 @@ def main() -> None:
                 ]
             )
     head = ["learners", "features", "checkpoints", "first", "median", "longest"]
-    print("milliseconds\n")
-    print(table([*head, "median, CPU", "longest, CPU"], lines))
+    print("Pause per checkpoint, milliseconds of wall time and of CPU time\n")
+    print(table([*head, "median CPU", "longest CPU"], lines))
 
 
 if __name__ == "__main__":

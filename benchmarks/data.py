@@ -1,4 +1,4 @@
-"""The public data sets of the default's benchmark, in the order and the size it is stated for."""
+"""The public data sets of the benchmark of the default model."""
 
 import hashlib
 import tempfile
@@ -24,7 +24,7 @@ CACHE = Path(tempfile.gettempdir()) / "streamlearn-benchmarks"
 
 @dataclass(frozen=True)
 class Source:
-    """A svmlight file, and whether its rows are shuffled before the first of them are taken."""
+    """A svmlight file, and whether its rows are shuffled first."""
 
     name: str
     file: str
@@ -52,7 +52,7 @@ REGRESSION = (
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows and their labels; the labels of two classes are -1 and 1."""
+    """Rows and their labels; binary labels are -1 and 1."""
 
     name: str
     rows: "Rows"
@@ -60,7 +60,7 @@ class Examples:
 
 
 def load(source: Source, directory: Path, first: int = ROWS) -> Examples:
-    """Read a set, shuffle it if it is told to, keep its first rows."""
+    """Read a data set, shuffle it if its source says so, and keep the first rows."""
     rows, labels = _read(directory / source.file)
     if source.shuffled:
         order = np.random.default_rng(0).permutation(len(labels))
@@ -69,7 +69,7 @@ def load(source: Source, directory: Path, first: int = ROWS) -> Examples:
 
 
 def _read(path: Path) -> tuple["Rows", "Labels"]:
-    """Parse a svmlight file; the second time, fetch its arrays from the cache."""
+    """Parse a svmlight file, or load its arrays from the cache."""
     stat = path.stat()
     key = hashlib.sha256(f"{path}{stat.st_size}{stat.st_mtime_ns}".encode()).hexdigest()[:16]
     kept = CACHE / f"{path.name}-{key}.npz"

@@ -1,4 +1,4 @@
-"""The default beside Vowpal Wabbit's optimizers: one pass, each row scored before it is learned.
+"""Compare the default model with Vowpal Wabbit's optimizers: one pass, progressive loss.
 
 python -m benchmarks.default [--data DIR] [--only NAME ...] [--peers]
 """
@@ -23,23 +23,23 @@ MEMBERS = sl.rules.Mixture().rules
 
 
 def log_loss(scores: "Labels", labels: "Labels") -> float:
-    """The mean of log(1 + exp(-y score)), which does not overflow; not a number stays that."""
+    """Return the mean of log(1 + exp(-y score)) without overflow; NaN stays NaN."""
     return float(np.logaddexp(0.0, -labels * scores).mean())
 
 
 def classify(rows: "Rows", labels: "Labels", rule: "sl.rules.Rule | None" = None) -> float:
-    """The progressive log-loss of our classifier."""
+    """Return the progressive log-loss of our classifier."""
     return log_loss(sl.LinearClassifier(rule).progressive_rows(rows, labels), labels)
 
 
 def regress(rows: "Rows", labels: "Labels") -> float:
-    """The progressive squared error of our regressor, in units of the labels' variance."""
+    """Return the progressive squared error of our regressor over the variance of the labels."""
     errors = sl.LinearRegressor().progressive_rows(rows, labels) - labels
     return float(np.square(errors).mean() / labels.var())
 
 
-def beside(examples: "Examples", *, loss: str) -> Losses:
-    """The same measure of each of Vowpal Wabbit's optimizers, through its text format."""
+def vowpal_wabbit(examples: "Examples", *, loss: str) -> Losses:
+    """Return the same measure for each of Vowpal Wabbit's optimizers, through its text format."""
     unit = 1.0 if loss == "logistic" else float(examples.labels.var())
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rows.txt"
@@ -53,7 +53,7 @@ def beside(examples: "Examples", *, loss: str) -> Losses:
 def compare(
     sources: tuple[data.Source, ...], args: argparse.Namespace, *, loss: str
 ) -> list[Losses]:
-    """Print the table of these sets, and return its numbers."""
+    """Print the table of these data sets, and return its numbers."""
     ours = classify if loss == "logistic" else regress
     found: dict[str, Losses] = {}
     for source in sources:
@@ -63,15 +63,16 @@ def compare(
             print(f"skipped {source.name}: no {source.file} in {args.data}")
             continue
         examples = data.load(source, args.data)
-        found[source.name] = beside(examples, loss=loss)
+        found[source.name] = vowpal_wabbit(examples, loss=loss)
         if not args.peers:
             found[source.name][OURS] = ours(examples.rows, examples.labels)
-    print(table(_head("set"), [_line(name, losses) for name, losses in found.items()]), "\n")
+    print(table(_head(), [_line(name, losses) for name, losses in found.items()]), "\n")
     return list(found.values())
 
 
-def _head(first: str) -> list[str]:
-    return [first, *(f"VW {name}" for name in peers.OPTIMIZERS), OURS, "/ default", "/ best of VW"]
+def _head() -> list[str]:
+    optimizers = [f"VW {name}" for name in peers.OPTIMIZERS]
+    return ["data set", *optimizers, OURS, "ratio to VW default", "ratio to best VW"]
 
 
 def _line(name: str, losses: Losses) -> list[str]:
@@ -84,24 +85,25 @@ def _line(name: str, losses: Losses) -> list[str]:
 
 
 def summarize(losses: list[Losses]) -> None:
-    """Say in how many sets we are at or below Vowpal Wabbit, and by how much on average."""
+    """Print on how many data sets we match or beat Vowpal Wabbit, and the mean ratio."""
     ours = np.array([line[OURS] for line in losses])
     vw = np.array([[line[name] for name in peers.OPTIMIZERS] for line in losses])
     ratio = float(np.exp(np.log(ours / vw[:, 0]).mean()))
     best = vw.min(axis=1)
-    print(f"At or below VW's default on {(ours <= vw[:, 0]).sum()} of {len(ours)} sets,")
-    print(f"at or below the best of its four on {(ours <= best).sum()};")
-    print(f"geometric mean of the ratio to its default: {ratio:.3f}.\n")
+    counts = (ours <= vw[:, 0]).sum(), (ours <= best).sum()
+    print(f"Loss at most that of VW's default on {counts[0]} of {len(ours)} data sets,")
+    print(f"at most that of the best of its four optimizers on {counts[1]}.")
+    print(f"Geometric mean of the ratio to VW's default: {ratio:.3f}.\n")
 
 
 def generated(args: argparse.Namespace) -> None:
-    """The generated streams, beside the members that the default mixes."""
+    """Print the table of the synthetic streams, with the members of the default mixture."""
     lines = []
     for name in streams.STREAMS:
         if args.only and name not in args.only:
             continue
         rows, labels = streams.generate(name)
-        vw = beside(data.Examples(name, rows, labels), loss="logistic")
+        vw = vowpal_wabbit(data.Examples(name, rows, labels), loss="logistic")
         line = [name, f"{vw['default']:.4f}", f"{min(vw.values()):.4f}"]
         if not args.peers:
             members = [classify(rows, labels, rule) for rule in MEMBERS]
@@ -109,25 +111,25 @@ def generated(args: argparse.Namespace) -> None:
             line += [f"{loss:.4f}" for loss in (*members, ours)]
             line.append(f"{ours / min(members):.3f}{'*' if name in streams.MOVING else ''}")
         lines.append(line)
-    ours_head = [] if args.peers else [*map(repr, MEMBERS), OURS, "/ best member"]
-    print(table(["stream", "VW default", "best of VW", *ours_head], lines))
-    print("\n`*` the target moves: a mixture may follow it better than any member.")
+    ours_head = [] if args.peers else [*map(repr, MEMBERS), OURS, "ratio to best member"]
+    print(table(["stream", "VW default", "best VW", *ours_head], lines))
+    print("\n`*` the target moves: a mixture can track it better than any single member.")
 
 
 def main() -> None:
     """Print the three tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.default", description=__doc__)
     parser.add_argument("--data", type=Path, default=data.HOME, help="where the data sets are")
-    parser.add_argument("--only", nargs="+", default=(), help="these sets and streams alone")
-    parser.add_argument("--peers", action="store_true", help="leave our own side out")
+    parser.add_argument("--only", nargs="+", default=(), help="only these data sets and streams")
+    parser.add_argument("--peers", action="store_true", help="run only the peers")
     args = parser.parse_args()
     print("Progressive log-loss after one pass\n")
     losses = compare(data.CLASSIFICATION, args, loss="logistic")
     if losses and not args.peers:
         summarize(losses)
-    print("Progressive mean squared error / variance of the label\n")
+    print("Progressive mean squared error / variance of the label after one pass\n")
     compare(data.REGRESSION, args, loss="squared")
-    print("Progressive log-loss on generated streams\n")
+    print("Progressive log-loss on synthetic streams\n")
     generated(args)
 
 

@@ -1,10 +1,10 @@
-"""The same records in every format, from a file to rows, in one process and in turn.
+"""Decode the same records in every format, from a file to rows.
 
 python -m benchmarks.formats [--events N] [--rounds N]
 
-A record has a label and eleven features, five of them text. svmlight has no text: its columns are
-numbered, as a one-hot encoding would number them. No side learns anything. Python's side is what it
-takes to get the same values: `csv.reader`, and a dict of each row; it parses no number yet.
+A record has a label and eleven features, five of them text. svmlight has no text, so its columns
+are numbered like a one-hot encoding. Nothing is learned. The Python baseline is `csv.reader` and a
+dict of each row, without parsing numbers.
 """
 
 import argparse
@@ -30,7 +30,7 @@ Record = dict[str, float | str]
 
 
 def make_records(count: int, seed: int = 0) -> Iterator[Record]:
-    """Records of words, decimals and a count, with a label of 0 or 1."""
+    """Generate records of words, decimals and a count, with a label of 0 or 1."""
     rng = np.random.default_rng(seed)
     words = [f"{prefix}-{k}" for k, prefix in enumerate(["shop", "news", "video", "mail"] * 1250)]
     texts = rng.integers(NAMES, size=(count, TEXT)).tolist()
@@ -44,7 +44,7 @@ def make_records(count: int, seed: int = 0) -> Iterator[Record]:
 
 
 def write(directory: Path, count: int) -> dict[str, tuple[str, Path]]:
-    """Write the records in every format; the format and the path of each file."""
+    """Write the records in every format; return the format and the path of each file."""
     records = list(make_records(count))
     files = {
         "JSON": ("json", directory / "x.jsonl"),
@@ -76,7 +76,7 @@ def write_csv(path: Path, records: list[Record], *, quoted: bool) -> None:
 
 
 def svmlight(record: Record, columns: dict[str, int]) -> str:
-    """A line of svmlight; texts are columns, numbered as they are met."""
+    """Return a line of svmlight; a text becomes a column, numbered at first sight."""
     values = {}
     for name, value in record.items():
         if name != "label":
@@ -88,7 +88,7 @@ def svmlight(record: Record, columns: dict[str, int]) -> str:
 
 
 def vowpal_wabbit(record: Record) -> str:
-    """A line of Vowpal Wabbit's text."""
+    """Return a line of Vowpal Wabbit's text."""
     features = " ".join(
         f"{name}={value}" if isinstance(value, str) else f"{name}:{value}"
         for name, value in record.items()
@@ -98,7 +98,7 @@ def vowpal_wabbit(record: Record) -> str:
 
 
 def read(kind: str, path: Path) -> int:
-    """Read a file and decode it; how many events there were."""
+    """Read and decode a file; return the number of events."""
     decoder, events, count = decoder_of(kind, sl.Hashing(20), Fields(label="label")), Events(), 0
     source = Files([path])
     source.open({}, None)
@@ -112,7 +112,7 @@ def read(kind: str, path: Path) -> int:
 
 
 def read_dicts(path: Path) -> int:
-    """Python's `csv.reader`, and a dict of each row."""
+    """Read a file by `csv.reader`, with a dict of each row; return the number of rows."""
     count = 0
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
@@ -123,8 +123,8 @@ def read_dicts(path: Path) -> int:
     return count
 
 
-def itself(run: Run) -> Run:
-    """Nothing is to be prepared outside the clock."""
+def unprepared(run: Run) -> Run:
+    """Prepare nothing outside the clock."""
     return run
 
 
@@ -143,7 +143,8 @@ def main() -> None:
         for name, run in runs.items():
             if (count := run()) != args.events:
                 raise AssertionError(f"{name}: {count} of {args.events} records")
-        timings = alternate({name: partial(itself, run) for name, run in runs.items()}, args.rounds)
+        prepared = {name: partial(unprepared, run) for name, run in runs.items()}
+        timings = alternate(prepared, args.rounds)
     print(f"{args.events:,} records of 12 fields, 5 of text; median of {args.rounds} rounds\n")
     ratio = "{:.2f} ({:.2f} to {:.2f})"
     lines = [
@@ -155,7 +156,7 @@ def main() -> None:
         ]
         for name, timing in timings.items()
     ]
-    print(table(["side", "us a record", "time beside JSON", f"as fast as {PYTHON}"], lines))
+    print(table(["format", "us/record", "time, JSON = 1", f"speed, {PYTHON} = 1"], lines))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The hindsight solvers beside scikit-learn's, to the same gap, in one process and in turn.
+"""Compare the hindsight solvers with those of scikit-learn, to the same gap.
 
 python -m benchmarks.hindsight [--data DIR] [--only NAME] [--rounds N]
 
-Ours stop at a certified gap. The tolerance of each peer is the loosest at which its objective is
-within that gap of the optimum, which it cannot know: the search for it is not timed.
+Our solvers stop at a certified gap. Each peer gets the loosest tolerance at which its objective is
+within that gap of the optimum. A peer cannot know this tolerance; the search for it is not timed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from streamlearn.losses import Loss
     from streamlearn.penalties import Penalty
 
-Fit: TypeAlias = Callable[[float], Any]  # a model fitted to a tolerance
+Fit: TypeAlias = Callable[[float], Any]  # fits a model to a tolerance
 
 GAP = 1e-3
 COVTYPE = Source("covtype", "covtype.binary.scale01.svm.gz", shuffled=True)
@@ -43,12 +43,12 @@ SPAMBASE = Source("spambase", "spambase.svm.gz")  # features of very different s
 RCV1 = Source("rcv1v2_ccat", "rcv1v2_ccat.svm.gz")
 TOLERANCES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
 SHARDS = 2
-EVERY = 10**9  # rows: all of them
-PATIENCE = 5.0  # seconds, of a peer's fit
-TRIAL = 2.0  # seconds, of each method of ours where all are compared
+ALL_ROWS = 10**9
+PATIENCE = 5.0  # seconds for a peer's fit
+TRIAL = 2.0  # seconds for each of our methods in the comparison of all
 EPOCHS = 200  # of a peer
 
-Lines: TypeAlias = Iterator[list[str]]  # a table, its head first
+Lines: TypeAlias = Iterator[list[str]]  # a table, beginning with its header
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Task:
     penalty: "Penalty"
 
     def solve(self, method: str, gap: float = GAP, seconds: float = math.inf) -> Any:
-        """Ours, cut after so many seconds."""
+        """Solve the task by one of our methods, with a time limit."""
         began = time.perf_counter()
         return solve(
             self.rows,
@@ -75,43 +75,43 @@ class Task:
         )
 
     def objective(self, w: Any) -> float:
-        """J(w)."""
+        """Return J(w)."""
         losses = self.loss.value(self.rows @ w, self.signs)
         return float(losses.mean() + self.penalty.value(w))
 
     def inverse(self, strength: float) -> float:
-        """scikit-learn's C."""
+        """Return scikit-learn's C."""
         return 1.0 / (strength * len(self.signs))
 
 
 def tasks(
     data: Path, source: Source, loss: "Loss", penalties: Sequence["Penalty"]
 ) -> Iterator[Task]:
-    """One set with several penalties."""
-    examples = load(source, data, EVERY)
+    """Generate the tasks of one data set with several penalties."""
+    examples = load(source, data, ALL_ROWS)
     signs = np.where(examples.labels > 0, 1.0, -1.0)
-    rows = examples.rows  # liblinear takes indices of 32 bits alone
+    rows = examples.rows  # liblinear supports only 32-bit indices
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     for penalty in penalties:
         yield Task(source.name, rows, signs, loss, penalty)
 
 
 def linear_svc(task: Task, tolerance: float) -> Any:
-    """The dual coordinate descent of liblinear."""
+    """Fit liblinear's dual coordinate descent."""
     C = task.inverse(task.penalty.l2)
     model = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=tolerance, max_iter=EPOCHS)
     return model.fit(task.rows, task.signs)
 
 
 def lightning(task: Task, tolerance: float) -> Any:
-    """The one of lightning, where it is installed."""
+    """Fit lightning's LinearSVC, if it is installed."""
     module = importlib.import_module("lightning.classification")
     C = task.inverse(task.penalty.l2)
     return module.LinearSVC(C=C, loss="hinge", tol=tolerance).fit(task.rows, task.signs)
 
 
 def logistic(solver: str, task: Task, tolerance: float) -> Any:
-    """scikit-learn's l1-logistic regression."""
+    """Fit scikit-learn's l1-logistic regression."""
     C = task.inverse(task.penalty.l1)
     model = LogisticRegression(
         C=C, l1_ratio=1.0, solver=solver, fit_intercept=False, tol=tolerance, max_iter=EPOCHS
@@ -120,7 +120,7 @@ def logistic(solver: str, task: Task, tolerance: float) -> Any:
 
 
 def loosest(task: Task, fit: Fit, optimum: float) -> float | None:
-    """The first tolerance with which a peer comes as near as the gap, within a patience."""
+    """Return the loosest tolerance at which a peer reaches the gap in time, or None."""
     for tolerance in TOLERANCES:
         began = time.perf_counter()
         model = fit(tolerance)
@@ -132,7 +132,7 @@ def loosest(task: Task, fit: Fit, optimum: float) -> float | None:
 
 
 def compare(task: Task, method: str, peers: Mapping[str, Fit], rounds: int) -> Lines:
-    """A line for each peer: how many times longer it takes."""
+    """Generate a line for each peer: how many times longer it takes."""
     optimum = task.solve(method, GAP / 100, seconds=4 * PATIENCE).lower_bound
     found = {name: loosest(task, fit, optimum) for name, fit in peers.items()}
     reached = {name: tolerance for name, tolerance in found.items() if tolerance is not None}
@@ -149,11 +149,11 @@ def compare(task: Task, method: str, peers: Mapping[str, Fit], rounds: int) -> L
             yield [*line, "none", "", ""]
 
 
-HEAD = ["data", "penalty", "ours, s", "beside", "its tol", "its s", "ratio"]
+HEAD = ["data", "penalty", "streamlearn, s", "peer", "peer's tolerance", "peer, s", "ratio"]
 
 
 def hinge(data: Path, rounds: int) -> Lines:
-    """Hinge and l2: SDCA beside liblinear; at least 1x."""
+    """Hinge and l2: SDCA compared with liblinear; required ratio 1x."""
     yield HEAD
     l2 = sl.penalties.L2
     sets = ((RCV1, [l2(1e-4), l2(1e-5), l2(1e-6)]), (COVTYPE, [l2(1e-4), l2(1e-5)]))
@@ -166,7 +166,7 @@ def hinge(data: Path, rounds: int) -> Lines:
 
 
 def l1_logistic(data: Path, rounds: int) -> Lines:
-    """Logistic and l1: Newton's method beside liblinear and SAGA."""
+    """Logistic and l1: Newton's method compared with liblinear and SAGA."""
     yield HEAD
     l1 = sl.penalties.L1
     for source, penalties in ((RCV1, [l1(1e-4), l1(1e-5)]), (COVTYPE, [l1(1e-4)])):
@@ -177,7 +177,7 @@ def l1_logistic(data: Path, rounds: int) -> Lines:
 
 
 def in_threads(n: int) -> None:
-    """Checksums of a text that fits in a cache, shared among n threads that share nothing else."""
+    """Compute checksums of a cached text in n threads: work without shared data."""
     text = bytes(1 << 16)
 
     def work() -> None:
@@ -192,11 +192,12 @@ def in_threads(n: int) -> None:
 
 
 def shards(data: Path, rounds: int) -> Lines:
-    """A pass over the data, value and gradient, in two threads beside one; at least 1.6x.
+    """A pass over the data (value and gradient) in two threads and in one; required ratio 1.6x.
 
-    Best of many, as the second core must be free; `cores`: what a loop without data gains.
+    Best of many rounds, because the second core must be free. The last column is the ratio of a
+    loop without shared data: what the machine allows.
     """
-    yield ["data", "1 shard, ms", f"{SHARDS} shards, ms", "ratio", "cores"]
+    yield ["data", "1 shard, ms", f"{SHARDS} shards, ms", "ratio", "ratio without data"]
     for source in (RCV1, COVTYPE):
         for task in tasks(data, source, sl.losses.Logistic(), [sl.penalties.L2(1e-4)]):
             parts = (task.rows, task.signs, task.loss, task.penalty)
@@ -214,8 +215,8 @@ def shards(data: Path, rounds: int) -> Lines:
 
 
 def bundle(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
-    """The bundle method, hinge and l2 on covtype, once: [Teo07] section 5, linear in m."""
-    yield ["rows m", "s", "iterations", "ns a row and iteration"]
+    """The bundle method, hinge and l2 on covtype, one round: linear in m ([Teo07] section 5)."""
+    yield ["rows m", "s", "iterations", "ns per row and iteration"]
     (whole,) = tasks(data, COVTYPE, sl.losses.Hinge(), [sl.penalties.L2(1e-4)])
     for m in (len(whole.signs) // 2**k for k in range(5, -1, -1)):
         part = (whole.rows[:m], whole.signs[:m], whole.loss, whole.penalty)
@@ -227,14 +228,14 @@ def bundle(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
 
 
 def seconds(task: Task, method: str) -> str:
-    """How long a method takes to the gap, if it is not too long."""
+    """Return the seconds of a method to the gap, or "-" if it takes too long."""
     began = time.perf_counter()
     found = task.solve(method, seconds=TRIAL)
     return f"{time.perf_counter() - began:.2f}" if found.gap <= GAP else "-"
 
 
 def methods(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
-    """What `auto` is chosen by: seconds of each method that takes a problem, once."""
+    """Seconds of each method that supports a problem, one round: the basis of `auto`."""
     l1, l2, both = sl.penalties.L1(1e-4), sl.penalties.L2, sl.penalties.ElasticNet(1e-4, 1e-4)
     names = ("auto", "sdca", "lbfgs", "newton", "owlqn")
     yield ["data", "loss", "penalty", *(f"{name}, s" for name in names)]
@@ -261,14 +262,15 @@ SECTIONS = {
 
 
 def main() -> None:
-    """Print the tables, each line as it is known."""
+    """Print the tables, line by line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hindsight", description=__doc__)
     parser.add_argument("--data", type=Path, default=HOME)
     parser.add_argument("--only", choices=sorted(SECTIONS), action="append")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(f"All to a gap of {GAP:g}; none: not within {PATIENCE:g} s, -: not within {TRIAL:g} s\n")
+    print(f"Time to a gap of {GAP:g}. Tolerance none: not reached in {PATIENCE:g} s;", end=" ")
+    print(f"-: not reached in {TRIAL:g} s\n")
     for name in args.only or SECTIONS:
         section = SECTIONS[name]
         print(f"{section.__doc__}\n")

@@ -1,13 +1,13 @@
-"""The daemon beside loops that do nothing with what they read, on a real broker, in one run.
+"""Compare the daemon with a bare consumer loop, on a real broker.
 
 python -m benchmarks.kafka [--events N] [--rounds N] [--client NAME]
 
-A bare loop is the same client library, its poll and a decoding by msgspec into untyped objects;
-with predictions, it also sends the bytes that the daemon sends. `STREAMLEARN_BOOTSTRAP` names a
-broker; else one is started, which needs Java and Maven. The daemon is `config/bench.toml`.
+A bare loop polls with the same client library and decodes with msgspec into untyped objects. With
+predictions, it also sends as many bytes as the daemon. `STREAMLEARN_BOOTSTRAP` names a broker;
+otherwise one is started, which needs Java and Maven. The daemon runs `config/bench.toml`.
 
-Beside the rate there is the CPU time that an event takes in the process, all threads: on a machine
-with other work to do it says more.
+The CPU time per event covers all threads of the process. On a busy machine it is more reliable
+than the rate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LEARNERS = {
     "default": '[[learner]]\nname = "default"\n',
     "four": "".join(SPARSE.format(name=f"s{i}", l1=f"{i}e-5") for i in (1, 2, 5, 10)),
 }
-PROMISED = {
+REQUIRED = {
     ("kafka-python", "one"): 0.8,
     ("kafka-python", "default"): 0.7,
     ("kafka-python", "four"): 0.6,
@@ -56,30 +56,30 @@ PROMISED = {
 
 
 class Seconds(NamedTuple):
-    """What one side took."""
+    """Wall time and CPU time of one run."""
 
     wall: float
     cpu: float
 
 
 class Clock:
-    """Counts from the first record on."""
+    """A clock that starts at the first record."""
 
     def __init__(self) -> None:
         self.begun: Seconds | None = None
 
     def begin(self) -> None:
-        """Begin, unless it has."""
+        """Start, unless already started."""
         self.begun = self.begun or Seconds(time.perf_counter(), time.process_time())
 
-    def taken(self) -> Seconds:
-        """How long it has been."""
+    def elapsed(self) -> Seconds:
+        """Return the time since the start."""
         wall, cpu = self.begun or Seconds(time.perf_counter(), time.process_time())
         return Seconds(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def event(draw: random.Random) -> bytes:
-    """A click of 12 features, 150 to 200 bytes."""
+    """Return a click of 12 features, 150 to 200 bytes."""
     names = {f"f{i}": f"v{draw.randrange(10**3)}" for i in range(8)}
     numbers = {f"n{i}": round(draw.random(), 3) for i in range(4)}
     return json.dumps(
@@ -108,7 +108,7 @@ def fill(bootstrap: str, topic: str, events: int) -> None:
 
 
 def pure_loop(bootstrap: str, topic: str, events: int, output: str | None) -> Seconds:
-    """Poll and decode (and send) with kafka-python; the seconds from the first record on."""
+    """Poll and decode (and send) with kafka-python; return the seconds from the first record."""
     consumer = kafka.KafkaConsumer(
         bootstrap_servers=bootstrap,
         enable_auto_commit=False,
@@ -132,14 +132,14 @@ def pure_loop(bootstrap: str, topic: str, events: int, output: str | None) -> Se
                     producer.send(output, value, headers=headers)
             seen += len(records)
     producer.flush()
-    seconds = start.taken()
+    seconds = start.elapsed()
     consumer.close()
     producer.close()
     return seconds
 
 
 def fast_loop(bootstrap: str, topic: str, events: int, output: str | None) -> Seconds:
-    """Poll and decode (and send) with confluent-kafka."""
+    """Poll and decode (and send) with confluent-kafka; return the seconds from the first record."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "bare", "fetch.queue.backoff.ms": 5}
     )
@@ -160,13 +160,13 @@ def fast_loop(bootstrap: str, topic: str, events: int, output: str | None) -> Se
         producer.poll(0)
         seen += len(messages)
     producer.flush()
-    seconds = start.taken()
+    seconds = start.elapsed()
     consumer.close()
     return seconds
 
 
 def prediction(number: int) -> tuple[bytes, list[tuple[str, str | bytes | None]]]:
-    """As many bytes as the daemon sends for a prediction."""
+    """Return as many bytes as the daemon sends for a prediction."""
     headers: list[tuple[str, str | bytes | None]] = [
         ("topic", b"bench"),
         ("partition", b"0"),
@@ -184,7 +184,7 @@ def prediction(number: int) -> tuple[bytes, list[tuple[str, str | bytes | None]]
 def daemon(
     bootstrap: str, topic: str, client: str, learners: str, *, output: str, work: Path
 ) -> Seconds:
-    """Run the daemon over the topic; the seconds from its first record to its last."""
+    """Run the daemon over the topic; return the seconds from its first record to its last."""
     text = (ROOT / "config" / "bench.toml").read_text(encoding="utf-8")
     text = text.replace('"bench', f'"{topic}')
     head, _, rest = text.partition("[[learner]]")
@@ -214,7 +214,7 @@ def daemon(
 
 
 def timed_daemon(path: str) -> None:
-    """Be the daemon, and print the seconds that it polled and learned."""
+    """Run the daemon in this process, and print the seconds that it polled and learned."""
     from streamlearn.cli.main import main  # noqa: PLC0415 -- only in the process that is the daemon
     from streamlearn.kafka import KafkaSource  # noqa: PLC0415
 
@@ -226,7 +226,7 @@ def timed_daemon(path: str) -> None:
         if any(records.values for records in came):
             clock.begin()
         if clock.begun:
-            last[0] = clock.taken()
+            last[0] = clock.elapsed()
         return came
 
     KafkaSource.poll = marking  # type: ignore[method-assign]
@@ -236,7 +236,7 @@ def timed_daemon(path: str) -> None:
 
 
 def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) -> str:
-    """Every side in turn, `rounds` times; a table of medians."""
+    """Run every side in alternation, `rounds` times; return a table of medians."""
     rows = []
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
@@ -269,7 +269,7 @@ def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) 
             for name, taken in seconds.items():
                 base = seconds["bare, sending" if name.startswith("predictions") else "bare"]
                 share = median(b.wall / a.wall for a, b in zip(taken, base, strict=True))
-                promised = PROMISED.get((client, name))
+                required = REQUIRED.get((client, name))
                 rows.append(
                     [
                         client,
@@ -277,12 +277,11 @@ def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) 
                         f"{events / median(one.wall for one in taken):,.0f}",
                         f"{1e6 * median(one.cpu for one in taken) / events:.2f}",
                         f"{share:.2f}",
-                        "" if promised is None else f"{promised:.2f}",
+                        "" if required is None else f"{required:.2f}",
                     ]
                 )
-    return table(
-        ["client", "side", "events/s", "CPU us/event", "of the bare loop", "promised"], rows
-    )
+    head = ["client", "run", "events/s", "CPU us/event", "rate, bare loop = 1", "required"]
+    return table(head, rows)
 
 
 def main() -> None:

@@ -1,9 +1,10 @@
-"""Late labels: how many joined events a second, in how much memory, and how long a pause.
+"""Delayed labels: joined events per second, memory, and the pause for a checkpoint.
 
-The daemon as it comes, without outputs, over made-up impressions from memory: once each brings its
-label, once every label comes on another topic after a delay with a long tail, the two topics
-taking turns by time. Both in turn, in one process; what counts is the median of the ratios of
-neighbors. Before, a million events of twelve numbers are held, and a checkpoint of them is taken.
+The daemon runs with its defaults, without outputs, over synthetic impressions from memory. In one
+run each impression contains its label; in the other every label comes on a second topic after a
+delay with a long tail, and the two topics are merged by time. The runs alternate in one process;
+the result is the median of the ratios of neighbors. First, a million events of twelve numbers are
+held, and a checkpoint of them is taken.
 
 python -m benchmarks.late [--events N] [--held N] [--rounds N]
 """
@@ -51,49 +52,49 @@ LABELS = """
 topic = "clicks"
 hold_for = 1e6
 """
-BATCH = 5000  # as a source of Kafka has it
+BATCH = 5000  # as for a Kafka source
 
 
-class Given:
-    """Records that lie ready."""
+class Prepared:
+    """A source of records that are already in memory."""
 
     def __init__(self, polls: list[list[Records]]) -> None:
         self.polls = polls
         self.at = 0
 
     def identity(self) -> dict[str, str]:
-        """Nothing to tell it from."""
+        """Return no identity."""
         return {}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        """From the first."""
+        """Start from the first record."""
 
     def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002
-        """The next."""
+        """Return the next records."""
         self.at += 1
         return self.polls[self.at - 1]
 
     def lag(self) -> dict[Partition, int | None]:
-        """Nothing waits."""
+        """Report no lag."""
         return {}
 
     def lost(self) -> Mapping[Partition, int]:
-        """None."""
+        """Report no lost records."""
         return {}
 
     def ended(self) -> bool:
-        """Whether all were given."""
+        """Return whether all records were polled."""
         return self.at >= len(self.polls)
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Nobody watches."""
+        """Ignore the positions."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Release nothing."""
 
 
 def polls(log: list[tuple[float, str, bytes]]) -> list[list[Records]]:
-    """A log as it is polled: so many records at a time, of topics that take turns."""
+    """Split a log into polls, with the records of the two topics interleaved by time."""
     at = {"impressions": 0, "clicks": 0}
     found = []
     for start in range(0, len(log), BATCH):
@@ -104,7 +105,7 @@ def polls(log: list[tuple[float, str, bytes]]) -> list[list[Records]]:
             if turns:
                 at[topic] = first + len(turns)
                 times = [round(1000.0 * chunk[turn][0]) for turn in turns]
-                # made anew, as a client makes them: those of a poll lie one after the other
+                # copied, as a client does: the values of a poll are adjacent in memory
                 values = [bytes(bytearray(chunk[turn][2])) for turn in turns]
                 offsets = range(first, at[topic])
                 taken.append(
@@ -122,7 +123,7 @@ def polls(log: list[tuple[float, str, bytes]]) -> list[list[Records]]:
 
 
 def logs(events: int) -> tuple[list[list[Records]], list[list[Records]]]:
-    """The same impressions with their labels, and with labels that come later."""
+    """Return the same impressions with their labels, and with delayed labels."""
     stream, draw = Clicks("impressions", 3), random.Random(3)
     whole, apart = [], []
     for i, value in enumerate(stream.values(0, events)):
@@ -137,28 +138,28 @@ def logs(events: int) -> tuple[list[list[Records]], list[list[Records]]]:
 
 
 def rate(given: list[list[Records]], events: int, *, late: bool) -> float:
-    """Events learned a second."""
+    """Return the events learned per second."""
     with tempfile.TemporaryDirectory() as directory:
         text = CONFIG.format(directory=directory) + (LABELS if late else "")
         loop = build.loop(config.parse(text), Log(stream=io.StringIO()))
-        loop.source = Given(given)
+        loop.source = Prepared(given)
         begun = time.perf_counter()
         loop.run()
         taken = time.perf_counter() - begun
     if loop.pipeline.counts.learned != events:
-        raise SystemExit("not all was learned: what was measured means nothing")
+        raise SystemExit("not all events were learned; the measurement is invalid")
     return events / taken
 
 
 def resident() -> float:
-    """Megabytes of this process."""
+    """Return the resident megabytes of this process."""
     with open("/proc/self/status", encoding="ascii") as file:  # noqa: PTH123
         line = next(line for line in file if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1000.0
 
 
 def held(n: int) -> dict[str, Any]:
-    """So many events of twelve numbers: memory, a checkpoint's pause and its writing."""
+    """Hold n events of twelve numbers; return memory, a checkpoint's pause and its writing time."""
     draw = random.Random(0)
     rows = [json.dumps({f"f{k}": draw.random() for k in range(12)})[1:] for _ in range(100)]
     decoder = JSONDecoder(Names(), Fields(label=None, id="id", time="time"), (), True)
@@ -178,10 +179,10 @@ def held(n: int) -> dict[str, Any]:
     begun = time.perf_counter()
     size = sum(len(piece) for piece in model_file.pieces(state))
     return {
-        "MB": after - before,
-        "pause ms": 1000.0 * pause,
-        "pack s": time.perf_counter() - begun,
-        "file MB": size / 1e6,
+        "memory, MB": after - before,
+        "checkpoint pause, ms": 1000.0 * pause,
+        "packing, s": time.perf_counter() - begun,
+        "file, MB": size / 1e6,
     }
 
 
@@ -193,10 +194,10 @@ def main() -> None:
     given.add_argument("--rounds", type=int, default=11)
     options = given.parse_args()
     found = held(options.held)
-    print(f"{options.held:,} events of twelve numbers are held\n")
+    print(f"{options.held:,} held events of twelve numbers\n")
     print(table(list(found), [[f"{value:.3g}" for value in found.values()]]))
     whole, apart = logs(options.events)
-    gc.freeze()  # what lies ready here would not be there in a daemon, and is not to be searched
+    gc.freeze()  # a daemon has no prepared records; exclude them from garbage collection
     rates: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(options.rounds + 1):
         for late, log in ((False, whole), (True, apart)):
@@ -206,10 +207,10 @@ def main() -> None:
         joined / plain for plain, joined in zip(rates[False][1:], rates[True][1:], strict=True)
     ]
     low, high = interval(shares)
-    rows = [["with its label", f"{median(rates[False]):,.0f}", ""]]
+    rows = [["in the event", f"{median(rates[False]):,.0f}", ""]]
     share = f"{median(shares):.0%} ({low:.0%} to {high:.0%})"
-    rows += [["joined", f"{median(rates[True]):,.0f}", share]]
-    print("\n" + table(["an event comes", "events learned a second", "share (95% interval)"], rows))
+    rows += [["delayed, joined", f"{median(rates[True]):,.0f}", share]]
+    print("\n" + table(["labels", "events/s", "relative rate (95% interval)"], rows))
 
 
 if __name__ == "__main__":

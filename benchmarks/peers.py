@@ -1,4 +1,4 @@
-"""The other sides of the comparison, each as small as its own documentation would write it."""
+"""The peers of the comparisons, each as its own documentation would write it."""
 
 import importlib
 from collections.abc import Hashable, Iterator, Sequence
@@ -31,45 +31,45 @@ class Workspace(Protocol):
 
 
 def learn_events(learner: "Classifier", events: Sequence[Event], labels: Sequence[bool]) -> None:
-    """Let a river-compatible learner see every event once."""
+    """Learn every event once with a river-compatible learner."""
     learn = learner.learn_one
     for event, label in zip(events, labels, strict=True):
         learn(event, label)
 
 
 def river_sgd() -> "Classifier":
-    """River's logistic regression as it comes: gradient descent, step 0.01."""
+    """Return river's logistic regression with its defaults: gradient descent, step 0.01."""
     return linear_model.LogisticRegression()
 
 
 def river_l1() -> "Classifier":
-    """River's cumulative l1 penalty."""
+    """Return river's cumulative l1 penalty."""
     return linear_model.LogisticRegression(l1=1e-4)
 
 
 def river_ftrl() -> "Classifier":
-    """River's FTRL-Proximal."""
+    """Return river's FTRL-Proximal."""
     return linear_model.LogisticRegression(optim.FTRLProximal(l1=1e-4))
 
 
 def river_hashed(bits: int) -> "Classifier":
-    """River's hashing of strings before its logistic regression."""
+    """Return river's hashing of strings followed by its logistic regression."""
     hasher = preprocessing.FeatureHasher(n_features=2**bits)
     return cast("Classifier", compose.Pipeline(hasher, river_sgd()))
 
 
 def sklearn_l1() -> SGDClassifier:
-    """scikit-learn's truncated gradient for logistic loss."""
+    """Return scikit-learn's truncated gradient for logistic loss."""
     return SGDClassifier(loss="log_loss", penalty="l1", alpha=1e-4)
 
 
 def sklearn_pegasos() -> SGDClassifier:
-    """scikit-learn's support vector machine with the same penalty as Pegasos."""
+    """Return scikit-learn's support vector machine with the same penalty as Pegasos."""
     return SGDClassifier(loss="hinge", penalty="l2", alpha=1e-4)
 
 
 def partial_fit(learner: SGDClassifier, rows: "Rows", labels: "Labels") -> None:
-    """One pass over the rows."""
+    """Learn the rows in one pass."""
     learner.partial_fit(rows, labels, classes=np.unique(labels))
 
 
@@ -77,7 +77,7 @@ OPTIMIZERS = {"default": "", "ftrl": "--ftrl", "coin": "--coin", "freegrad": "--
 
 
 def write_vw(rows: "Rows", labels: "Labels", path: Path) -> None:
-    """Write Vowpal Wabbit's text; a column's number is its name, so that none collide."""
+    """Write Vowpal Wabbit's text; names are column numbers, so that none collide."""
     with path.open("w", encoding="ascii") as file:
         file.writelines(_vw_lines(rows, labels))
 
@@ -93,7 +93,7 @@ def _vw_lines(rows: "Rows", labels: "Labels") -> Iterator[str]:
 def vowpal_wabbit(
     path: Path, options: str = "", *, loss: str = "logistic", bits: int = 22
 ) -> float:
-    """Read and learn a file in one pass; the average loss, each row's before it was learned."""
+    """Read and learn a file in one pass; return the progressive loss."""
     module = importlib.import_module("vowpalwabbit")
     command = f"-d {path} --quiet -b {bits} --loss_function {loss} {options}"
     workspace = cast("Workspace", module.Workspace(command))

@@ -1,21 +1,21 @@
-"""What a tracker costs: learning with and without it, and the regrets that it finds.
+"""Measure the cost of a regret tracker: learning with and without it.
 
-The stream is a data set several times over, learned in pieces by one learner alone and by one with
-a tracker, in turn; of each piece the fastest round counts, in processor time of the thread that
-learns. What the tracker costs falls with the length of the stream: at first every event is copied
-into its sample, later few are. The solver works in a thread behind, of which the share of a core
-is told; the thread that learns waits for it, if at all, while it has the interpreter's lock.
+The stream is a data set repeated several times. One learner learns it alone and one with a tracker,
+piece by piece in alternation. For each piece the fastest round counts, in CPU time of the learning
+thread. The cost falls with the length of the stream: at first every event is copied into the
+sample, later few are. The solver runs in a background thread; its share of a core is reported. The
+learning thread waits for it only while it holds the GIL.
 
-The least a tracker can do is to add up the loss of every event. A logistic loss, an exp and a log1p
-(`loss` in the table: its values in a bare loop), would be 15% of a row of 14 features of Pegasos or
-dual averaging; the tracker notes events with the slopes that were learned with, and adds up 64 at a
-time with one logarithm, so that all of it but the sample costs 3 to 4 ns a row. An event that comes
-into the sample costs 50 to 80 ns: of rows late in the stream 1%, which are 4 to 5% slower in all.
-Its memory, which the system clears page by page, costs as much again as long as it is new, for
-twice as many events as the sample holds: the first half of the stream is 7 to 11% slower. Events
-that come as dicts are 3 to 4% slower late in the stream and 6 to 7% in its first half; the default
-2 to 3% and 4 to 5%, rows and dicts. With a memory of 100,000 as by default ten times as many events
-come in, so that a stream must be ten times as long for the same.
+A tracker must at least sum the loss of every event. A logistic loss, an exp and a log1p (column
+"bare loss": a loop over its values), would be 15% of a row of 14 features of Pegasos or dual
+averaging. The tracker instead records the slopes that were used for learning, and sums 64 losses at
+a time with one logarithm, so that everything but the sample costs 3 to 4 ns per row. An event that
+enters the sample costs 50 to 80 ns. Late in the stream that is 1% of the rows, which makes rows 4
+to 5% slower in total. New memory, which the system clears page by page, doubles that cost for twice
+as many events as the sample holds: the first half of the stream is 7 to 11% slower. Dict events are
+3 to 4% slower late in the stream and 6 to 7% in its first half; the default model 2 to 3% and 4 to
+5%, rows and dicts. With the default memory of 100,000, ten times as many events enter the sample,
+so the same numbers need a stream ten times as long.
 
 python -m benchmarks.regret [--data DIR] [--rounds N]
 """
@@ -50,12 +50,12 @@ Piece: TypeAlias = tuple[Any, Any]
 
 
 def rows_of(X: Any, y: Any) -> list[Piece]:
-    """Pieces of a matrix."""
+    """Split a matrix into pieces."""
     return [(X[i : i + PIECE], y[i : i + PIECE]) for i in range(0, len(y), PIECE)]
 
 
 def events_of(X: Any, y: Any) -> list[Piece]:
-    """Pieces of events."""
+    """Split a matrix into pieces of dict events."""
     return [
         (
             [
@@ -80,24 +80,24 @@ def learn_events(model: Any, events: list[dict[str, float]], y: list[float]) -> 
 
 
 def copied(learn: Any) -> FunctionType:
-    """A copy of its own for each side, as Python adapts a loop to the class that it meets there."""
+    """Copy the function for each side, because Python specializes a loop for the class it sees."""
     return FunctionType(learn.__code__.replace(), learn.__globals__)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Nanoseconds an event, alone and tracked, of each piece; the solver's share of a core."""
+    """Nanoseconds per event of each piece, alone and tracked; the solver's share of a core."""
 
     alone: Any
     tracked: Any
     solver: float
 
     def slower(self, pieces: slice) -> str:
-        """How much longer the tracked side takes."""
+        """Return how much longer the tracked side takes."""
         return f"{100.0 * (self.tracked[pieces].sum() / self.alone[pieces].sum() - 1.0):+.1f}%"
 
     def cells(self) -> list[str]:
-        """The cells of a line."""
+        """Return the cells of a line."""
         early = EARLY // PIECE
         return [
             f"{self.alone.mean():.0f}",
@@ -114,7 +114,7 @@ def measured(
     pieces: Sequence[Piece],
     rounds: int,
 ) -> tuple[Cost, Any]:
-    """What learning the pieces costs, and the report of the last tracker."""
+    """Measure the cost of learning the pieces; return it and the report of the last tracker."""
     took = np.full((rounds, len(pieces), 2), np.inf)
     solving, report = [], None
     ways = (copied(learn), copied(learn))
@@ -140,7 +140,7 @@ def measured(
 
 
 def loss_alone(y: Any, rounds: int) -> float:
-    """Nanoseconds a value of the logistic loss in a bare loop."""
+    """Return the nanoseconds per value of the logistic loss in a bare loop."""
     scores, loss = np.random.default_rng(0).normal(size=len(y)), L.Logistic()
     took = []
     for _ in range(rounds):
@@ -166,9 +166,9 @@ def main() -> None:
             cost, report = measured(make, learn, pieces * TIMES, args.rounds)
             lines.append([name, way, *cost.cells(), loss])
         print(f"{name}: {report}\n", flush=True)
-    print(f"a9a {TIMES} times over, memory {MEMORY}: nanoseconds an event\n")
-    late = f"after {EARLY:,}"
-    head = ["learner", "learns", "alone", "tracked", f"slower to {EARLY:,}", late, "solver", "loss"]
+    print(f"a9a repeated {TIMES} times, memory {MEMORY}: nanoseconds per event\n")
+    slower = [f"slowdown, first {EARLY:,}", "slowdown, rest"]
+    head = ["learner", "input", "alone", "tracked", *slower, "solver, share of a core", "bare loss"]
     print(table(head, lines))
 
 

@@ -1,4 +1,4 @@
-"""Markdown tables, and timings taken in turn so that no side has the machine to itself."""
+"""Markdown tables, and timings that alternate between sides so that noise affects all equally."""
 
 import gc
 import math
@@ -11,37 +11,37 @@ Run = Callable[[], object]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that can be pasted into a README."""
+    """Format a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds of one side, one number a round."""
+    """The seconds of one side, one number per round."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The typical round."""
+        """The median round."""
         return statistics.median(self.seconds)
 
     def per_event(self, events: int) -> str:
-        """Microseconds an event: the median, and the fastest and slowest round."""
+        """Format microseconds per event: the median, and the fastest and slowest round."""
         low, middle, high = (
             1e6 * second / events for second in (min(self.seconds), self.median, max(self.seconds))
         )
         return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
     def ratio(self, other: "Timing") -> tuple[float, float, float]:
-        """How much longer the other side took in the same round: median, least, most."""
+        """Return how much longer the other side took in the same round: median, least, most."""
         ratios = [b / a for a, b in zip(self.seconds, other.seconds, strict=True)]
         return statistics.median(ratios), min(ratios), max(ratios)
 
 
 def alternate(sides: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, Timing]:
-    """Time every side once a round; a side is prepared, outside the clock, for each of them."""
+    """Time every side once per round; each run is prepared outside the clock."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, prepare in sides.items():
@@ -56,7 +56,7 @@ def alternate(sides: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, 
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """An interval of the median from the order of the ratios alone: at least 95%."""
+    """Return a confidence interval of the median of at least 95%, by order statistics."""
     ordered, n = sorted(ratios), len(ratios)
     left, outside = 0, 0.0
     while (outside := outside + 2.0 * math.comb(n, left) / 2.0**n) <= 0.05:

@@ -1,4 +1,4 @@
-"""Events one at a time: every call that a user makes per event, and data frames beside them."""
+"""Single events: every call that a user makes per event, and data frames."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,18 +14,18 @@ from benchmarks.workload import FEATURES, Comparison, Prepare, Workload, default
 from streamlearn.stream import CustomDecoder, Events, Fields, JSONDecoder
 
 PREDICTIONS = ("predict_proba_one", "predict_one")
-PLAIN = "predict_one, then learn_one, without delay"
+PLAIN = "`predict_one`, then `learn_one`"
 CLASSES = ("red", "green", "blue")
 
 
 def comparisons(work: Workload) -> Iterator[Comparison]:
-    """Every row of the table of single events."""
+    """Generate the comparisons of the single-event table."""
     by = Calls(work)
     logistic = linear_model.LogisticRegression
     for call in PREDICTIONS:
         for name, make, least in (
             ("l1 dual averaging", dual_averaging, 5),
-            ("default", default, 3),
+            ("default model", default, 3),
         ):
             yield Comparison(
                 f"`{call}` then `learn_one`, {name}",
@@ -36,7 +36,7 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
     several = "predict_proba_one"
     rest = lambda: multiclass.OneVsRestClassifier(logistic())  # noqa: E731 - as in the table
     yield Comparison(
-        f"`{several}` then `learn_one`, three classes, the default",
+        f"`{several}` then `learn_one`, three classes, default model",
         by.both(default, several, by.colors),
         {
             "river SoftmaxRegression": (
@@ -45,11 +45,11 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
             ),
             "river OneVsRestClassifier": (by.both(rest, several, by.colors), 5),
         },
-        {"learning alone, of rows": lambda: partial(default().learn_rows, work.rows, by.colors)},
+        {"`learn_rows` only": lambda: partial(default().learn_rows, work.rows, by.colors)},
     )
     river = by.predict(linear_model.LinearRegression, "predict_one", by.numbers)
     for name, regressor, margin in (
-        ("the default", sl.LinearRegressor, 1.3),
+        ("default model", sl.LinearRegressor, 1.3),
         ("l1 dual averaging", lambda: sl.DualAveragingRegressor(l1=1e-4), 1.7),
     ):
         yield Comparison(
@@ -67,12 +67,12 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
         )
     plain = by.both(dual_averaging, "predict_one")
     yield Comparison(
-        "`DelayedLabels`, each label right after its event", by.late(), {PLAIN: (plain, 1 / 8)}, {}
+        "`DelayedLabels`, labels without delay", by.late(), {PLAIN: (plain, 1 / 8)}, {}
     )
     yield Comparison(
         "`regret.Tracker`, predict and learn",
         by.both(lambda: sl.regret.Tracker(dual_averaging(), seed=0), "predict_one"),
-        {"without it": (plain, 0.5)},
+        {"without tracker": (plain, 0.5)},
         {},
     )
     scaler = preprocessing.StandardScaler
@@ -85,12 +85,12 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
                 1,
             )
         },
-        {"the scaler alone": by.scale(scaler)},
+        {"only the scaler": by.scale(scaler)},
     )
     yield Comparison(
-        "decoder of one's own (msgspec)",
+        "custom decoder (msgspec)",
         by.decode(custom),
-        {"msgspec alone": (by.parse(), 0.3)},
+        {"only msgspec": (by.parse(), 0.3)},
         {},
     )
     frames = Frames(work)
@@ -105,12 +105,12 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
 
 
 def custom(names: sl.Names) -> CustomDecoder:
-    """A decoder whose function is Python's."""
+    """Return a decoder with a Python function."""
     return CustomDecoder(msgspec.json.decode, names, Fields(label="label"), grow_always=True)
 
 
 class Calls:
-    """The workload, call by call; learners are made outside the clock."""
+    """The workload, call by call; learners are created outside the clock."""
 
     def __init__(self, work: Workload) -> None:
         self.events, self.labels = work.events, work.labels
@@ -124,7 +124,7 @@ class Calls:
     def both(
         self, make: Callable[[], Any], call: str, labels: Sequence[Any] | None = None
     ) -> Prepare:
-        """Predict each event, then learn it."""
+        """Time predicting each event, then learning it."""
         return lambda: partial(self._both, make(), call, labels or self.labels)
 
     def _both(self, model: Any, call: str, labels: Sequence[Any]) -> None:
@@ -136,7 +136,7 @@ class Calls:
     def predict(
         self, make: Callable[[], Any], call: str, labels: Sequence[Any] | None = None
     ) -> Prepare:
-        """Predict with a model that has learned all events."""
+        """Time predictions of a model that has learned all events."""
 
         def prepare() -> Run:
             model = make()
@@ -151,7 +151,7 @@ class Calls:
             call(event)
 
     def late(self) -> Prepare:
-        """Delayed labels whose delay is none."""
+        """Time delayed labels with a delay of zero."""
         return lambda: partial(self._late, sl.DelayedLabels(dual_averaging()))
 
     def _late(self, model: sl.DelayedLabels) -> None:
@@ -160,7 +160,7 @@ class Calls:
             model.learn_one(i, label, float(i))
 
     def scale(self, make: Callable[[], Any]) -> Prepare:
-        """What a pipeline's scaler does for itself."""
+        """Time the work of a pipeline's scaler alone."""
         return lambda: partial(self._scale, make())
 
     def _scale(self, scaler: Any) -> None:
@@ -170,11 +170,11 @@ class Calls:
             scaler.transform_one(event)
 
     def decode(self, make: Callable[[sl.Names], CustomDecoder | JSONDecoder]) -> Prepare:
-        """Records to rows."""
+        """Time decoding records to rows."""
         return lambda: partial(make(sl.Names()).decode, self.records, Events())
 
     def parse(self) -> Prepare:
-        """Records to dicts."""
+        """Time parsing records to dicts."""
         return lambda: partial(self._parse)
 
     def _parse(self) -> None:
@@ -192,7 +192,7 @@ class Frames:
         self.events = self.frame.to_dict("records")
 
     def many(self, call: str) -> Prepare:
-        """All rows in one call."""
+        """Time all rows in one call."""
 
         def prepare() -> Run:
             model, arguments = self._model(call)
@@ -201,7 +201,7 @@ class Frames:
         return prepare
 
     def one(self, call: str) -> Prepare:
-        """The rows one by one, as events that are there already."""
+        """Time the rows one by one, as prepared dict events."""
 
         def prepare() -> Run:
             model, arguments = self._model(call)
@@ -210,7 +210,7 @@ class Frames:
         return prepare
 
     def _model(self, call: str) -> tuple[Any, list[Any]]:
-        """A new model to learn, or one that has learned."""
+        """Return a new model for learning calls, or a trained one for predictions."""
         model = dual_averaging()
         if call.startswith("learn"):
             return model, [self.labels]

@@ -1,4 +1,4 @@
-"""Speed and memory beside river, scikit-learn and Vowpal Wabbit, in one process and in turn.
+"""Compare speed and memory with river, scikit-learn and Vowpal Wabbit.
 
 python -m benchmarks.speed [--events N] [--rounds N] [--peers]
 """
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 Learner = TypeVar("Learner", bound="Classifier")
 
 DIMENSIONS = (10_000, 100_000, 1_000_000, 10_000_000)
-PASSES = 30  # of two threads: within a few milliseconds no kernel gives each a core of its own
+PASSES = 30  # of two threads, so that the kernel has time to move each to its own core
 OURS = "streamlearn"
 
 
 def iterate(events: "Sequence[Event]") -> None:
-    """What no reader of dicts can save: visit every value."""
+    """Visit every value: the minimum for any reader of dicts."""
     for event in events:
         deque(event.values(), maxlen=0)
 
@@ -64,40 +64,40 @@ def look_up(events: "Sequence[Event]", slots: Mapping[Hashable, int]) -> None:
 
 
 def read_arrays(rows: "Rows") -> None:
-    """What no reader of rows can save: visit every index and value."""
+    """Visit every index and value: the minimum for any reader of rows."""
     rows.indices.sum()
     rows.data.sum()
 
 
 class Paths:
-    """The ways to bring the workload to a learner, which is made outside the clock."""
+    """The code paths from the workload to a learner, which is created outside the clock."""
 
     def __init__(self, work: Workload) -> None:
         self.work = work
 
     def events(self, make: "Callable[[], Classifier]") -> Prepare:
-        """`learn_one` on dicts of numbers."""
+        """Time `learn_one` on dicts of numbers."""
         return lambda: partial(peers.learn_events, make(), self.work.events, self.work.labels)
 
     def strings(self, make: "Callable[[], Classifier]") -> Prepare:
-        """`learn_one` on dicts of strings."""
+        """Time `learn_one` on dicts of strings."""
         return lambda: partial(peers.learn_events, make(), self.work.strings, self.work.labels)
 
     def rows(self, make: "Callable[[], sl.LinearClassifier]") -> Prepare:
-        """`learn_rows`."""
+        """Time `learn_rows`."""
         return lambda: partial(make().learn_rows, self.work.rows, self.work.signs)
 
     def sklearn(self, make: "Callable[[], SGDClassifier]") -> Prepare:
-        """`partial_fit` of all rows at once."""
+        """Time `partial_fit` of all rows."""
         return lambda: partial(peers.partial_fit, make(), self.work.rows, self.work.signs)
 
     def text(self) -> Run:
-        """Vowpal Wabbit from start to end."""
+        """Time Vowpal Wabbit from start to end."""
         return partial(peers.vowpal_wabbit, self.work.text, bits=18)
 
 
 def comparisons(work: Workload) -> Iterator[Comparison]:
-    """Every row of the table of speeds."""
+    """Generate the comparisons of the speed table."""
     by = Paths(work)
     slots: dict[Hashable, int] = {f"name{column}": column for column in range(NAMES)}
     yield Comparison(
@@ -129,13 +129,13 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
         {},
     )
     yield Comparison(
-        "`learn_one`, dicts, the default",
+        "`learn_one`, dicts, default model",
         by.events(default),
         {"river LogisticRegression SGD": (by.events(peers.river_sgd), 2.5)},
         {},
     )
     yield Comparison(
-        "`learn_rows`, CSR, the default",
+        "`learn_rows`, CSR, default model",
         by.rows(default),
         {"Vowpal Wabbit, its own text file": (by.text, 2)},
         {},
@@ -156,7 +156,7 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
 def speeds(
     compared: Iterable[Comparison], events: int, *, rounds: int, ours: bool
 ) -> Iterator[list[str]]:
-    """Time each comparison; one line for each peer and each limit."""
+    """Time each comparison; generate a line for each peer and each limit."""
     for comparison in compared:
         sides = {name: prepare for name, (prepare, _) in comparison.peers.items()}
         mine = {OURS: comparison.ours} if ours else {}
@@ -170,19 +170,19 @@ def speeds(
 def _line(
     path: str, name: str, mine: Timing | None, other: Timing, events: int, least: float | None
 ) -> list[str]:
-    """One line of the table; a side that did not run is left blank."""
-    asked = "" if least is None else f"{least:g}x"
+    """Format one line of the table; a side that did not run is left blank."""
+    required = "" if least is None else f"{least:g}x"
     if mine is None:
-        return [path, "", name, other.per_event(events), "", asked]
+        return [path, "", name, other.per_event(events), "", required]
     middle, low, high = mine.ratio(other)
     ratio = f"{middle:.2f}x ({low:.2f} to {high:.2f})"
-    return [path, mine.per_event(events), name, other.per_event(events), ratio, asked]
+    return [path, mine.per_event(events), name, other.per_event(events), ratio, required]
 
 
 def dimensions(events: int, rounds: int) -> Iterator[list[str]]:
-    """The second pass over events of ever more names: all of them in use, or few of a large table.
+    """Time a second pass over events with more and more names, all of them used or only few.
 
-    The work is the same; names spread over a table larger than the caches cost their misses.
+    The work is the same; names spread over a table larger than the caches cost cache misses.
     """
     few, signs = make_rows(events, DIMENSIONS[0])
     for columns in DIMENSIONS:
@@ -213,7 +213,7 @@ def _each_learns(learners: "Sequence[sl.LinearClassifier]", work: Workload) -> N
 
 
 def threads(work: Workload, rounds: int) -> str:
-    """Two learners, one after the other and on two threads: how much faster."""
+    """Compare two learners on two threads with the same learners one after the other."""
 
     def in_turn() -> Run:
         pair = [dual_averaging(), dual_averaging()]
@@ -226,7 +226,7 @@ def threads(work: Workload, rounds: int) -> str:
 
     timings = alternate({"together": together, "in turn": in_turn}, rounds)
     middle, low, high = timings["together"].ratio(timings["in turn"])
-    return f"{middle:.2f}x ({low:.2f} to {high:.2f}), at least 1.7x"
+    return f"{middle:.2f}x ({low:.2f} to {high:.2f}), required 1.7x"
 
 
 def _join(workers: Sequence[threading.Thread]) -> None:
@@ -237,13 +237,13 @@ def _join(workers: Sequence[threading.Thread]) -> None:
 
 
 def resident() -> int:
-    """The bytes of this process that are in memory (Linux)."""
+    """Return the resident bytes of this process (Linux)."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def grown(side: str) -> tuple[int, int]:
-    """Show a new learner as many names as there are slots: growth of the process, bytes saved."""
+    """Fill a new learner with as many names as slots; return process growth and saved bytes."""
     return _grown(hashed(), _saved) if side == OURS else _grown(peers.river_hashed(BITS), _pickled)
 
 
@@ -267,7 +267,7 @@ def _pickled(learner: "Classifier") -> int:
 
 
 def memory(sides: Sequence[str]) -> Iterator[list[str]]:
-    """Each side in a process of its own, so that no other's memory is counted or reused."""
+    """Measure each side in its own process, so that memory is not shared or reused."""
     spawn = multiprocessing.get_context("spawn")
     for side in sides:
         with spawn.Pool(1) as pool:
@@ -280,23 +280,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers", action="store_true", help="leave our own side out")
+    parser.add_argument("--peers", action="store_true", help="run only the peers")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         work = make_workload(args.events, Path(directory))
-        head = ["path", "us an event", "beside", "us an event", "ratio", "at least"]
-        print(f"{args.events:,} events, median of {args.rounds} rounds (least to most)\n")
+        head = ["code path", f"{OURS}, us/event", "peer", "peer, us/event", "ratio", "required"]
+        print(f"{args.events:,} events, median of {args.rounds} rounds (fastest to slowest)\n")
         for compared in (comparisons(work), single_events.comparisons(work)):
             lines = speeds(compared, args.events, rounds=args.rounds, ours=not args.peers)
             print(table(head, lines), "\n")
         if not args.peers:
-            head = ["names n", "us an event, few in use", "us an event, all in use"]
+            head = ["names", "us/event, few names used", "us/event, all names used"]
             print(table(head, dimensions(args.events, args.rounds)), "\n")
-            print("Two learners on two threads beside one after the other:")
+            print("Speedup of two learners on two threads over one after the other:")
             print(threads(work, args.rounds), "\n")
     sides = ["river"] if args.peers else [OURS, "river"]
-    print(f"2^{BITS} hashed names of l1 dual averaging, river's of SGD; under 40 MB in all\n")
-    print(table(["side", "growth of the process", "saved model"], memory(sides)))
+    print(f"Memory of 2^{BITS} hashed names: l1 dual averaging, river SGD; required: under 40 MB\n")
+    print(table(["library", "process growth", "saved model"], memory(sides)))
 
 
 if __name__ == "__main__":

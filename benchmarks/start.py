@@ -1,10 +1,10 @@
-"""From the start of the process to the first batch learned, on a real broker: `config/bench.toml`.
+"""Measure the time from process start to the first learned batch, on a real broker.
 
 python -m benchmarks.start [--rounds N]
 
-Beside the time on the clock there is the CPU time of the process: on a machine with other work to
-do it says more, though waiting for the broker is not in it. `STREAMLEARN_BOOTSTRAP` names a broker;
-else one is started, which needs Java and Maven. The last line is a made-up stream, without broker.
+The daemon runs `config/bench.toml`. CPU time is more reliable than wall time on a busy machine,
+but does not include waiting for the broker. `STREAMLEARN_BOOTSTRAP` names a broker; otherwise one
+is started, which needs Java and Maven. The last line is a synthetic stream, without a broker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.kafka import CLIENTS, ROOT, fill
 from benchmarks.report import table
 from tests.broker.apache_kafka import ApacheKafka
 
-# a daemon that tells when it has learned its first records, and ends
+# a daemon that reports when it has learned its first records, and exits
 DAEMON = """
 import os, sys, time
 from streamlearn.daemon.pipeline import Pipeline
@@ -40,7 +40,7 @@ sys.exit(main(["run", sys.argv[1], "--set", "telemetry.port=0"]))
 
 
 def started(config: Path, environ: dict[str, str]) -> tuple[float, float]:
-    """Seconds on the clock, and of the process."""
+    """Run a daemon until its first batch; return wall and CPU seconds."""
     with tempfile.TemporaryDirectory() as state:
         begun = time.time()
         done = subprocess.run(  # noqa: S603 -- ourselves
@@ -81,7 +81,7 @@ def main() -> None:
             times = [started(config, environ) for _ in range(args.rounds)]
             walls, busy = [wall for wall, _ in times], [cpu for _, cpu in times]
             rows.append([name, *(f"{s:.2f}" for s in (min(walls), median(walls), median(busy)))])
-    print(table(["client", "least, s", "median, s", "CPU, s"], rows))
+    print(table(["client", "fastest, s", "median, s", "median CPU, s"], rows))
 
 
 if __name__ == "__main__":

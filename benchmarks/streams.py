@@ -1,6 +1,6 @@
-"""Generated streams on which a default must hold: each 20,000 rows, the same ones every time.
+"""Synthetic streams for the default model: 20,000 rows each, reproducible.
 
-`STREAMS` names them all; those in `MOVING` have a target that changes under way.
+`STREAMS` lists all; the target of those in `MOVING` changes during the stream.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ NAMES = 5_000
 
 
 def _noisy(scores: "Array", rng: Generator) -> "Labels":
-    """Labels of -1 and 1, drawn with the probability that the scores say."""
+    """Draw labels of -1 and 1 with the probabilities of the scores."""
     chance = 1 / (1 + np.exp(-np.clip(scores, -50, 50)))
     return np.where(rng.random(len(scores)) < chance, 1.0, -1.0)
 
@@ -37,26 +37,26 @@ def _target(rng: Generator) -> "Array":
 
 
 def gaussian(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Standard normal features, logistic labels: nothing to complain of."""
+    """Standard normal features, logistic labels: the easy case."""
     x = _gaussian_rows(rng)
     return sparse.csr_array(x), _noisy(x @ _target(rng), rng)
 
 
 def cauchy(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Features without a mean: the largest value so far keeps being surpassed."""
+    """Features without a mean: the running maximum keeps growing."""
     x = rng.standard_cauchy((ROWS, COLUMNS))
     return sparse.csr_array(x), _noisy(x @ _target(rng), rng)
 
 
 def scaled(rng: Generator) -> tuple["Rows", "Labels"]:
-    """The gaussian stream, its columns in units that span 12 decades."""
+    """The gaussian stream with columns in units that span 12 decades."""
     x = _gaussian_rows(rng)
     y = _noisy(x @ _target(rng), rng)
     return sparse.csr_array(x * np.logspace(-6, 6, COLUMNS)), y
 
 
 def zipf(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Names as words in a text: few are frequent, most are seen a few times."""
+    """Names distributed like words in a text: few are frequent, most are rare."""
     columns = ((rng.zipf(1.2, (ROWS, COLUMNS)) - 1) % NAMES).astype(np.int32)
     starts = np.arange(ROWS + 1, dtype=np.int32) * COLUMNS
     x = sparse.csr_array((np.ones(columns.size), columns.ravel(), starts), shape=(ROWS, NAMES))
@@ -66,12 +66,12 @@ def zipf(rng: Generator) -> tuple["Rows", "Labels"]:
 
 
 def noise(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Labels that have nothing to do with the features."""
+    """Labels independent of the features."""
     return sparse.csr_array(_gaussian_rows(rng)), _noisy(np.zeros(ROWS), rng)
 
 
 def separable(rng: Generator) -> tuple["Rows", "Labels"]:
-    """A hyperplane parts the classes without an error."""
+    """Classes that a hyperplane separates without errors."""
     x = _gaussian_rows(rng)
     return sparse.csr_array(x), np.where(x @ _target(rng) > 0, 1.0, -1.0)
 
@@ -83,7 +83,7 @@ def rare(rng: Generator) -> tuple["Rows", "Labels"]:
 
 
 def flip(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Half way, every weight of the target changes its sign."""
+    """Every weight of the target changes its sign at half time."""
     x = _gaussian_rows(rng)
     sign = np.where(np.arange(ROWS) < ROWS // 2, 1.0, -1.0)
     return sparse.csr_array(x), _noisy(sign * (x @ _target(rng)), rng)
@@ -97,29 +97,29 @@ def moving(rng: Generator) -> tuple["Rows", "Labels"]:
 
 
 def correlated(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Columns that all but repeat one another: only three directions of any size."""
+    """Nearly collinear columns: only three directions of significant variance."""
     x = rng.standard_normal((ROWS, 3)) @ rng.standard_normal((3, COLUMNS))
     x += 0.1 * _gaussian_rows(rng)
     return sparse.csr_array(x), _noisy(x @ _target(rng), rng)
 
 
 def outliers(rng: Generator) -> tuple["Rows", "Labels"]:
-    """One row in a hundred is a thousand times too large, its label a coin's."""
+    """One row in a hundred is a thousand times too large, with a random label."""
     x = _gaussian_rows(rng)
     y = _noisy(x @ _target(rng), rng)
-    wild = rng.random(ROWS) < 0.01
-    x[wild] *= 1_000
-    y[wild] = _noisy(np.zeros(int(wild.sum())), rng)
+    extreme = rng.random(ROWS) < 0.01
+    x[extreme] *= 1_000
+    y[extreme] = _noisy(np.zeros(int(extreme.sum())), rng)
     return sparse.csr_array(x), y
 
 
 def one_class(rng: Generator) -> tuple["Rows", "Labels"]:
-    """Only one label is ever seen."""
+    """A single label."""
     return sparse.csr_array(_gaussian_rows(rng)), np.ones(ROWS)
 
 
 def sorted_labels(rng: Generator) -> tuple["Rows", "Labels"]:
-    """The gaussian stream, all of its negatives before its positives."""
+    """The gaussian stream with all negatives before the positives."""
     x = _gaussian_rows(rng)
     y = _noisy(x @ _target(rng), rng)
     order = np.argsort(y, kind="stable")
@@ -145,5 +145,5 @@ MOVING = frozenset({"sign flip", "moving target"})
 
 
 def generate(name: str, seed: int = 0) -> tuple["Rows", "Labels"]:
-    """The stream of this name; its features do not depend on the other streams."""
+    """Generate the stream of this name, independent of the other streams."""
     return STREAMS[name](np.random.default_rng([seed, *name.encode()]))

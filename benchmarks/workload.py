@@ -1,4 +1,4 @@
-"""What the benchmarks of speed learn, the learners, and what one path is compared with."""
+"""The events, the learners and the comparisons of the speed benchmarks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ BITS = 20
 
 @dataclass(frozen=True)
 class Comparison:
-    """One of our paths, its peers with the ratio each is held to, and what bounds it."""
+    """One of our code paths, its peers with the required ratios, and lower limits of its time."""
 
     path: str
     ours: Prepare
@@ -35,7 +35,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Workload:
-    """The same events as dicts, as rows, as strings and as Vowpal Wabbit's text."""
+    """The same events as dicts, rows, strings and Vowpal Wabbit's text."""
 
     rows: "Rows"
     signs: "Labels"
@@ -46,7 +46,7 @@ class Workload:
 
 
 def make_rows(events: int, columns: int, seed: int = 0) -> tuple["Rows", "Labels"]:
-    """Rows of distinct columns with normal values, and the noisy labels of a linear target."""
+    """Generate rows of distinct columns with normal values, and noisy labels of a linear target."""
     rng = np.random.default_rng(seed)
     width = columns // FEATURES
     slots = rng.integers(width, size=(events, FEATURES)) + width * np.arange(FEATURES)
@@ -59,7 +59,7 @@ def make_rows(events: int, columns: int, seed: int = 0) -> tuple["Rows", "Labels
 
 
 def make_workload(events: int, directory: Path) -> Workload:
-    """Every form of the events, made before the clock starts."""
+    """Generate the events in every form, before the clock starts."""
     rows, signs = make_rows(events, NAMES)
     names = [f"name{column}" for column in range(NAMES)]
     slots = rows.indices.reshape(events, FEATURES).tolist()
@@ -80,20 +80,20 @@ def make_workload(events: int, directory: Path) -> Workload:
 
 
 def dual_averaging() -> "sl.LinearClassifier":
-    """Our l1 dual averaging, exact names."""
+    """Return l1 dual averaging with exact names."""
     return sl.DualAveragingClassifier(l1=1e-4)
 
 
 def hashed() -> "sl.LinearClassifier":
-    """The same on hashed names."""
+    """Return l1 dual averaging with hashed names."""
     return sl.DualAveragingClassifier(l1=1e-4, features=sl.Hashing(bits=BITS))
 
 
 def pegasos() -> "sl.LinearClassifier":
-    """Our support vector machine."""
+    """Return a Pegasos support vector machine."""
     return sl.PegasosClassifier(l2=1e-4)
 
 
 def default() -> "sl.LinearClassifier":
-    """Our default, a mixture of three rules."""
+    """Return the default model, a mixture of three rules."""
     return sl.LinearClassifier()
