@@ -190,7 +190,7 @@ def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
 def part(data: dict[str, Any], learner: str) -> dict[str, Any]:
     """Return a learner of a checkpoint's content, in the form of a model file."""
     saved: dict[str, Any] = data["learners"][learner]["model"]
-    state = {**saved["state"], "features": data["features"]["state"]}
+    state = {"features": data["features"]["state"], **saved["state"]}
     notes = {"decoder": data["decoder"]} if "decoder" in data else {}
     if "labels" in data:  # of records of their own
         notes["decoder"] = {**data["decoder"], "labels": data["labels"]["labels"]}

@@ -434,12 +434,12 @@ class Linear(base.Estimator):
         Without `features`, it is for a checkpoint that keeps shared features once.
         """
         self.engine.waiting()
-        state = {
+        shared = {"features": self.engine.reader.state()} if features else {}
+        return shared | {
             "label_name": self._label_name,
             "learner": self.engine.learner.state(),
             "seed": self._seed,
         }
-        return state | ({"features": self.engine.reader.state()} if features else {})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`, bit for bit; features that it lacks are restored before."""

@@ -315,7 +315,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == "3 dead letters sent\n"
     assert (tmp_path / "back.jsonl").read_text().splitlines() == bad
     assert main(["replay", str(file), "--dry-run"]) == 0
-    assert capsys.readouterr().out == "no dead letters wait\n"
+    assert capsys.readouterr().out == "no dead letters to send\n"
     assert main(["replay", str(file), "--to", "-", "--json"]) == Exit.USAGE
     assert "standard output" in capsys.readouterr().err
 
