@@ -1,4 +1,4 @@
-"""Regret as an account: what a learner paid, beside what the best fixed model would have paid."""
+"""The objective of a learner, and that of the best fixed model on the same events."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 
 from streamlearn.core.parameters import number
 from streamlearn.estimators.linear import is_integer
-from streamlearn.regret.account import Account
 from streamlearn.regret.comparator import (
-    Found,
+    Comparator,
+    ComparatorTask,
     Sample,
-    Task,
-    bracket,
-    measured,
-    refusal,
-    sample_of,
-    solved,
+    estimate_objective,
+    objective_and_bound,
+    sample_from_snapshot,
+    solve_comparator,
+    why_unsolvable,
 )
+from streamlearn.regret.progressive_sums import ProgressiveSums
 from streamlearn.regret.report import Report
 
 if TYPE_CHECKING:
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
     from streamlearn.penalties import Penalty
 
 GROWTH = 1.25
-FIRST = 1000  # events before the first solve in the background
+FIRST_SOLVE = 1000  # events before the first background solve
 
 
 class Ledger:
-    """The progressive objective of a stream's learner, and its best fixed model in hindsight.
+    """The progressive objective of a learner, and its best fixed model in hindsight.
 
-    Fed by a learner whose watcher is `account`, or with batches (`observe`). All of it but the
-    comparator follows from the events alone, whenever solves end.
+    Fed by a learner whose watcher is `sums`, or with batches (`observe`). Everything except the
+    comparator depends on the events alone, not on the timing of solves.
 
     Parameters
     ----------
     loss, penalty
         Those of the learner.
     intercept
-        Where it is: "none", "free" (not penalised) or "inside" the penalty.
+        Its placement: "none", "free" (not penalized) or "inside" the penalty.
     memory
-        How many events are kept. As long as these are all, the bracket is certified where the sum
-        of Psi(w_t) is exact; after that one half of a uniform sample fits the comparator and the
+        How many events to keep. While these are all events, the bracket is certified if the sum of
+        Psi(w_t) is exact. After that, one half of a uniform sample fits the comparator and the
         other half measures it.
     seed
         Of the sample.
     gap
-        Per event, how exactly the comparator is solved.
+        The precision of the comparator's objective, per event.
     seconds
-        How long a solve in the background may take.
+        The time limit of a background solve.
     cpu_share
-        The share of a core that it may use.
+        The share of a core that a background solve may use.
     """
 
     def __init__(
@@ -82,15 +82,14 @@ class Ledger:
         self.seconds = number("Ledger", "seconds", seconds, low=0.0)
         self.cpu_share = number("Ledger", "cpu_share", cpu_share, above=0.0, high=1.0)
         free = penalty.simple and penalty.l1 == penalty.l2 == 0.0
-        self.account = Account(loss, memory, seed, targets, penalised=not free)
-        # Of the places of the sample, those of one half fit. The first events came in order, so
-        # the halves are drawn.
+        self.sums = ProgressiveSums(loss, memory, seed, targets, penalized=not free)
+        # The sample starts in the order of the events, so it is split into halves at random.
         self._order = np.random.default_rng(seed).permutation(memory)
-        self._found: Found | None = None
+        self._comparator: Comparator | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        self.account.wake = self._solve_if_idle
-        self.account.wake_at(FIRST)
+        self.sums.wake = self._solve_if_idle
+        self.sums.wake_at(FIRST_SOLVE)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -104,62 +103,67 @@ class Ledger:
         scores: Any,
         penalty_value: float | None = None,
     ) -> None:
-        """A batch of CSR rows with the scores that each had before it was learned.
+        """Add a batch of CSR rows, with the score of each before it was learned.
 
-        `labels` are codes, as the loss takes them; rows of weight 0 do not count. `penalty_value`
+        `labels` are the codes that the loss takes; rows of weight 0 do not count. `penalty_value`
         is Psi(w) after the batch.
         """
-        self.account.observe(starts, slots, values, labels, weights, scores)
+        self.sums.observe(starts, slots, values, labels, weights, scores)
         if penalty_value is not None:
-            self.account.learned_penalty(penalty_value)
+            self.sums.record_penalty(penalty_value)
 
     @property
     def objective(self) -> float:
-        """The sum over all events of their loss before learning and of Psi(w_t)."""
-        return self.account.progressive_loss + self.account.penalty_estimate()[0]
+        """The sum over all events of the loss before learning and of Psi(w_t)."""
+        return self.sums.progressive_loss + self.sums.penalty_estimate()[0]
 
     @property
-    def task(self) -> Task:
-        """What the comparator solves."""
-        loss = self.account.loss
-        return Task(loss, self.penalty, self.intercept, self.account.outputs)
+    def task(self) -> ComparatorTask:
+        """What the comparator minimizes."""
+        loss = self.sums.loss
+        return ComparatorTask(loss, self.penalty, self.intercept, self.sums.outputs)
 
     # -- the comparator ---------------------------------------------------------------------------
 
     def _solve_if_idle(self) -> float:
-        """Solve in the background, unless it still does; after how many events to ask again."""
-        events = self.account.events
+        """Start a background solve unless one runs; return after how many events to retry."""
+        events = self.sums.events
         if self._closed:
             return math.inf
         if self._thread is not None and self._thread.is_alive():
             return events * (1.0 + 0.1 * (GROWTH - 1.0))
-        rows = self.account.reservoir.snapshot()
+        rows = self.sums.reservoir.snapshot()
         self._thread = threading.Thread(
-            target=self._solve_behind, args=(rows, events, self.task), name="regret", daemon=True
+            target=self._solve_in_background,
+            args=(rows, events, self.task),
+            name="regret",
+            daemon=True,
         )
         self._thread.start()
         return events * GROWTH
 
-    def _solve_behind(self, rows: dict[str, Any], events: float, task: Task) -> None:
-        if refusal(task) is None:
-            sample = self._fit(sample_of(rows, events, task))
-            rows.clear()  # which was a copy: the reservoir may write where the rows are
-            self._take(sample, task, self.seconds, self.cpu_share)
+    def _solve_in_background(
+        self, rows: dict[str, Any], events: float, task: ComparatorTask
+    ) -> None:
+        if why_unsolvable(task) is None:
+            sample = self._fitting_part(sample_from_snapshot(rows, events, task))
+            rows.clear()  # copied: the reservoir may reuse their memory
+            self._solve(sample, task, self.seconds, self.cpu_share)
 
-    def _take(self, sample: Sample, task: Task, seconds: float, share: float) -> None:
-        found = solved(
+    def _solve(self, sample: Sample, task: ComparatorTask, seconds: float, share: float) -> None:
+        comparator = solve_comparator(
             sample,
             task,
-            self._found,
+            self._comparator,
             gap=self.gap,
             seconds=seconds,
             share=share,
             cancelled=lambda: self._closed,
         )
-        if self._found is None or found.events >= self._found.events:
-            self._found = found
+        if self._comparator is None or comparator.events >= self._comparator.events:
+            self._comparator = comparator
 
-    def _fit(self, sample: Sample) -> Sample:
+    def _fitting_part(self, sample: Sample) -> Sample:
         return sample if sample.complete else sample.part(self._halves(sample)[0])
 
     def _halves(self, sample: Sample) -> tuple[Any, Any]:
@@ -168,100 +172,101 @@ class Ledger:
         return np.sort(order[:middle]), np.sort(order[middle:])
 
     def wait(self) -> None:
-        """Until no solve is running in the background."""
+        """Wait for a running background solve."""
         if self._thread is not None:
             self._thread.join()
 
     def close(self, *, wait: bool = True) -> None:
-        """Let a solve in the background end at its next step, and start no other."""
+        """Stop a background solve at its next step, and start no other."""
         self._closed = True
         if wait:
             self.wait()
 
     def report(self, seconds: float = 10.0) -> Report:
-        """All that is known now, after up to so many seconds spent on a better comparator."""
-        account, task = self.account, self.task
-        penalties, stderr, exact = account.penalty_estimate()
+        """Return the current report, after solving the comparator for up to `seconds`."""
+        sums, task = self.sums, self.task
+        penalties, stderr, exact = sums.penalty_estimate()
         paid = Report(
-            events=int(account.events),
-            weight=account.weight,
-            progressive_loss=account.progressive_loss,
-            objective=account.progressive_loss + penalties,
+            events=int(sums.events),
+            weight=sums.weight,
+            progressive_loss=sums.progressive_loss,
+            objective=sums.progressive_loss + penalties,
             penalty="exact" if exact else "sampled",
             stderr=stderr,
         )
-        why = "nothing was learned yet" if not account.events else refusal(task)
-        if account.reservoir.failed:
-            why = "there was no memory for the sample of events"
+        why = "no event was learned yet" if not sums.events else why_unsolvable(task)
+        if sums.reservoir.failed:
+            why = "there was not enough memory for the sample of events"
         if why is not None:
-            return _with(paid, why_no_comparator=why)
-        sample = sample_of(account.reservoir.snapshot(), account.events, task)
-        fit = self._fit(sample)
+            return dataclasses.replace(paid, why_no_comparator=why)
+        sample = sample_from_snapshot(sums.reservoir.snapshot(), sums.events, task)
+        fit = self._fitting_part(sample)
         if seconds > 0.0:
-            self._take(fit, task, seconds, 1.0)
-        found = self._found
-        if found is None:
-            return _with(paid, why_no_comparator="the comparator is being solved")
-        return _with(paid, **self._compared(paid, sample, fit, task, found))
+            self._solve(fit, task, seconds, 1.0)
+        comparator = self._comparator
+        if comparator is None:
+            return dataclasses.replace(paid, why_no_comparator="the comparator is not solved yet")
+        return dataclasses.replace(paid, **self._compared(paid, sample, fit, task, comparator))
 
     def _compared(
-        self, paid: Report, sample: Sample, fit: Sample, task: Task, found: Found
+        self,
+        paid: Report,
+        sample: Sample,
+        fit: Sample,
+        task: ComparatorTask,
+        comparator: Comparator,
     ) -> dict[str, Any]:
         objective, stderr = paid.objective, paid.stderr
-        total, bound = bracket(fit, task, found)
+        total, bound = objective_and_bound(fit, task, comparator)
         if not sample.complete:
             rows = self._halves(sample)[1]
-            total, error = measured(sample.part(rows), task, found)
+            total, error = estimate_objective(sample.part(rows), task, comparator)
             stderr = math.hypot(stderr, error)
         return {
             "comparator": total,
             "regret": objective - total,
             "regret_low": objective - total,
-            # on two samples the better one may come out worse
+            # Estimates from two samples may be out of order.
             "regret_high": objective - min(bound, total),
             "stderr": stderr,
             "certified": sample.complete and paid.penalty == "exact",
-            "radius": found.radius,
-            "comparator_nonzero": self._nonzero(found),
-            "solved_at": int(found.events),
-            "method": found.solution.method,
+            "radius": comparator.radius,
+            "comparator_nonzero": self._nonzero(comparator),
+            "solved_at": int(comparator.events),
+            "method": comparator.solution.method,
         }
 
-    def _nonzero(self, found: Found) -> int:
-        w = found.solution.w
+    def _nonzero(self, comparator: Comparator) -> int:
+        w = comparator.solution.w
         return int(np.count_nonzero(w[..., 1:] if self.intercept == "inside" else w))
 
     @property
-    def found(self) -> Found | None:
-        """The comparator that was found last."""
-        return self._found
+    def comparator(self) -> Comparator | None:
+        """The latest comparator."""
+        return self._comparator
 
-    def adopt(self, found: Found | None, *, same: bool = True) -> None:
-        """Compare with a model that another ledger found.
+    def use_comparator(self, comparator: Comparator | None, *, same_events: bool = True) -> None:
+        """Use the comparator of another ledger.
 
-        `same`: on the same events with the same weights. Of others its bound would say nothing.
+        Its lower bound is valid only for the `same_events` with the same weights.
         """
-        if found is not None and not same:
-            found = dataclasses.replace(found, lower_bound=-math.inf)
-        self._found = found
+        if comparator is not None and not same_events:
+            comparator = dataclasses.replace(comparator, lower_bound=-math.inf)
+        self._comparator = comparator
 
-    def follows(self, other: Ledger) -> bool:
-        """Whether the events so far were as many as the other's, and of the same weight."""
-        mine, its = self.account, other.account
-        return (mine.events, mine.weight) == (its.events, its.weight)
+    def same_events_as(self, other: Ledger) -> bool:
+        """Return whether the other ledger has as many events, of the same total weight."""
+        own, others = self.sums, other.sums
+        return (own.events, own.weight) == (others.events, others.weight)
 
     # -- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All that follows from the events, as plain data and arrays, for a checkpoint."""
-        return {"account": self.account.state()}
+        """Return everything that depends on the events as plain data and arrays."""
+        return {"sums": self.sums.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`; the comparator is solved again when it is due."""
-        self.account.restore(state["account"])
-        self.account.wake_at(max(self.account.events, FIRST))
-        self._found = None
-
-
-def _with(report: Report, **changes: Any) -> Report:
-    return Report(**{**vars(report), **changes})
+        """Resume from `state`; the comparator is solved again when it is due."""
+        self.sums.restore(state["sums"])
+        self.sums.wake_at(max(self.sums.events, FIRST_SOLVE))
+        self._comparator = None

@@ -1,35 +1,35 @@
-"""What a tracker reports of a learner."""
+"""A report on the regret of a learner."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-STDERRS = 2.0  # by which the ends of a bracket from a sample are further out
-SOLVE_LONGER = "its comparator is not solved closely enough: it needs more time"
-SAMPLE_MORE = "its sample of events is too small: it needs more memory, or more time to solve"
+STDERRS = 2.0  # standard errors by which a bracket from a sample is widened
+SOLVE_LONGER = "the comparator is not solved precisely enough; allow more time"
+SAMPLE_MORE = "the sample of events is too small; allow more memory, or more time to solve"
 
 
 @dataclass(frozen=True)
 class Report:
-    """How far a learner is from the best fixed model of the events it has learned.
+    """How far a learner is from the best fixed model on the events it has learned.
 
-    events, weight: how many, and the sum of their weights; of classes that are learned one versus
-        the rest, those before the third class came.
+    events, weight: the number of events and the sum of their weights; with classes learned one
+        versus the rest, those before the third class.
     progressive_loss: the weighted sum of the losses, each before its event was learned.
-    objective: that plus the sum of Psi(w_t); `penalty` says how it was taken: "exact", or
-        "sampled": Psi was read from time to time, and is assumed linear in between.
-    comparator: the objective of the fixed model u that was found, on the same events.
-    regret_low, regret_high: the regret against u, and what it is at most against any other;
-        `regret` is the first. Those with |u| above `radius` do not count (infinite: all do).
-    certified: whether u was found and measured on all events and `penalty` is exact, so that the
+    objective: that plus the sum of Psi(w_t). `penalty` is "exact", or "sampled" if Psi was read
+        from time to time and interpolated linearly in between.
+    comparator: the objective of the fixed model u on the same events.
+    regret_low, regret_high: the regret against u, and an upper bound on the regret against any
+        other model of norm at most `radius`; `regret` is the first.
+    certified: whether u was solved and measured on all events and `penalty` is exact, so that the
         bracket contains the truth.
-    stderr: the standard error of both ends of the bracket if they are estimates: u was fitted on
-        one sample of the events and measured on another, or `penalty` is sampled. 0 if certified.
+    stderr: the standard error of both ends of the bracket if they are estimates, because u was
+        fitted on one sample and measured on another, or `penalty` is sampled. 0 if certified.
     average_regret: `regret` / `events`.
-    bound: the paper's bound on the regret against u, or None: `why_no_bound`.
-    nonzero, comparator_nonzero: how many weights are not 0.
-    solved_at: after how many events u was found; method: how.
-    why_no_comparator: why all of that is None, if it is.
+    bound: the paper's bound on the regret against u; if None, see `why_no_bound`.
+    nonzero, comparator_nonzero: the numbers of non-zero weights.
+    solved_at, method: after how many events u was solved, and by which method.
+    why_no_comparator: the reason if there is no comparator.
     """
 
     events: int
@@ -54,10 +54,10 @@ class Report:
 
     @property
     def bracket(self) -> tuple[float, float] | None:
-        """What the regret is at least and at most; None where it is unknown: `why_unknown`.
+        """The lower and upper end of the regret; None if unknown, see `why_unknown`.
 
-        Of a sample both ends are two standard errors further out. A bracket as wide as the
-        learner's own objective says nothing: the regret may be nothing, or all that was paid.
+        For estimates, both ends are two standard errors wider. A bracket as wide as the learner's
+        own objective counts as unknown, because it says nothing.
 
         >>> Report(9, 9.0, 6.0, 6.0, "exact", regret_low=2.0, regret_high=2.5).bracket
         (2.0, 2.5)
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def why_unknown(self) -> str | None:
-        """Why there is no bracket, with what would make it known; None if there is one."""
+        """The reason and remedy if there is no bracket; None if there is one."""
         if self.bracket is not None:
             return None
         if self.regret_low is None or self.regret_high is None:

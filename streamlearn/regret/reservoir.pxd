@@ -12,16 +12,16 @@ cdef class Reservoir:
     cdef readonly Py_ssize_t capacity, width
     cdef readonly long long seen, next
     cdef readonly bint failed
-    cdef double threshold, stretch
+    cdef double threshold, inverse_log
     cdef unsigned long long random
-    # the log, of which `used` entries of `room` are written
+    # the log: `log_used` of `log_size` entries are written
     cdef object slot_array, value_array
     cdef int* slots
     cdef double* values
-    cdef Py_ssize_t used, room, header
-    # of each place in the sample, where its row is in the log
+    cdef Py_ssize_t log_used, log_size, header
+    # where the row of each place is in the log
     cdef long long* starts
-    cdef Py_ssize_t places
+    cdef Py_ssize_t filled  # places
     cdef double uniform(self) noexcept nogil
     cdef void skip(self) noexcept nogil
     cdef void propose(self, double threshold) noexcept nogil
@@ -31,6 +31,6 @@ cdef class Reservoir:
     ) noexcept nogil
     cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil
     cdef void write(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil
-    cdef int make_room(self, Py_ssize_t n) except -1
-    cdef bint lent(self)
-    cdef int move_to(self, slots, values) except -1
+    cdef int compact(self, Py_ssize_t n) except -1
+    cdef bint is_shared(self)
+    cdef int rewrite_log(self, slots, values) except -1

@@ -1,4 +1,4 @@
-"""A learner and its ledger as one."""
+"""A learner with its ledger."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     from streamlearn.estimators.linear import Event
     from streamlearn.regret.report import Report
 
-SEVERAL = (
-    "one versus the rest is a problem for each class, so events and losses are counted up to the "
-    "third class only; for one regret of all classes use a loss of several outputs, Softmax or "
+ONE_VERSUS_REST = (
+    "one versus the rest is a separate problem for each class, so events and losses are counted up "
+    "to the third class only; for a regret of all classes use a joint loss, Softmax or "
     "MulticlassHinge"
 )
 
 
 class Tracker:
-    """Learns and predicts as an estimator does, and keeps its regret.
+    """Learn and predict as an estimator does, and track its regret.
 
-    All else that the estimator has is in `tracker.estimator`.
+    Use `tracker.estimator` for everything else.
 
     Parameters
     ----------
     estimator
-        A LinearClassifier or LinearRegressor, or a preset, that has learned nothing yet.
+        A LinearClassifier, a LinearRegressor or a preset, before its first event.
     kept
-        The state of the ledger of an estimator that has learned already, to go on from.
+        The state of its ledger, to resume from if the estimator has learned already.
     memory
-        How many events are kept for the comparator. Up to so many the comparator is that of all
-        events; beyond, it is estimated from two disjoint uniform samples of half that size.
+        How many events to keep. Up to this number the comparator is solved on all events; after
+        that, it is estimated from two disjoint uniform samples of half this size.
     seed
-        Of the sample; None: a fresh one.
+        Of the sample; None: a random one.
     options
-        Those of `Ledger`: gap, seconds, cpu_share.
+        Options of `Ledger`: gap, seconds, cpu_share; targets.
 
     Examples
     --------
@@ -65,15 +65,15 @@ class Tracker:
         estimator: LinearClassifier | LinearRegressor,
         memory: int = 100_000,
         seed: int | None = None,
-        kept: dict[str, Any] | None = None,
+        ledger_state: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(estimator, LinearClassifier | LinearRegressor):
-            raise ValueError(f"{estimator!r} is not one of streamlearn's estimators")
-        if estimator.steps and kept is None:
+            raise ValueError(f"estimator must be a streamlearn estimator, not {estimator!r}")
+        if estimator.steps and ledger_state is None:
             raise ValueError(
-                f"the model has learned {estimator.steps} steps already, and regret counts from "
-                "the first event on; give a fresh one (estimator.clone())"
+                f"estimator has learned {estimator.steps} steps already, but regret counts from "
+                "the first event; use a new one (estimator.clone())"
             )
         self.estimator = estimator
         self._engine = estimator.engine
@@ -84,24 +84,24 @@ class Tracker:
         else:
             options["targets"] = 1
         if not options["targets"]:
-            raise ValueError(f"say how many targets {loss!r} has: Tracker(.., targets=2)")
-        # as in the paper of such a rule, the regret is then of the losses alone
-        self._priced = not any(rule.weighs_once for rule in learner.rules())
+            raise ValueError(f"{loss!r} needs the number of targets, as in Tracker(.., targets=2)")
+        # As in the papers of rules that weigh the penalty once, regret is of the losses alone.
+        self._includes_penalty = not any(rule.weighs_once for rule in learner.rules())
         self.ledger = Ledger(
             loss,
-            penalty if self._priced else Zero(),
+            penalty if self._includes_penalty else Zero(),
             intercept=intercept,
             memory=memory,
             seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
             **options,
         )
-        if self._priced:
-            self.ledger.account.look = lambda: estimator.penalty_value
-            self.ledger.account.learner = learner
-        if kept is not None:
-            self.ledger.restore(kept)
+        if self._includes_penalty:
+            self.ledger.sums.read_penalty = lambda: estimator.penalty_value
+            self.ledger.sums.learner = learner
+        if ledger_state is not None:
+            self.ledger.restore(ledger_state)
         if not isinstance(learner, OneVersusRest):
-            learner.watcher = self.ledger.account
+            learner.watcher = self.ledger.sums
         # The engine tells the ledger of each event, so these are the estimator's own.
         self.learn_many = estimator.learn_many
         self.learn_rows = estimator.learn_rows
@@ -113,7 +113,7 @@ class Tracker:
         self.score_rows = estimator.score_rows
 
     def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
-        """Learn one event, as the estimator does; calling the estimator costs time."""
+        """Learn an event as the estimator does, without the cost of a call to it."""
         if not self._engine.learn_one(x, y, w):
             self.estimator.learn_one(x, y, w)
 
@@ -129,42 +129,42 @@ class Tracker:
         return self._engine.learner
 
     def report(self, seconds: float = 10.0) -> Report:
-        """All that is known now, after up to so many seconds spent on a better comparator."""
-        several = isinstance(self._learner, OneVersusRest)
-        report = self.ledger.report(0.0 if several else seconds)
-        if several:
+        """Return the current report, after solving the comparator for up to `seconds`."""
+        one_versus_rest = isinstance(self._learner, OneVersusRest)
+        report = self.ledger.report(0.0 if one_versus_rest else seconds)
+        if one_versus_rest:
             return dataclasses.replace(
                 report,
                 comparator=None,
                 regret=None,
                 regret_low=None,
                 regret_high=None,
-                why_no_comparator=SEVERAL,
+                why_no_comparator=ONE_VERSUS_REST,
             )
         report = dataclasses.replace(report, nonzero=self.estimator.nonzero)
-        if self.ledger.found is None or report.comparator is None:
+        if self.ledger.comparator is None or report.comparator is None:
             return report
         bound, why = self._bound()
         return dataclasses.replace(report, bound=bound, why_no_bound=why)
 
     def _bound(self) -> tuple[float | None, str | None]:
-        """The paper's bound on the sum over events, or why there is none."""
+        """Return the paper's bound on the sum over events, or why there is none."""
         learner, batch = self._learner, self.estimator.batch
         if isinstance(learner, OneVersusRest):
-            return None, SEVERAL
+            return None, ONE_VERSUS_REST
         if self.estimator.average != "last":
-            return None, "it is proved for the rule's own weights; those that predict are averages"
+            return None, "the bound is proved for the iterates of the rule, not for their averages"
         if batch > 1 and learner.batch is not None and learner.batch.count:
-            return None, f"it is proved for whole batches of {batch}, and one is not complete"
+            return None, f"the bound is proved for whole batches of {batch}, and one is incomplete"
         bound, why = learner.bound(*self._comparator())
-        # of a batch the rule learns the mean
+        # The rule learns the mean of a batch.
         return (None if bound is None else batch * bound), why
 
     def _comparator(self) -> tuple[Array, Any]:
-        """The weights of the comparator by slot, as many as the learner has, and its intercept."""
-        if self.ledger.found is None:
+        """Return the comparator's weights for the learner's slots, and its intercept."""
+        if self.ledger.comparator is None:
             raise ValueError("no comparator was solved yet")
-        solution, features = self.ledger.found.solution, self._learner.features
+        solution, features = self.ledger.comparator.solution, self._learner.features
         w, intercept = solution.w, solution.intercept
         if self._learner.shift:
             w, intercept = w[..., 1:], w[..., 0]
@@ -173,7 +173,7 @@ class Tracker:
         return wide, intercept
 
     def close(self) -> None:
-        """Stop solving in the background; `with Tracker(..) as tracker:` does so at its end."""
+        """Stop background solves; leaving `with Tracker(..) as tracker:` does this too."""
         self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -183,12 +183,12 @@ class Tracker:
         self.close()
 
     def state(self) -> dict[str, Any]:
-        """The learner and its ledger as plain data and arrays."""
+        """Return the learner and its ledger as plain data and arrays."""
         return {"estimator": self.estimator.state(), "ledger": self.ledger.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`, to the bit."""
+        """Resume from `state`, bit for bit."""
         self.estimator.restore(state["estimator"])
         self.ledger.restore(state["ledger"])
         if not isinstance(self._learner, OneVersusRest):
-            self._learner.watcher = self.ledger.account
+            self._learner.watcher = self.ledger.sums

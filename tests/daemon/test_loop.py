@@ -997,7 +997,7 @@ def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
     assert learned(parts) == learned(whole) == learned(without)
     for name in ("default", "sparse"):
         kept = [data["observers"]["regret"][name] for data in (parts, whole)]
-        assert model_file.pack(kept[0]["account"]) == model_file.pack(kept[1]["account"])
+        assert model_file.pack(kept[0]["sums"]) == model_file.pack(kept[1]["sums"])
 
 
 def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(

@@ -92,7 +92,7 @@ def test_what_is_certified_is_so_by_brute_force(rule: Any, penalty: Any) -> None
             assert report.objective == pytest.approx(paid, rel=1e-9, abs=1e-9)
         if not report.certified:
             continue
-        low, high, found = report.regret_low, report.regret_high, tracker.ledger.found
+        low, high, found = report.regret_low, report.regret_high, tracker.ledger.comparator
         assert low is not None
         assert high is not None
         assert found is not None
@@ -151,7 +151,7 @@ def test_a_sampled_penalty_is_covered_by_its_error(rule: Any, penalty: Any) -> N
     for i in range(m):
         truth += 0.0 if rule.weighs_once else twin.penalty_value
         twin.learn_rows(rows[[i]], y[i : i + 1])
-    total, error, exact = tracker.ledger.account.penalty_estimate()
+    total, error, exact = tracker.ledger.sums.penalty_estimate()
     if exact:  # the rule knows Psi, or there is none
         assert total == pytest.approx(truth, rel=1e-9, abs=1e-12)
         return

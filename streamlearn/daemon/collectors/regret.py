@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from streamlearn.regret.curve import class_weight
+from streamlearn.regret.regret_curve import class_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ class RegretCollector:
             ledger = self.trackers[name].ledger
             ledger.cpu_share = self.cpu_share / len(groups)
             if leader != name:
-                ledger.account.wake = None
+                ledger.sums.wake = None
 
     def measure(self) -> None:
         """Measure, if it is time to; between two batches."""
@@ -66,12 +66,14 @@ class RegretCollector:
             leader = self.trackers[self.leaders[name]].ledger
             if leader is not tracker.ledger:
                 # one that could not learn some event has lost count
-                tracker.ledger.adopt(leader.found, same=tracker.ledger.follows(leader))
+                tracker.ledger.use_comparator(
+                    leader.comparator, same_events=tracker.ledger.same_events_as(leader)
+                )
             self._tell(name, tracker, tracker.report(0.0))
         self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
 
     def _tell(self, name: str, tracker: Tracker, report: Report) -> None:
-        board, found = self.board, tracker.ledger.found
+        board, found = self.board, tracker.ledger.comparator
         low, high = report.bracket or (None, None)
         sampled = low is not None and not report.certified
         board.set("regret_low", low, name)
@@ -87,7 +89,7 @@ class RegretCollector:
         if self._solved.get(name) is not found.solution:
             self._solved[name] = found.solution
             board.set("comparator_solved_timestamp_seconds", self.clock(), name)
-        kind = "a sample" if tracker.ledger.account.reservoir.full else "all events"
+        kind = "a sample" if tracker.ledger.sums.reservoir.full else "all events"
         board.inform(name, comparator=f"{tracker.ledger.task.penalty!r} on {kind}")
 
 
@@ -97,5 +99,5 @@ def likeness(learner: Learner) -> str:
     loss, penalty, intercept = model.objective
     penalty = penalty if ledger is None else ledger.penalty
     problem = (loss, penalty.canonical(), intercept)
-    seen = (0.0, 0.0) if ledger is None else (ledger.account.events, ledger.account.weight)
+    seen = (0.0, 0.0) if ledger is None else (ledger.sums.events, ledger.sums.weight)
     return repr((*problem, sorted(class_weight(model).items(), key=repr), seen))

@@ -114,9 +114,9 @@ def test_learners_that_are_alike_share_a_comparator() -> None:
     assert regrets.leaders == {"default": "default", "sparse": "sparse", "slower": "sparse"}
     regrets.trackers["sparse"].report(1.0)
     regrets.measure()
-    found = regrets.trackers["sparse"].ledger.found
+    found = regrets.trackers["sparse"].ledger.comparator
     assert found is not None
-    assert regrets.trackers["slower"].ledger.found is found
+    assert regrets.trackers["slower"].ledger.comparator is found
     # and are told to: what one wrote as an ElasticNet is the other's L1
     comparators = {labels[0]: labels[3] for labels in regrets.board.values("learner_info")}
     assert comparators["slower"] == comparators["sparse"]

@@ -1,4 +1,4 @@
-"""Regret over time: several learners against one comparator."""
+"""Regret over time: several learners and one comparator."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class RegretCurve:
     reports: dict[str, list[Report]]
 
     def regret(self, name: str) -> Array:
-        """The regret of a learner at the checkpoints; NaN where there is none."""
+        """Return the regret of a learner at each checkpoint; NaN where it is unknown."""
         return np.array([np.nan if r.regret is None else r.regret for r in self.reports[name]])
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the brackets of the average regrets into a PNG, SVG or PDF file.
+        """Draw the brackets of the average regret into a PNG, SVG or PDF file.
 
         Needs matplotlib: `pip install streamlearn[plot]`.
         """
@@ -69,15 +69,16 @@ def curve(
     gap: float = 1e-4,
     seconds: float = 60.0,
 ) -> RegretCurve:
-    """Learn the rows once with each estimator, and report their regrets after so many rows.
+    """Learn the rows once with each estimator, and report its regret at each checkpoint.
 
-    All must have one loss and penalty, one kind of intercept and the same weights of classes, so
-    that one comparator, solved at each checkpoint to `gap` or for up to `seconds`, serves them all.
+    Checkpoints are numbers of rows. All estimators must have the same loss, penalty, kind of
+    intercept and class weights, so that they share a comparator. It is solved at each checkpoint,
+    to `gap` or for up to `seconds`.
     """
     X = frames.matrix(X)
     y = np.asarray(y)
     weights = None if w is None else np.asarray(w, dtype=float)
-    trackers = _trackers(estimators, X.shape[0], gap)
+    trackers = _make_trackers(estimators, X.shape[0], gap)
     points = sorted({int(point) for point in checkpoints})
     if not points or points[0] < 1 or points[-1] > X.shape[0]:
         raise ValueError(
@@ -91,25 +92,25 @@ def curve(
         for name, tracker in trackers.items():
             tracker.learn_rows(X[rows], y[rows], None if weights is None else weights[rows])
             if first is not None:
-                same = tracker.ledger.follows(first.ledger)
-                tracker.ledger.adopt(first.ledger.found, same=same)
+                same = tracker.ledger.same_events_as(first.ledger)
+                tracker.ledger.use_comparator(first.ledger.comparator, same_events=same)
             reports[name].append(tracker.report(seconds if first is None else 0.0))
             first = tracker if first is None else first
         start = stop
     return RegretCurve(points, reports)
 
 
-def _trackers(
+def _make_trackers(
     estimators: Mapping[str, Estimator] | Sequence[Estimator], m: int, gap: float
 ) -> dict[str, Tracker]:
-    """A tracker for each, that solves only when it is asked to."""
+    """Return a tracker for each estimator, without background solves."""
     if not isinstance(estimators, Mapping):
         names = [repr(e.rule) if hasattr(e, "rule") else type(e).__name__ for e in estimators]
         if len(set(names)) < len(names):
             names = [f"{k + 1}: {name}" for k, name in enumerate(names)]
         estimators = dict(zip(names, estimators, strict=True))
     if not estimators:
-        raise ValueError("give at least one estimator")
+        raise ValueError("estimators is empty; give at least one")
     trackers = {
         name: Tracker(estimator, memory=max(m, 10), seed=0, gap=gap)
         for name, estimator in estimators.items()
@@ -120,19 +121,19 @@ def _trackers(
         if task != first:
             raise ValueError(
                 f"{name} minimizes {task.loss!r} + {task.penalty!r} (intercept: {task.intercept}), "
-                f"another {first.loss!r} + {first.penalty!r} (intercept: {first.intercept}): one "
-                "comparator serves learners of one problem; make one curve for each"
+                f"another {first.loss!r} + {first.penalty!r} (intercept: {first.intercept}); "
+                "draw separate curves, because a comparator solves a single problem"
             )
         if class_weight(estimators[name]) != class_weight(next(iter(estimators.values()))):
             raise ValueError(
-                f"{name} weighs classes otherwise than another (class_weight): one comparator "
-                "serves learners of the same weighted events; make one curve for each"
+                f"{name} has another class_weight than the first estimator; draw separate curves, "
+                "because a comparator is solved for one weighting of the events"
             )
-        trackers[name].ledger.account.wake_at(np.inf)
+        trackers[name].ledger.sums.wake_at(np.inf)
     return trackers
 
 
 def class_weight(estimator: Estimator) -> dict[Any, float]:
-    """The factors on the weights of events by their label; those of 1 left out."""
+    """Return the factors on the weights of events by label, without those of 1."""
     factors = getattr(estimator, "class_weight", None) or {}
     return {label: float(factor) for label, factor in factors.items() if factor != 1.0}

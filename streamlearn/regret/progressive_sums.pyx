@@ -1,7 +1,7 @@
-"""What a tracker keeps of a stream: sums over all events, and a uniform sample of them."""
+"""The progressive sums of a learner over its events, and a uniform sample of them."""
 
 cimport cython
-from libc.math cimport INFINITY, NAN, fabs, isfinite, log1p, sqrt
+from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
 
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport FEW, Few, Loss, VectorLoss
@@ -11,26 +11,26 @@ from streamlearn.core.row cimport Row
 
 import numpy as np
 
-# Slots that are read in half a millisecond: as long as reading Psi(w) after every event takes no
-# longer, its sum is exact.
-cdef double CHEAP = 2.0 ** 18
+# Slots that are read in half a millisecond: while reading Psi(w) after every event takes no longer
+# in total, its sum is exact.
+cdef double EXACT_READ_BUDGET = 2.0 ** 18
 
 
 @cython.final
-cdef class Account(Watcher):
-    """The progressive sums of a learner, and the sample of its events.
+cdef class ProgressiveSums(Watcher):
+    """The progressive sums of a learner, and a sample of its events.
 
-    As a learner's watcher it sees each event; `observe` takes whole batches instead. Where the
-    rule does not keep Psi(w_t) up to date, it is read after every event as long as that is cheap,
-    then on a schedule that grows with the stream, and assumed linear in between. The `learner`
-    reads it, or `look` where the penalty is more than l1 and l2. `penalised`: whether Psi is not 0.
+    It sees each event as the learner's watcher, or batches by `observe`. If the rule does not keep
+    Psi(w_t) up to date, it is read after every event while that is cheap, then on a schedule that
+    grows with the stream, and interpolated linearly in between. The `learner` reads it, or
+    `read_penalty` for penalties other than l1 and l2. `penalized`: whether Psi is not 0.
     """
 
-    def __init__(self, loss, capacity, seed=0, width=1, penalised=True):
+    def __init__(self, loss, capacity, seed=0, width=1, penalized=True):
         self.exact = True
-        self.penalised = penalised
-        self.priced = penalised
-        self.next_look = 0.0 if penalised else INFINITY
+        self.penalized = penalized
+        self.priced = penalized
+        self.next_penalty_read = 0.0 if penalized else INFINITY
         self.due = INFINITY
         self.loss = loss
         self.scalar = isinstance(loss, Loss)
@@ -44,82 +44,82 @@ cdef class Account(Watcher):
         self.priced = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
         self.sample.offer(row, y, weight, few - 1 - self.offered)
         self.offered = few
-        if not self.priced and self.past + few >= self.next_look:
-            self.peek()
+        if not self.priced and self.past + few >= self.next_penalty_read:
+            self.sample_penalty()
         if self.past + few >= self.due:
             with gil:
-                self.rouse()
+                self.call_wake()
         if not self.scalar:
             self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
         elif few == FEW:
             self.add_value((<Loss>self.loss).sum_of(&self.losses.last))
-        self.stop = self.next_stop()
+        self.stop = self.events_to_note()
 
     cdef void add_value(self, double value) noexcept nogil:
-        """The losses of the events noted are `value` in all."""
-        plus(&self.penalty_sum, &self.penalty_rest, self.last_penalties())
+        """Add the sum of the losses of the noted events."""
+        plus(&self.penalty_sum, &self.penalty_rest, self.noted_penalty())
         self.penalty_past += self.losses.last.n if self.priced else 0
-        self.weight_past += self.last_weights()
+        self.weight_past += self.noted_weight()
         self.past += self.losses.last.n
         self.offered = 0
         add_up(&self.losses, value)
 
-    cdef int next_stop(self) noexcept nogil:
-        """How many noted events there will be when there is something to do."""
+    cdef int events_to_note(self) noexcept nogil:
+        """Return how many events may be noted before the next `turn`."""
         cdef double now = self.past + self.losses.last.n
         cdef double wait = min(<double>self.sample.wait(), self.due - now)
         if not self.priced:
-            wait = min(wait, self.next_look - now)
+            wait = min(wait, self.next_penalty_read - now)
         if not self.scalar or not wait > 1.0:
             return self.losses.last.n + 1
         return <int>min(wait + self.losses.last.n, <double>FEW)
 
-    cdef double last_weights(self) noexcept nogil:
-        """The weight of the events noted."""
+    cdef double noted_weight(self) noexcept nogil:
+        """Return the weight of the noted events."""
         return sum_of_few(self.losses.last.weight, self.losses.last.n)
 
-    cdef double last_penalties(self) noexcept nogil:
-        """The sum of Psi(w) before each of the events noted, if it was known."""
+    cdef double noted_penalty(self) noexcept nogil:
+        """Return the sum of Psi(w) before each noted event, if it was known."""
         return sum_of_few(self.penalties, self.losses.last.n) if self.priced else 0.0
 
-    cdef int rouse(self) except -1:
-        """Say that it is time, and ask when it is next."""
+    cdef int call_wake(self) except -1:
+        """Call `wake`, which returns when it is due next."""
         self.due = INFINITY
         if self.wake is not None:
             self.due = self.wake()
         return 0
 
     cdef double penalty_value(self) noexcept nogil:
-        """Psi(w) after all events so far, by a pass over all slots; NaN if nobody can tell."""
+        """Return Psi(w) after all events so far, by a pass over all slots; NaN if unknown."""
         cdef double value = NAN
         if self.learner is not None:
             value = self.learner.penalty_summed()
         if value != value:
             with gil:
-                if self.look is not None:
-                    value = self.look()
+                if self.read_penalty is not None:
+                    value = self.read_penalty()
         return value
 
-    cdef void peek(self) noexcept nogil:
-        """Read Psi(w), and choose when to do so again."""
+    cdef void sample_penalty(self) noexcept nogil:
+        """Read Psi(w), and schedule the next read."""
         cdef double events = self.past + self.losses.last.n, cost = 1.0
         cdef double value = self.penalty_value()
         if value != value:
-            self.next_look = INFINITY
+            self.next_penalty_read = INFINITY
             return
-        self.learn_penalty(value)
+        self.set_penalty(value)
         if self.learner is not None:
             cost = self.learner.features * self.learner.outputs
-        self.next_look = events + 1.0
-        if events * cost > CHEAP:
-            self.next_look = events + max(1.0, min(0.5 * events, max(0.01 * events, cost)))
+        self.next_penalty_read = events + 1.0
+        if events * cost > EXACT_READ_BUDGET:
+            self.next_penalty_read = events + max(1.0, min(0.5 * events, max(0.01 * events, cost)))
 
-    def learned_penalty(self, double penalty):
-        """Psi(w) after all events so far is this."""
-        self.learn_penalty(penalty)
+    def record_penalty(self, double penalty):
+        """Record the value of Psi(w) after all events so far."""
+        self.set_penalty(penalty)
 
-    cdef void learn_penalty(self, double penalty) noexcept nogil:
-        cdef Gap gap = self.gap_to(penalty)
+    cdef void set_penalty(self, double penalty) noexcept nogil:
+        cdef PenaltyGap gap = self.gap_to(penalty)
         plus(&self.penalty_sum, &self.penalty_rest, gap.total)
         self.penalty_variance += gap.variance
         self.penalty_past += gap.events
@@ -127,45 +127,46 @@ cdef class Account(Watcher):
         self.penalty_change = penalty - self.penalty
         self.penalty = penalty
 
-    cdef Gap gap_to(self, double penalty) noexcept nogil:
-        """Psi(w) before each of the events since it was known last, if it is `penalty` now.
+    cdef PenaltyGap gap_to(self, double penalty) noexcept nogil:
+        """Estimate the sum of Psi(w) since its last known value, if it is `penalty` now.
 
-        It is assumed on a line, of whose ends the first counts and not the last. The variance is
-        that of noise in which two values differ so much as the ends, or as those of the gap before:
-        where Psi turns around, the ends are alike. Psi that moves steadily is nearer to its line.
+        Psi is interpolated linearly from the first event of the gap; the last value counts for the
+        next. The variance is that of noise whose values differ as much as the ends of this gap or
+        of the previous one, because the ends are similar where Psi turns around. A steady Psi is
+        closer to the line.
         """
-        cdef Gap gap
+        cdef PenaltyGap gap
         cdef double change = penalty - self.penalty, between
-        gap.events = self.events_behind()
+        gap.events = self.events_since_read()
         between = max(0.0, gap.events - 1.0)
         gap.total = gap.events * self.penalty + 0.5 * between * change
         between *= max(fabs(change), fabs(self.penalty_change))
         gap.variance = 0.5 * between * between
         return gap
 
-    cdef double events_behind(self) noexcept nogil:
-        """How many events there were since Psi(w) was known."""
-        if self.priced or not self.penalised:
+    cdef double events_since_read(self) noexcept nogil:
+        """Return the number of events since Psi(w) was known."""
+        if self.priced or not self.penalized:
             return 0.0
         return self.past + self.losses.last.n - self.penalty_past
 
     cdef void corrected(self) noexcept nogil:
-        """The weights moved without an event: what Psi(w) was after the last one is not known."""
+        """Read Psi(w) again: the weights moved without an event."""
         cdef double value
-        if self.penalised and not self.priced and self.events_behind() == 0.0:
+        if self.penalized and not self.priced and self.events_since_read() == 0.0:
             value = self.penalty_value()
             if value == value:
                 self.penalty = value
 
     def wake_at(self, double events):
-        """Call `wake` when so many events were seen; it gives the next such number."""
+        """Call `wake` after this number of events; it returns the next such number."""
         self.due = events
         self.stop = 0
 
     def observe(self, starts, slots, values, labels, weights, scores):
-        """Rows of a batch, in CSR arrays, with the scores before each was learned.
+        """Add a batch of rows in CSR arrays, with the score of each before it was learned.
 
-        Those of weight 0 or with a score that is not finite were not learned, and don't count.
+        Rows of weight 0 or with a score that is not finite were not learned, and do not count.
         """
         starts = np.ascontiguousarray(starts, np.int64)
         slots = np.ascontiguousarray(slots, np.int32)
@@ -175,7 +176,7 @@ cdef class Account(Watcher):
         scores = np.ascontiguousarray(scores, float).reshape(n, -1)
         shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, float)
         if len(shares) != n or (n and (starts[0] < 0 or starts[n] > min(len(slots), len(values)))):
-            raise ValueError(f"the arrays of the batch do not fit its {n} rows")
+            raise ValueError(f"starts, slots, values and weights do not match: starts has {n} rows")
         k = scores.shape[1]
         cdef const long long* start = <const long long*>at(starts)
         cdef const int* slot = <const int*>at(slots)
@@ -197,26 +198,26 @@ cdef class Account(Watcher):
                 row.n = <Py_ssize_t>(start[i + 1] - start[i])
                 row.slot = slot + start[i]
                 row.value = value + start[i]
-                row.square = 0.0  # nobody asks
+                row.square = 0.0  # not used
                 self.see(&row, label + i * width, share[i], k, NAN, NAN)
 
     def use_loss(self, loss):
-        """The same loss, for other classes."""
+        """Use the same loss, for other classes."""
         self.loss = loss
 
     def mirror(self):
-        """The two classes changed places: so do the labels in the sample."""
+        """Swap the two classes in the sample."""
         self.sample.mirror()
 
     @property
     def events(self):
-        """How many there were."""
+        """The number of events."""
         return self.past + self.losses.last.n
 
     @property
     def weight(self):
-        """Their weight."""
-        return self.weight_past + self.last_weights()
+        """The sum of the weights of the events."""
+        return self.weight_past + self.noted_weight()
 
     @property
     def reservoir(self):
@@ -233,21 +234,21 @@ cdef class Account(Watcher):
         return value_of(&self.losses, self.loss)
 
     def penalty_estimate(self):
-        """The sum of Psi(w_t) over the events, its standard error, and whether it is exact."""
+        """Return the sum of Psi(w_t) over events, its standard error, and whether it is exact."""
         cdef double value = self.penalty, total = self.penalty_sum + self.penalty_rest, now
-        cdef Gap gap
-        if self.events_behind() > 0.0:
+        cdef PenaltyGap gap
+        if self.events_since_read() > 0.0:
             now = self.penalty_value()
             value = now if now == now else value
         gap = self.gap_to(value)
         return (
-            total + self.last_penalties() + gap.total,
+            total + self.noted_penalty() + gap.total,
             sqrt(self.penalty_variance + gap.variance),
             self.exact and gap.events <= 1.0,
         )
 
     def state(self):
-        """All of it as plain data and arrays."""
+        """Return everything as plain data and arrays."""
         cdef Few* last = &self.losses.last
         cdef int i
         return {
@@ -261,22 +262,19 @@ cdef class Account(Watcher):
             ],
             "penalty": [
                 self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
-                self.penalty_change, self.penalty_past, self.next_look, float(self.exact),
+                self.penalty_change, self.penalty_past, self.next_penalty_read, float(self.exact),
             ],
             "reservoir": self.reservoir.state(),
         }
 
     def restore(self, state):
-        """Go on from `state`, to the bit."""
+        """Resume from `state`, bit for bit."""
         self.sample.restore(state["reservoir"])
         self.past, self.weight_past = state["events"], state["weight"]
         self.outputs = state["outputs"]
         self.losses.sum, self.losses.rest = state["loss"]
         self.losses.last.n = 0
-        if "last" in state:  # of before, when factors of the last few events were kept
-            growth, weight, _ = state["last"]
-            plus(&self.losses.sum, &self.losses.rest, weight * log1p(growth))
-        for score, label, weight, slope, penalty in state.get("noted", ()):
+        for score, label, weight, slope, penalty in state["noted"]:
             self.penalties[self.losses.last.n] = penalty
             note(&self.losses, score, label, weight, slope)
             self.priced = penalty == penalty  # no NaN: known
@@ -284,5 +282,5 @@ cdef class Account(Watcher):
         self.stop = 0
         (
             self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
-            self.penalty_change, self.penalty_past, self.next_look, self.exact,
+            self.penalty_change, self.penalty_past, self.next_penalty_read, self.exact,
         ) = state["penalty"]

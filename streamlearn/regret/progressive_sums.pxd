@@ -1,0 +1,41 @@
+cimport cython
+
+from streamlearn.engine.learner cimport RowLearner
+from streamlearn.engine.watcher cimport Watcher
+from streamlearn.regret.reservoir cimport Reservoir
+
+# Events since Psi(w) was read: the estimated sum of Psi over them, and its variance.
+cdef struct PenaltyGap:
+    double events, total, variance
+
+
+@cython.final
+cdef class ProgressiveSums(Watcher):
+    cdef Reservoir sample
+    cdef readonly object loss
+    cdef bint scalar
+    cdef readonly Py_ssize_t outputs
+    # without the events that are only noted
+    cdef double past, weight_past, penalty_past
+    cdef double penalty_sum, penalty_rest, penalty_variance
+    # how many noted events were offered to the sample
+    cdef int offered
+    # the last known Psi(w_t)
+    cdef readonly double penalty, next_penalty_read
+    # its difference from the value before
+    cdef double penalty_change
+    cdef bint exact, penalized
+    cdef public RowLearner learner
+    cdef public object read_penalty
+    cdef public object wake
+    cdef double due
+    cdef void add_value(self, double value) noexcept nogil
+    cdef int events_to_note(self) noexcept nogil
+    cdef double noted_weight(self) noexcept nogil
+    cdef double noted_penalty(self) noexcept nogil
+    cdef double penalty_value(self) noexcept nogil
+    cdef void sample_penalty(self) noexcept nogil
+    cdef void set_penalty(self, double penalty) noexcept nogil
+    cdef PenaltyGap gap_to(self, double penalty) noexcept nogil
+    cdef double events_since_read(self) noexcept nogil
+    cdef int call_wake(self) except -1
