@@ -1,1 +1,1 @@
-"""The papers' experiments, reproduced: a module each, with `run(data, *, quick) -> Finding`."""
+"""The papers' experiments, reproduced: one module each, with `run(data, *, quick) -> Finding`."""

@@ -1,4 +1,4 @@
-"""Reproduce the papers' experiments: a table and a picture each.
+"""Reproduce the papers' experiments, with a table and a picture of each.
 
 python -m benchmarks.papers [--only NAME] [--data DIR] [--quick] [--permutations N] [--pictures DIR]
 """
@@ -19,7 +19,7 @@ Experiment: TypeAlias = Callable[..., Finding]
 
 
 def experiments() -> Iterator[tuple[str, Experiment]]:
-    """Every module of this package that has a `run`, by name."""
+    """Find every module of this package that has a `run`, by name."""
     for found in pkgutil.iter_modules(benchmarks.papers.__path__):
         if found.name != "__main__":
             module = importlib.import_module(f"benchmarks.papers.{found.name}")
@@ -29,14 +29,14 @@ def experiments() -> Iterator[tuple[str, Experiment]]:
 
 
 def main() -> None:
-    """Run them all, or one."""
+    """Run all experiments, or those given."""
     known = dict(experiments())
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
     parser.add_argument("--only", choices=sorted(known), action="append")
     parser.add_argument("--data", type=Path, default=HOME)
     parser.add_argument("--quick", action="store_true", help="on small generated data")
-    parser.add_argument("--permutations", type=int, help="of the examples, where chance counts")
-    parser.add_argument("--pictures", type=Path, default=Path(), help="where to put them")
+    parser.add_argument("--permutations", type=int, help="number of random orders")
+    parser.add_argument("--pictures", type=Path, default=Path(), help="output directory")
     args = parser.parse_args()
     args.pictures.mkdir(parents=True, exist_ok=True)
     for name in args.only or known:

@@ -1,7 +1,7 @@
-"""004 section 5: the bundle method over lambda and over m, its gap, its shards, and its losses.
+"""The bundle method over lambda and over m, its gap, shards and losses ([Teo07] section 5).
 
-Soft margins and epsilon-insensitive regression beside scikit-learn's liblinear, to the same gap;
-rankings, ROC area and ordinal regression on generated queries; two shards beside one.
+Soft margins and epsilon-insensitive regression compared with scikit-learn's liblinear, to the same
+gap; rankings, ROC area and ordinal regression on synthetic queries; two shards and one.
 """
 
 import time
@@ -41,7 +41,7 @@ ROWS = 200_000  # of covtype
 
 @dataclass(frozen=True)
 class Task:
-    """Rows, labels, a loss of them, and perhaps the query of each row."""
+    """Rows, labels, a loss, and optionally the query of each row."""
 
     name: str
     rows: "Rows"
@@ -52,7 +52,7 @@ class Task:
     def solve(
         self, l2: float, method: str = "bundle", threads: int = 1, gap: float = GAP
     ) -> Solution:
-        """By a bundle method."""
+        """Solve the task by a bundle method."""
         return solve(
             self.rows,
             self.labels,
@@ -66,17 +66,17 @@ class Task:
         )
 
     def first(self, m: int) -> "Task":
-        """The first m rows."""
+        """Return the task with the first m rows."""
         return Task(self.name, self.rows[:m], self.labels[:m], self.loss)
 
     def objective(self, w: "Labels", l2: float) -> float:
-        """J(w), of losses of single rows."""
+        """Return J(w), for losses of single rows."""
         return float(self.loss.value(self.rows @ w, self.labels).mean() + 0.5 * l2 * w @ w)
 
 
 @dataclass(frozen=True)
 class Point:
-    """Seconds, iterations, and what was reached."""
+    """The result of a run: seconds, iterations, objective and lower bound."""
 
     seconds: float
     iterations: int
@@ -85,7 +85,7 @@ class Point:
 
 
 def timed(run: Callable[[], Solution], clock: Callable[[], float] = time.process_time) -> Point:
-    """One run, by the processor's time, which other programs on the machine lengthen little."""
+    """Time one run, by default in CPU time, which other programs affect little."""
     began = clock()
     found = run()
     seconds = clock() - began
@@ -93,7 +93,7 @@ def timed(run: Callable[[], Solution], clock: Callable[[], float] = time.process
 
 
 def liblinear(task: Task, l2: float, lowest: float) -> Point:
-    """scikit-learn's, with the loosest tolerance that comes within the gap of the bound."""
+    """Run liblinear by scikit-learn, with the loosest tolerance that reaches the gap."""
     C = 1.0 / (l2 * len(task.labels))
     options = {"C": C, "fit_intercept": False, "max_iter": 20_000}
     for tolerance in TOLERANCES:
@@ -117,7 +117,7 @@ def liblinear(task: Task, l2: float, lowest: float) -> Point:
 
 
 def shuffled(name: str, file: str, data: Path, loss: Any) -> Task:
-    """A set in random order; indices as liblinear wants them."""
+    """Load a data set in random order, with 32-bit indices for liblinear."""
     found = load(Source(name, file, shuffled=True), data, ALL)
     rows = found.rows
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
@@ -129,8 +129,8 @@ def shuffled(name: str, file: str, data: Path, loss: Any) -> Task:
     return Task(name, rows, labels, loss)
 
 
-def queried(number: int, documents: int, features: int) -> list[Task]:
-    """Rankings, ordinal regression and ROC area on the same generated queries."""
+def query_tasks(number: int, documents: int, features: int) -> list[Task]:
+    """Return rankings, ordinal regression and ROC area on the same synthetic queries."""
     asked = queries(number, documents, features)
     rows = sparse.csr_array(asked.rows)
     return [
@@ -141,7 +141,7 @@ def queried(number: int, documents: int, features: int) -> list[Task]:
 
 
 def generated() -> list[Task]:
-    """A classification and a regression."""
+    """Generate a classification and a regression."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(1_500, 10))
     scores: Labels = rows @ (0.3 * rng.normal(size=10)) + 0.3 * rng.normal(size=1_500)
@@ -160,8 +160,8 @@ OverLambda: TypeAlias = dict[tuple[str, str, float], Point]  # task, side, lambd
 
 
 @dataclass
-class Found:
-    """All that was measured."""
+class Measurements:
+    """All measurements."""
 
     over_lambda: OverLambda = field(default_factory=dict)
     over_m: dict[int, Point] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Found:
 
 
 def over_lambda(task: Task, lambdas: Sequence[float]) -> OverLambda:
-    """5.3 and 5.4: two bundle methods and liblinear."""
+    """Measure two bundle methods and liblinear (sections 5.3 and 5.4)."""
     found: OverLambda = {}
     for l2 in lambdas:
         for side in SIDES[:2]:
@@ -182,14 +182,14 @@ def over_lambda(task: Task, lambdas: Sequence[float]) -> OverLambda:
 
 
 def gaps(task: Task, lambdas: Sequence[float]) -> dict[float, list[float]]:
-    """5.7: the gap after each iteration."""
+    """Return the gap after each iteration (section 5.7)."""
     return {l2: [step.gap for step in task.solve(l2, gap=1e-5).history] for l2 in lambdas}
 
 
 def sharded(task: Task, l2: float, tries: int) -> tuple[Point, Point]:
-    """5.6: one shard and two, by the clock on the wall; the best of some tries in turn.
+    """Measure one shard and two, in wall time, the best of several tries (section 5.6).
 
-    Of the plain method, whose passes are shared: a line search is of all scores, in one thread.
+    For the plain method, whose passes are sharded; a line search is single-threaded.
     """
     runs = [partial(task.solve, l2, "bundle", n) for n in (1, 2)]
     each = [[timed(run, time.perf_counter) for run in runs] for _ in range(tries)]
@@ -197,9 +197,11 @@ def sharded(task: Task, l2: float, tries: int) -> tuple[Point, Point]:
     return one, two
 
 
-def measured(tasks: Sequence[Task], whole: Task, asked: Sequence[Task], *, quick: bool) -> Found:
-    """Everything; `whole` is for the scaling with m and the shards."""
-    found = Found()
+def measured(
+    tasks: Sequence[Task], whole: Task, asked: Sequence[Task], *, quick: bool
+) -> Measurements:
+    """Run all measurements; `whole` is for the scaling with m and the shards."""
+    found = Measurements()
     lambdas = (1e-1, 1e-3) if quick else LAMBDAS
     for task in tasks:
         found.over_lambda |= over_lambda(task, lambdas)
@@ -218,8 +220,8 @@ def measured(tasks: Sequence[Task], whole: Task, asked: Sequence[Task], *, quick
     return found
 
 
-def rows_of(found: Found) -> Iterator[list[str]]:
-    """The table."""
+def rows_of(found: Measurements) -> Iterator[list[str]]:
+    """Generate the lines of the table."""
 
     def shown(point: Point | None) -> str:
         if point is None:
@@ -241,8 +243,8 @@ def rows_of(found: Found) -> Iterator[list[str]]:
         yield [f"{name}, two shards, wall", shown(two), "", ""]
 
 
-def claims(found: Found) -> dict[str, bool]:
-    """What section 5 says; of time nothing, for a machine has its moods."""
+def claims(found: Measurements) -> dict[str, bool]:
+    """Check the claims of section 5, except those about time, which is noisy."""
     counts = [len(values) for _, values in sorted(found.gaps.items())]
     small, large = min(found.over_m), max(found.over_m)
     solved = found.over_lambda | found.structured
@@ -268,14 +270,14 @@ def claims(found: Found) -> dict[str, bool]:
         ),
         "fewer iterations with more data, at a fixed lambda": found.over_m[large].iterations
         <= found.over_m[small].iterations,
-        "two shards find what one finds": all(
+        "two shards find the same objective as one": all(
             abs(one.objective - two.objective) <= GAP for one, two in found.shards.values()
         ),
     }
 
 
-def picture(found: Found) -> Callable[["Figure"], None]:
-    """Figures 3 to 7: time over lambda for each task, time over m, gaps, and shards."""
+def picture(found: Measurements) -> Callable[["Figure"], None]:
+    """Draw Figures 3 to 7: time over lambda for each task, time over m, gaps, and shards."""
     solved = found.over_lambda | found.structured
     names = list(dict.fromkeys(name for name, _, _ in solved))
 
@@ -299,23 +301,23 @@ def picture(found: Found) -> Callable[["Figure"], None]:
             converging.loglog(range(1, len(values) + 1), values, label=f"lambda = {l2:g}")
         converging.set(title=f"bundle, {names[0]}", xlabel="iterations", ylabel="gap")
         converging.legend(fontsize=7)
-        twice(sharded)
+        draw_shards(sharded)
 
-    def twice(axis: "Axes") -> None:
+    def draw_shards(axis: "Axes") -> None:
         ratios = [one.seconds / two.seconds for one, two in found.shards.values()]
         axis.barh(range(len(ratios)), ratios, height=0.5)
         axis.set_yticks(range(len(ratios)), list(found.shards), fontsize=7)
         axis.axvline(1.0, color="0.5", lw=0.8)
-        axis.set(title="bundle: one shard's time / two's", xlabel="by the clock on the wall")
+        axis.set(title="bundle: speedup of two shards", xlabel="wall time ratio")
 
     return draw
 
 
 def run(data: Path, *, quick: bool = False) -> Finding:
-    """a9a, rcv1v2_ccat, bike sharing, covtype and generated queries, or small generated data."""
+    """Run on a9a, bike sharing, covtype and synthetic queries, or on small synthetic data."""
     if quick:
         tasks = generated()
-        found = measured(tasks, tasks[0], queried(20, 10, 6), quick=True)
+        found = measured(tasks, tasks[0], query_tasks(20, 10, 6), quick=True)
     else:
         hinge = sl.losses.Hinge()
         insensitive = sl.losses.EpsilonInsensitive(EPSILON)
@@ -324,9 +326,9 @@ def run(data: Path, *, quick: bool = False) -> Finding:
             shuffled("regression, bike", "bike_sharing_hour.reg.svm.gz", data, insensitive),
         ]
         whole = shuffled("covtype", "covtype.binary.scale01.svm.gz", data, hinge).first(ROWS)
-        found = measured(tasks, whole, queried(300, 30, 60), quick=False)
+        found = measured(tasks, whole, query_tasks(300, 30, 60), quick=False)
     return Finding(
-        title=f"004 section 5: the bundle method to a gap of {GAP:g}",
+        title=f"[Teo07] section 5: the bundle method to a gap of {GAP:g}",
         head=["problem", *(f"{side}, CPU s (iterations)" for side in SIDES)],
         rows=list(rows_of(found)),
         claims=claims(found),

@@ -1,7 +1,7 @@
-"""What the experiments of 003 section V share: data, losses, norms, and two ways down.
+"""Shared parts of the experiments of [Zhu09] section V: data, losses, norms, and two solvers.
 
-The Primal Gradient Solver on examples drawn at random from m of them, and L-BFGS on all m; each
-with what its weights were worth at some steps, and the processor's time until then.
+The Primal Gradient Solver on examples drawn at random from m of them, and L-BFGS on all m; for each
+the score of its weights at some steps, and the CPU time until then.
 """
 
 import math
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from benchmarks.data import Labels, Rows
 
 ALL = 10**9
-GROWTH = 1.1  # of the steps between two looks
-FIRST = 300  # examples before the first look
+GROWTH = 1.1  # of the steps between two measurements
+FIRST = 300  # examples before the first measurement
 
 Objective: TypeAlias = Callable[["Labels"], tuple[float, "Labels"]]
 
@@ -34,20 +34,20 @@ Objective: TypeAlias = Callable[["Labels"], tuple[float, "Labels"]]
 
 @dataclass(frozen=True)
 class Toy:
-    """Two Gaussians of one covariance, and the direction that parts them best."""
+    """Two Gaussians with the same covariance, and the direction that separates them best."""
 
     rows: "Rows"
     signs: "Labels"
     truth: "Labels"
 
-    def check(self, w: "Labels") -> float:
-        """Minus the distance between the directions."""
+    def score(self, w: "Labels") -> float:
+        """Return minus the distance from the true direction."""
         size = float(np.linalg.norm(w))
         return -2.0 if size == 0.0 else -float(np.linalg.norm(w / size - self.truth))
 
 
 def toy(m: int, n: int, seed: int = 0) -> Toy:
-    """M examples of n features; variances of 0.8 to 1.25 in random directions, whatever n."""
+    """Generate m examples of n features, with variances of 0.8 to 1.25 in random directions."""
     rng = np.random.default_rng(seed)
     axes, _ = np.linalg.qr(rng.normal(size=(n, n)))
     variances = np.geomspace(0.8, 1.25, n)
@@ -63,20 +63,20 @@ def toy(m: int, n: int, seed: int = 0) -> Toy:
 
 @dataclass(frozen=True)
 class Text:
-    """Rows to learn and to test."""
+    """Training and test rows."""
 
     rows: "Rows"
     signs: "Labels"
     test_rows: "Rows"
     test_signs: "Labels"
 
-    def check(self, w: "Labels") -> float:
-        """The fraction of right answers."""
+    def score(self, w: "Labels") -> float:
+        """Return the accuracy on the test set."""
         return float(np.mean(self.test_signs * np.asarray(self.test_rows @ w) > 0.0))
 
 
 def ccat(data: Path) -> Text:
-    """rcv1v2_ccat."""
+    """Load rcv1v2_ccat."""
     parts = [
         load(Source("rcv1v2_ccat", f"rcv1v2_ccat{part}.svm.gz"), data, ALL) for part in ("", ".t")
     ]
@@ -93,18 +93,18 @@ def ccat(data: Path) -> Text:
 
 
 class Data(Protocol):
-    """Examples to learn, and what weights are worth: the more the better."""
+    """Training examples, and a score of weights: the higher the better."""
 
     @property
     def rows(self) -> "Rows":
-        """A row an example."""
+        """One row per example."""
 
     @property
     def signs(self) -> "Labels":
-        """-1 or 1 for each."""
+        """-1 or 1 for each example."""
 
-    def check(self, w: "Labels") -> float:
-        """What weights are worth."""
+    def score(self, w: "Labels") -> float:
+        """Return the score of weights."""
 
 
 # -- the problems -------------------------------------------------------------------------------
@@ -112,29 +112,29 @@ class Data(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """A loss and a norm; sigma as in the paper, whose least squares are twice ours."""
+    """A loss and a norm; sigma as in the paper, whose squared loss is twice ours."""
 
     name: str
     squared: bool
     p: float
     k: int
-    half: float  # what sigma is divided by here
+    sigma_divisor: float  # because of the factor of the squared loss
 
     def learner(self, sigma: float) -> sl.LinearClassifier | sl.LinearRegressor:
-        """The solver at work."""
-        penalty = sl.penalties.LpSquared(sigma / self.half, self.p)
+        """Return the solver as a learner."""
+        penalty = sl.penalties.LpSquared(sigma / self.sigma_divisor, self.p)
         if not self.squared:
             rule = sl.rules.PrimalGradient()
             loss = sl.losses.Logistic()
             return sl.LinearClassifier(rule, loss, penalty, fit_intercept=False, batch=self.k)
-        # r(w*) <= F(0): the ball that least squares need
+        # r(w*) <= F(0): least squares need this ball
         rule = sl.rules.PrimalGradient(math.sqrt(2.0 / sigma))
         return sl.LinearRegressor(
             rule, sl.losses.Squared(), penalty, fit_intercept=False, batch=self.k
         )
 
     def objective(self, sigma: float, rows: "Rows", signs: "Labels") -> Objective:
-        """003 (7) and its gradient."""
+        """Return the objective [Zhu09] (7) with its gradient, as a function of w."""
         p = self.p
 
         def value(w: "Labels") -> tuple[float, "Labels"]:
@@ -154,43 +154,43 @@ class Kind:
         return value
 
 
-L2_LOGISTIC = Kind("l2 logistic", squared=False, p=2.0, k=1, half=1.0)
-L18_LOGISTIC = Kind("l1.8 logistic", squared=False, p=1.8, k=300, half=1.0)
-L2_SQUARES = Kind("l2 least squares", squared=True, p=2.0, k=1, half=2.0)
+L2_LOGISTIC = Kind("l2 logistic", squared=False, p=2.0, k=1, sigma_divisor=1.0)
+L18_LOGISTIC = Kind("l1.8 logistic", squared=False, p=1.8, k=300, sigma_divisor=1.0)
+L2_SQUARES = Kind("l2 least squares", squared=True, p=2.0, k=1, sigma_divisor=2.0)
 KINDS = (L2_LOGISTIC, L18_LOGISTIC, L2_SQUARES)
 
 
-# -- the ways down ------------------------------------------------------------------------------
+# -- the solvers --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Course:
-    """Steps, the seconds that they took, and what the weights were worth then."""
+class Trace:
+    """Steps, their CPU seconds, and the score of the weights after them."""
 
     steps: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
     def add(self, steps: int, seconds: float, value: float) -> None:
-        """What a look showed."""
+        """Add a measurement."""
         self.steps.append(steps)
         self.seconds.append(seconds)
         self.values.append(value)
 
     def reached(self, goal: float) -> tuple[float, float]:
-        """Steps and seconds until the goal; infinite if it was not reached."""
+        """Return steps and seconds until the goal, infinite if it was not reached."""
         for steps, seconds, value in zip(self.steps, self.seconds, self.values, strict=True):
             if value >= goal:
                 return float(steps), seconds
         return math.inf, math.inf
 
 
-def stochastic(kind: Kind, sigma: float, data: Data, m: int, limit: int, seed: int) -> Course:
-    """The solver on examples drawn from m of the data, which are other ones for each seed."""
+def stochastic(kind: Kind, sigma: float, data: Data, m: int, limit: int, seed: int) -> Trace:
+    """Run the solver on examples drawn from m of the data, chosen by the seed."""
     rng = np.random.default_rng(seed)
     some = rng.permutation(len(data.signs))[:m]
     model = kind.learner(sigma)
-    course = Course()
+    trace = Trace()
     done, look, seconds = 0, min(max(FIRST // kind.k, 1), limit), 0.0
     while done < limit:
         picks = some[rng.integers(m, size=(look - done) * kind.k)]
@@ -199,30 +199,30 @@ def stochastic(kind: Kind, sigma: float, data: Data, m: int, limit: int, seed: i
         model.learn_rows(rows, signs)
         seconds += time.process_time() - began
         done = look
-        course.add(done, seconds, data.check(model.coef(data.rows.shape[1])))
+        trace.add(done, seconds, data.score(model.coef(data.rows.shape[1])))
         look = min(max(done + 1, int(done * GROWTH)), limit)
-    return course
+    return trace
 
 
-def newton(kind: Kind, sigma: float, data: Data, m: int, seed: int) -> tuple[Course, "Labels"]:
-    """Scipy's L-BFGS on m of the data, to the end; the weights that it ends with."""
+def lbfgs(kind: Kind, sigma: float, data: Data, m: int, seed: int) -> tuple[Trace, "Labels"]:
+    """Run scipy's L-BFGS on m of the data to convergence; return its trace and final weights."""
     some = np.random.default_rng(seed).permutation(len(data.signs))[:m]
-    course = Course()
+    trace = Trace()
     looking = 0.0
     began = time.process_time()
 
     def look(xk: "Labels") -> None:
         nonlocal looking
         now = time.process_time()
-        course.add(len(course.steps) + 1, now - began - looking, data.check(xk))
+        trace.add(len(trace.steps) + 1, now - began - looking, data.score(xk))
         looking += time.process_time() - now
 
     objective = kind.objective(sigma, data.rows[some], data.signs[some])
     start = np.zeros(data.rows.shape[1])
     found = minimize(objective, start, jac=True, method="L-BFGS-B", callback=look)
-    return course, found.x
+    return trace, found.x
 
 
-def middle(values: Sequence[float], share: float = 0.5) -> float:
-    """A quantile that is one of the values, which may be infinite."""
+def quantile(values: Sequence[float], share: float = 0.5) -> float:
+    """Return a quantile that is one of the values, which may be infinite."""
     return sorted(values)[int(share * (len(values) - 1))]

@@ -1,4 +1,4 @@
-"""What the experiments of 001 section 6 share: pairs of digits, the methods, and their settings.
+"""Shared parts of the experiments of [Xiao10] section 6: pairs of digits, methods and settings.
 
 l1-regularized logistic regression with a free intercept on raw pixels of 0 to 255, one pass in a
 random order; gamma = 5000, and (1/gamma) sqrt(2/T) for the steps of SGD and TG (section 6.2).
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 GAMMA = 5_000.0
 RHO = 0.005  # gamma rho = 25
-ROUNDED = 1e-5  # below it a weight counts as 0, where a method gives no exact zeros
+ROUNDED = 1e-5  # smaller weights count as 0 for methods without exact zeros
 LAMBDAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-EVERY = 100_000  # rows of MNIST: all
+ALL_ROWS = 100_000  # rows of MNIST: all
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two digits, the greater one with label 1; images side x side."""
+    """Images of two digits, side x side pixels; the greater digit has label 1."""
 
     name: str
     rows: "Rows"
@@ -42,32 +42,32 @@ class Pair:
     side: int = 28
 
     def part(self, chosen: "Order") -> "Pair":
-        """Some of the examples to learn, or all in another order; all to test."""
+        """Return the pair with these training examples, in this order, and all test examples."""
         rows, labels = self.rows[chosen], self.labels[chosen]
         return Pair(self.name, rows, labels, self.test_rows, self.test_labels, self.side)
 
     def error(self, w: "Labels", intercept: float) -> float:
-        """The fraction of wrong answers on the test set."""
+        """Return the error rate on the test set."""
         scores = np.asarray(self.test_rows @ w) + intercept
         return float(np.mean(self.test_labels * scores <= 0.0))
 
 
 class Digits:
-    """MNIST, taken apart into pairs."""
+    """MNIST, split into pairs of digits."""
 
     def __init__(self, data: Path) -> None:
         self.parts = [
-            load(Source("mnist", f"mnist{part}.svm.gz"), data, EVERY) for part in ("", ".t")
+            load(Source("mnist", f"mnist{part}.svm.gz"), data, ALL_ROWS) for part in ("", ".t")
         ]
 
     def pair(self, a: int, b: int) -> Pair:
-        """Digits a and b."""
-        train, test = (of_two(part, a, b) for part in self.parts)
+        """Return the digits a and b."""
+        train, test = (images_of(part, a, b) for part in self.parts)
         return Pair(f"{a} and {b}", *train, *test)
 
 
-def of_two(part: Examples, a: int, b: int) -> tuple["Rows", "Labels"]:
-    """The images of two digits, 784 pixels wide."""
+def images_of(part: Examples, a: int, b: int) -> tuple["Rows", "Labels"]:
+    """Return the images of two digits, 784 pixels each."""
     chosen = np.flatnonzero((part.labels == a) | (part.labels == b))
     rows = part.rows[chosen]
     wide = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(len(chosen), 784))
@@ -75,9 +75,9 @@ def of_two(part: Examples, a: int, b: int) -> tuple["Rows", "Labels"]:
 
 
 def generated(m: int = 1_200, side: int = 14, flipped: float = 0.0, seed: int = 0) -> Pair:
-    """Two strokes that differ in a part, at places that vary, on a noisy black ground.
+    """Generate images of two strokes that differ in one part, shifted, on a noisy background.
 
-    `flipped` is the fraction of the labels to learn that are wrong.
+    `flipped` is the fraction of training labels that are wrong.
     """
     rng = np.random.default_rng(seed)
     labels = rng.choice([-1.0, 1.0], size=2 * m)
@@ -98,7 +98,7 @@ def generated(m: int = 1_200, side: int = 14, flipped: float = 0.0, seed: int = 
 
 @dataclass(frozen=True)
 class Method:
-    """A rule for T examples, and whether its last weights have exact zeros of their own."""
+    """A rule for T examples, and whether its last weights have exact zeros."""
 
     name: str
     make: Callable[[int], sl.rules.Rule]
@@ -106,7 +106,7 @@ class Method:
 
 
 def step(T: int) -> float:
-    """Of SGD and TG."""
+    """Return the step size of SGD and TG."""
     return math.sqrt(2.0 / T) / GAMMA
 
 
@@ -122,39 +122,39 @@ ALL = (SGD, TG_1, TG_10, RDA_0, RDA_25)
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learned, and what it is worth."""
+    """Weights with their test error and number of non-zeros."""
 
     w: "Labels"
     error: float
     nonzero: int
 
 
-def weighed(pair: Pair, w: "Labels", intercept: float, *, exact: bool) -> Weights:
-    """Weights with their test error and their non-zeros."""
+def evaluated(pair: Pair, w: "Labels", intercept: float, *, exact: bool) -> Weights:
+    """Evaluate weights: test error and non-zeros."""
     size = np.count_nonzero(w) if exact else np.count_nonzero(np.abs(w) > ROUNDED)
     return Weights(w, pair.error(w, intercept), int(size))
 
 
 def learner(rule: sl.rules.Rule, strength: float, average: str = "last") -> sl.LinearClassifier:
-    """l1-logistic with a free intercept."""
+    """Return l1-regularized logistic regression with a free intercept."""
     penalty = sl.penalties.L1(strength)
     return sl.LinearClassifier(rule, sl.losses.Logistic(), penalty, average=average)
 
 
 def learned(pair: Pair, method: Method, strength: float, average: str = "last") -> Weights:
-    """One pass in the order of the rows: the last weights, or the mean of all ("uniform")."""
+    """Learn in one pass; return the last weights, or the mean of all ("uniform")."""
     model = learner(method.make(len(pair.labels)), strength, average)
     model.learn_rows(pair.rows, pair.labels)
     exact = method.exact and average == "last"
-    return weighed(pair, model.coef(pair.rows.shape[1]), model.intercept, exact=exact)
+    return evaluated(pair, model.coef(pair.rows.shape[1]), model.intercept, exact=exact)
 
 
 def batch(pair: Pair, strengths: Sequence[float], *, max_iter: int = 400) -> dict[float, Weights]:
-    """The hindsight solutions, where the paper has an interior-point method; each from the last."""
+    """Solve the batch problems, warm-started; the paper uses an interior-point method."""
     found = {}
     start = None
     for strength in sorted(strengths, reverse=True):
-        # the pixels as numbers of 0 to 1, the penalty in the same unit
+        # pixels scaled to 0 to 1, and the penalty with them
         start = sl.hindsight.solve(
             pair.rows * (1.0 / 255.0),
             pair.labels,
@@ -165,12 +165,12 @@ def batch(pair: Pair, strengths: Sequence[float], *, max_iter: int = 400) -> dic
             max_iter=max_iter,
             start=start,
         )
-        found[strength] = weighed(pair, start.w / 255.0, start.intercept, exact=True)
+        found[strength] = evaluated(pair, start.w / 255.0, start.intercept, exact=True)
     return found
 
 
 def shuffled(pair: Pair, number: int, seed: int = 0) -> Iterator[Pair]:
-    """The examples to learn in random orders, each made once for all that learn it."""
+    """Generate random orders of the training examples."""
     rng = np.random.default_rng(seed)
     for _ in range(number):
         yield pair.part(rng.permutation(len(pair.labels)))
@@ -180,10 +180,10 @@ Spread: TypeAlias = tuple[float, float]
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Mean and standard deviation."""
+    """Return mean and standard deviation."""
     return float(np.mean(values)), float(np.std(values))
 
 
 def shown(mean: float, deviation: float, digits: int) -> str:
-    """Both, as a cell of a table."""
+    """Format mean and standard deviation as a cell."""
     return f"{mean:.{digits}f} ± {deviation:.{digits}f}"

@@ -1,4 +1,4 @@
-"""What an experiment found: a table, a picture, and which of the paper's claims came out."""
+"""The result of an experiment: a table, a picture, and which of the paper's claims it confirms."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ COLORS = 96  # enough for lines and gray pictures, at a third of the size
 class Finding:
     """The result of one experiment.
 
-    `claims` are sentences, each with whether it is true of these numbers; `draw` fills a figure.
+    `claims` maps each claim to whether these numbers confirm it; `draw` fills a figure.
     """
 
     title: str
@@ -33,14 +33,14 @@ class Finding:
     size: tuple[float, float] = (10.0, 4.0)  # inches
 
     def text(self) -> str:
-        """The table and the claims, as Markdown."""
+        """Format the table and the claims as Markdown."""
         claims = "\n".join(
             f"- {'yes' if true else 'NO'}: {claim}" for claim, true in self.claims.items()
         )
         return f"## {self.title}\n\n{table(self.head, self.rows)}\n\n{claims}\n"
 
     def save(self, path: Path) -> None:
-        """The picture, as a PNG of few colors."""
+        """Save the picture as a PNG with a small palette."""
         figure = Figure(figsize=self.size, layout="constrained")
         self.draw(figure)
         drawn = BytesIO()
@@ -50,7 +50,7 @@ class Finding:
 
 
 def plain(axis: "Axis") -> None:
-    """Numbers, not powers of ten, on a logarithmic scale of few decades."""
+    """Label a logarithmic axis of few decades with numbers, not powers of ten."""
     axis.set_major_formatter("{x:g}")
     axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
     axis.set_minor_formatter("{x:g}")

@@ -1,9 +1,9 @@
-"""003 Figures 5 to 9: the more data, the fewer steps to a fixed accuracy.
+"""Inverse time dependency: more data need fewer steps to a fixed accuracy ([Zhu09] Figs. 5-9).
 
-The Primal Gradient Solver draws examples at random from m of them, until the test accuracy (or,
-for generated Gaussians, the distance from the true direction) is reached: with the sigma that gets
-there first, as in Theorem 2, and with the one whose accuracy is the best in the end, as in the
-paper's experiments. k = 1, and 300 for p = 1.8, where the paper's step costs O(n).
+The Primal Gradient Solver draws examples at random from m of them until it reaches the test
+accuracy (for Gaussians, the distance from the true direction): with the fastest sigma, as in
+Theorem 2, and with the sigma of the best final accuracy, as in the paper's experiments. k = 1, and
+300 for p = 1.8, where the paper's step costs O(n).
 """
 
 import math
@@ -18,12 +18,12 @@ from benchmarks.papers.descent import (
     L2_LOGISTIC,
     L2_SQUARES,
     L18_LOGISTIC,
-    Course,
     Data,
     Kind,
+    Trace,
     ccat,
-    middle,
-    newton,
+    lbfgs,
+    quantile,
     stochastic,
     toy,
 )
@@ -41,7 +41,7 @@ QUARTERS = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class Point:
-    """Steps until a goal, their quarters over the runs, and the seconds of the middle one."""
+    """Steps to a goal (quartiles over the runs), and the median of seconds."""
 
     steps: tuple[float, float, float]
     seconds: float
@@ -49,74 +49,74 @@ class Point:
 
     @property
     def median(self) -> float:
-        """Of the steps."""
+        """The median of the steps."""
         return self.steps[1]
 
 
-Trials: TypeAlias = Mapping[float, Sequence[Course]]  # by sigma
+Trials: TypeAlias = Mapping[float, Sequence[Trace]]  # by sigma
 Points: TypeAlias = dict[int, Point]  # by m
 
 
 def point(trials: Trials, sigma: float, goal: float) -> Point:
-    """What the courses of one sigma needed."""
-    each = [course.reached(goal) for course in trials[sigma]]
-    low, half, high = (middle([steps for steps, _ in each], share) for share in QUARTERS)
-    return Point((low, half, high), middle([seconds for _, seconds in each]), sigma)
+    """Return what the traces of one sigma needed to reach the goal."""
+    each = [trace.reached(goal) for trace in trials[sigma]]
+    low, half, high = (quantile([steps for steps, _ in each], share) for share in QUARTERS)
+    return Point((low, half, high), quantile([seconds for _, seconds in each]), sigma)
 
 
-def first_there(trials: Trials, goal: float) -> Point:
-    """With the sigma that reaches this goal in the fewest steps."""
+def fastest(trials: Trials, goal: float) -> Point:
+    """Return the point of the sigma that reaches the goal in the fewest steps."""
     return min((point(trials, s, goal) for s in trials), key=lambda one: one.median)
 
 
-def best_in_the_end(trials: Trials, goal: float) -> Point:
-    """With the sigma whose last weights are worth most."""
-    ends = {s: middle([course.values[-1] for course in trials[s]]) for s in trials}
+def most_accurate(trials: Trials, goal: float) -> Point:
+    """Return the point of the sigma with the best final score."""
+    ends = {s: quantile([trace.values[-1] for trace in trials[s]]) for s in trials}
     return point(trials, max(ends, key=lambda s: ends[s]), goal)
 
 
-def there(points: Points) -> list[int]:
-    """The m that reached the goal."""
+def sizes_with_goal(points: Points) -> list[int]:
+    """Return the m that reached the goal."""
     return [m for m in sorted(points) if math.isfinite(points[m].median)]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Steps and time over m for one goal, by either choice of sigma; and those of L-BFGS."""
+    """Steps and time over m for one goal, by both choices of sigma, and those of L-BFGS."""
 
     name: str
     goal: str
     first: Points
     best: Points
-    newton: Points
+    lbfgs: Points
 
     def ends(self, points: Points) -> tuple[Point, Point]:
-        """Those of the fewest data that get there, and of all."""
-        return points[min(there(points), default=min(points))], points[max(points)]
+        """Return the points of the smallest m that reaches the goal, and of the largest."""
+        return points[min(sizes_with_goal(points), default=min(points))], points[max(points)]
 
     def falls(self) -> bool:
-        """Whether all the data need fewer steps than the fewest, and not many more than any part.
+        """Return whether the largest m needs fewer steps than the smallest, and nearly the fewest.
 
-        Past its fall the curve is flat, and medians of few runs scatter by a third.
+        At large m the curve is flat, and medians of few runs scatter by a third.
         """
         few, all_data = self.ends(self.first)
         least = min(one.median for one in self.first.values())
         return all_data.median < few.median and all_data.median <= 1.35 * least
 
     def claims(self) -> dict[str, bool]:
-        """What section V says; of time, where L-BFGS was run beside."""
+        """Check the claims of section V; those about time only if L-BFGS was run too."""
         found = {"fewer steps with more data": self.falls()}
-        if self.newton:
+        if self.lbfgs:
             few, all_data = self.ends(self.first)
             found["less time with more data"] = all_data.seconds < few.seconds
-            few, all_data = self.ends(self.newton)
+            few, all_data = self.ends(self.lbfgs)
             found["L-BFGS takes more time with more data"] = all_data.seconds > few.seconds
         return {f"{self.name}, {self.goal}: {claim}": true for claim, true in found.items()}
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to run for a kind: m, sigmas, goals, and steps at most."""
+class Experiment:
+    """The settings of a kind: m, sigmas, goals, and the maximal number of steps."""
 
     kind: Kind
     sizes: Sequence[int]
@@ -125,52 +125,52 @@ class Plan:
     limit: int
 
     def curves(self, name: str, data: Data, runs: int, *, beside: bool = False) -> Iterator[Curve]:
-        """A curve for each goal, of the same courses."""
+        """Generate a curve for each goal, from the same traces."""
         trials = {m: self.trials(data, m, runs) for m in self.sizes}
         others = {m: self.others(data, m, runs) for m in self.sizes} if beside else {}
         for goal, value in self.goals.items():
             yield Curve(
                 name,
                 goal,
-                {m: first_there(found, value) for m, found in trials.items()},
-                {m: best_in_the_end(found, value) for m, found in trials.items()},
-                {m: first_there(found, value) for m, found in others.items()},
+                {m: fastest(found, value) for m, found in trials.items()},
+                {m: most_accurate(found, value) for m, found in trials.items()},
+                {m: fastest(found, value) for m, found in others.items()},
             )
 
     def trials(self, data: Data, m: int, runs: int) -> Trials:
-        """The solver's courses."""
+        """Run the solver for each sigma."""
         return {
             s: [stochastic(self.kind, s, data, m, self.limit, seed) for seed in range(runs)]
             for s in self.sigmas
         }
 
     def others(self, data: Data, m: int, runs: int) -> Trials:
-        """Those of L-BFGS; fewer, as no chance is in them but the choice of the examples."""
+        """Run L-BFGS for each sigma; a few runs suffice, as only the examples are random."""
         some = range(min(runs, 3))
-        return {s: [newton(self.kind, s, data, m, seed)[0] for seed in some] for s in self.sigmas}
+        return {s: [lbfgs(self.kind, s, data, m, seed)[0] for seed in some] for s in self.sigmas}
 
 
-# -- what is shown ------------------------------------------------------------------------------
+# -- output -------------------------------------------------------------------------------------
 
 
 def shown(one: Point) -> str:
-    """Steps and time, and the sigma that they take."""
+    """Format steps, time and sigma."""
     if math.isinf(one.median):
         return "never"
     return f"{one.median:.0f} ({1e3 * one.seconds:.2g} ms, {one.sigma:g})"
 
 
 def beside(points: Points) -> str:
-    """Iterations and time of L-BFGS, at both ends."""
-    if not there(points):
+    """Format iterations and time of L-BFGS for the smallest and the largest m."""
+    if not sizes_with_goal(points):
         return ""
-    few, most = min(there(points)), max(points)
+    few, most = min(sizes_with_goal(points)), max(points)
     return f"{few}: {shown(points[few])}; all: {shown(points[most])}"
 
 
 def cells(curve: Curve) -> list[str]:
-    """A line of the table."""
-    few = min(there(curve.first), default=min(curve.first))
+    """Format a line of the table."""
+    few = min(sizes_with_goal(curve.first), default=min(curve.first))
     return [
         curve.name,
         curve.goal,
@@ -178,12 +178,12 @@ def cells(curve: Curve) -> list[str]:
         shown(curve.first[max(curve.first)]),
         shown(curve.best[few]),
         shown(curve.best[max(curve.first)]),
-        beside(curve.newton),
+        beside(curve.lbfgs),
     ]
 
 
 def picture(curves: Sequence[Curve]) -> Callable[["Figure"], None]:
-    """Steps above and time below over m: a panel for the Gaussians, one for each kind of text."""
+    """Draw steps (above) and time (below) over m: one panel for Gaussians, one per text problem."""
     panels: dict[str, list[Curve]] = {}
     for curve in curves:
         name = "l2 logistic, Gaussians" if "dimensions" in curve.name else curve.name
@@ -210,24 +210,24 @@ def picture(curves: Sequence[Curve]) -> Callable[["Figure"], None]:
 
 
 STYLES = {
-    "the sigma that gets there first; its quarters": ("o", "-"),
-    "the sigma that is best in the end": ("", ":"),
-    "L-BFGS, the sigma that gets there first": ("x", "--"),
+    "fastest sigma, with quartiles": ("o", "-"),
+    "sigma of best final accuracy": ("", ":"),
+    "L-BFGS, fastest sigma": ("x", "--"),
 }
 
 
 def drawn(
     axis: "Axes", points: Points, style: str, color: str, of: Callable[[Point], float]
 ) -> None:
-    """One line, of the m that reached the goal."""
+    """Draw one line over the m that reached the goal."""
     marker, line = STYLES[style]
-    sizes = there(points)
+    sizes = sizes_with_goal(points)
     values = [of(points[m]) for m in sizes]
     axis.plot(sizes, values, color=color, marker=marker, ls=line, ms=4, lw=1.2)
 
 
 def named(axis: "Axes", curve: Curve, color: str, of: Callable[[Point], float]) -> None:
-    """The curve's name at its right end."""
+    """Write the curve's name at its right end."""
     name = curve.name if "dimensions" in curve.name else curve.goal.removeprefix("accuracy ")
     name = f"n = {name.removesuffix(' dimensions')}" if "dimensions" in name else name
     m = max(curve.first)
@@ -236,7 +236,7 @@ def named(axis: "Axes", curve: Curve, color: str, of: Callable[[Point], float]) 
 
 
 def steps(axis: "Axes", curve: Curve, color: str) -> None:
-    """Medians by both choices of sigma, and the quarters of the first."""
+    """Draw medians by both choices of sigma, and the quartiles of the first."""
     first, best, _ = STYLES
 
     def median(one: Point) -> float:
@@ -244,63 +244,65 @@ def steps(axis: "Axes", curve: Curve, color: str) -> None:
 
     drawn(axis, curve.first, first, color, median)
     drawn(axis, curve.best, best, color, median)
-    sizes = there(curve.first)
+    sizes = sizes_with_goal(curve.first)
     low = [curve.first[m].steps[0] for m in sizes]
-    # where one run of four did not get there, up to the edge
+    # clipped where a quarter of the runs did not reach the goal
     high = [min(curve.first[m].steps[2], 3.0 * curve.first[m].median) for m in sizes]
     axis.fill_between(sizes, low, high, color=color, alpha=0.15, lw=0)
     named(axis, curve, color, median)
 
 
 def seconds(axis: "Axes", curve: Curve, color: str) -> None:
-    """Time of the solver, and of L-BFGS where it was run."""
+    """Draw the time of the solver, and of L-BFGS if it was run."""
 
     def taken(one: Point) -> float:
         return one.seconds
 
-    for points, style in zip((curve.first, curve.best, curve.newton), STYLES, strict=True):
+    for points, style in zip((curve.first, curve.best, curve.lbfgs), STYLES, strict=True):
         drawn(axis, points, style, color, taken)
     named(axis, curve, color, taken)
 
 
 TEXT_SIZES = (1_250, 2_000, 3_000, 5_000, 8_000, 12_000, 20_000)
 TEXT_GOALS = {f"accuracy {goal}%": goal / 100 for goal in (90, 91, 92, 93)}
-TEXT_PLANS = (
-    Plan(L2_LOGISTIC, TEXT_SIZES, (1e-3, 3e-4, 1e-4, 3e-5), TEXT_GOALS, 40_000),
-    Plan(L18_LOGISTIC, TEXT_SIZES, (3e-4, 1e-4, 3e-5, 1e-5), TEXT_GOALS, 120),
-    Plan(L2_SQUARES, TEXT_SIZES, (3e-3, 1e-3, 3e-4), TEXT_GOALS, 60_000),
+TEXT_EXPERIMENTS = (
+    Experiment(L2_LOGISTIC, TEXT_SIZES, (1e-3, 3e-4, 1e-4, 3e-5), TEXT_GOALS, 40_000),
+    Experiment(L18_LOGISTIC, TEXT_SIZES, (3e-4, 1e-4, 3e-5, 1e-5), TEXT_GOALS, 120),
+    Experiment(L2_SQUARES, TEXT_SIZES, (3e-3, 1e-3, 3e-4), TEXT_GOALS, 60_000),
 )
 TOY_SIZES = (2_000, 3_000, 5_000, 8_000, 12_000, 20_000, 30_000, 50_000, 100_000, 200_000)
 TOY_GOAL = {"distance 0.05": -0.05}
-TOY_PLANS = {
-    n: Plan(L2_LOGISTIC, TOY_SIZES, (0.05, 0.03), TOY_GOAL, 3_500 * n) for n in (10, 20, 40)
+TOY_EXPERIMENTS = {
+    n: Experiment(L2_LOGISTIC, TOY_SIZES, (0.05, 0.03), TOY_GOAL, 3_500 * n) for n in (10, 20, 40)
 }
-QUICK_PLAN = Plan(L2_LOGISTIC, (300, 2_000, 20_000), (0.1, 0.03), {"distance 0.15": -0.15}, 4_000)
+QUICK_EXPERIMENT = Experiment(
+    L2_LOGISTIC, (300, 2_000, 20_000), (0.1, 0.03), {"distance 0.15": -0.15}, 4_000
+)
 
 
 def run(data: Path, *, quick: bool = False, permutations: int = 11) -> Finding:
-    """Gaussians and rcv1v2_ccat, or small Gaussians."""
+    """Run on Gaussians and rcv1v2_ccat, or on small Gaussians."""
     if quick:
-        curves = list(QUICK_PLAN.curves("10 dimensions", toy(20_000, 10), 5))
+        curves = list(QUICK_EXPERIMENT.curves("10 dimensions", toy(20_000, 10), 5))
     else:
         curves = []
-        for n, plan in TOY_PLANS.items():
-            curves += plan.curves(
+        for n, experiment in TOY_EXPERIMENTS.items():
+            curves += experiment.curves(
                 f"{n} dimensions", toy(200_000, n), max(2, 60 // n) * permutations
             )
         text = ccat(data)
-        for plan in TEXT_PLANS:
-            beside = plan.kind is L2_LOGISTIC
-            curves += plan.curves(plan.kind.name, text, permutations, beside=beside)
+        for experiment in TEXT_EXPERIMENTS:
+            beside = experiment.kind is L2_LOGISTIC
+            curves += experiment.curves(experiment.kind.name, text, permutations, beside=beside)
     return Finding(
-        title="003 Figures 5 to 9: inverse time dependency",
+        title="[Zhu09] Figures 5 to 9: inverse time dependency",
         head=[
             "problem",
             "goal",
-            "the fewest m that get there",
-            "all m",
-            "sigma best in the end: the fewest m",
-            "all m",
+            "smallest m that reaches it",
+            "largest m",
+            "most accurate sigma: smallest m",
+            "most accurate sigma: largest m",
             "L-BFGS",
         ],
         rows=[cells(curve) for curve in curves],

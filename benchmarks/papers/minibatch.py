@@ -1,7 +1,7 @@
-"""002 section 5: how many times fewer iterations mini-batches need, beside b / beta_b.
+"""Speedup of mini-batches in iterations, compared with b / beta_b ([Takac13] section 5).
 
 Support vector machines to a primal accuracy, by mini-batched Pegasos with tail averaging and by
-the three kinds of mini-batched SDCA; rows of length 1. Duality gaps with a large batch.
+three kinds of mini-batched SDCA; rows of norm 1. Duality gaps with a large batch.
 """
 
 import math
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from benchmarks.data import Labels, Rows
 
 Point: TypeAlias = tuple[int, float, float]  # iterations, primal accuracy, duality gap
-Course: TypeAlias = Iterator[Point]
+Trace: TypeAlias = Iterator[Point]
 
 UPDATES = ("naive", "safe", "aggressive")
 METHODS = ("Pegasos", *(f"SDCA {update}" for update in UPDATES))
-GROWTH = 1.1  # of the iterations between two looks
-HOPELESS = 400  # passes over the data
-WATCHED = 100  # passes, of the gaps
-DIVERGED = 40  # passes of the naive kind, which needs a few where it converges at all
+GROWTH = 1.1  # of the iterations between two measurements
+MAX_PASSES = 400  # passes over the data
+GAP_PASSES = 100  # passes, of the gaps
+NAIVE_PASSES = 40  # passes of the naive kind, which needs a few where it converges at all
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows of length 1, their labels, lambda, the accuracy asked for, and the batches."""
+    """Rows of norm 1, their labels, lambda, the target accuracy, and the batch sizes."""
 
     name: str
     rows: "Rows"
@@ -56,37 +56,37 @@ class Task:
         object.__setattr__(self, "norm", spectral_bound(self.rows).sigma2 * len(self.signs))
 
     def beta(self, b: int) -> float:
-        """002 (11)."""
+        """Return beta_b ([Takac13] (11))."""
         return beta(b, len(self.signs), self.norm)
 
 
 def unit(rows: "Rows") -> "Rows":
-    """Rows divided by their lengths; empty ones stay so."""
+    """Divide rows by their norms; rows of zeros stay."""
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     scaled: Rows = sparse.csr_array(sparse.diags_array(scales) @ rows)
     return scaled
 
 
-def looks(total: int) -> Iterator[int]:
-    """Iterations at which to look: all at first, then ever fewer."""
+def measured_iterations(total: int) -> Iterator[int]:
+    """Generate the iterations at which to measure: all at first, then fewer and fewer."""
     at = 1
     while at <= total:
         yield at
         at = max(at + 1, int(at * GROWTH))
 
 
-def sdca(task: Task, b: int, update: str, total: int) -> Course:
-    """SDCA with batches of b; b = 1 is the paper's plain SDCA for all of them."""
+def sdca(task: Task, b: int, update: str, total: int) -> Trace:
+    """Run SDCA with batches of b; with b = 1 all updates are the paper's plain SDCA."""
     problem = Problem(task.rows, task.signs, sl.losses.Hinge(), sl.penalties.L2(task.l2))
     safe_beta = 1.0 if update == "naive" else task.beta(b)
     parts = (problem.matrix, sl.losses.Hinge(), problem.y, problem.weights, 0.0, task.l2)
     ascent = BatchSteps(*parts, size=b, update=update, safe_beta=safe_beta)
     ascent.begin()
     done = 0
-    for look in looks(total):
+    for look in measured_iterations(total):
         while done < look:
-            # the epoch ends in the middle of the way to the next look, maybe
+            # an epoch may end before the next measurement
             before = ascent.clock
             if ascent.run((look - done) * b):
                 ascent.begin()
@@ -96,8 +96,8 @@ def sdca(task: Task, b: int, update: str, total: int) -> Course:
         yield done, primal - task.optimum, primal - dual
 
 
-def pegasos(task: Task, b: int, total: int) -> Course:
-    """Pegasos on batches of b, tail averaged: 002 Algorithm 1 and Theorem 1."""
+def pegasos(task: Task, b: int, total: int) -> Trace:
+    """Run Pegasos on batches of b, tail averaged ([Takac13] Algorithm 1 and Theorem 1)."""
     learner = sl.LinearClassifier(
         sl.rules.Pegasos(project=False),
         sl.losses.Hinge(),
@@ -109,7 +109,7 @@ def pegasos(task: Task, b: int, total: int) -> Course:
     rng = np.random.default_rng(0)
     m, columns = task.rows.shape
     done = 0
-    for look in looks(total):
+    for look in measured_iterations(total):
         while done < look:
             count = min(look - done, max(m // b, 1))
             picks = rng.integers(m, size=count * b)
@@ -121,14 +121,14 @@ def pegasos(task: Task, b: int, total: int) -> Course:
         yield done, primal - task.optimum, math.nan
 
 
-def needed(course: Course, accuracy: float) -> float:
-    """The iterations until the accuracy is reached; infinite if it is not."""
-    return next((float(done) for done, off, _ in course if off <= accuracy), math.inf)
+def needed(trace: Trace, accuracy: float) -> float:
+    """Return the iterations until the accuracy is reached, infinite if it is not."""
+    return next((float(done) for done, off, _ in trace if off <= accuracy), math.inf)
 
 
-def course(task: Task, method: str, b: int) -> Course:
-    """The way of one method, up to where there is no hope."""
-    passes = DIVERGED if method == "SDCA naive" else HOPELESS
+def trace(task: Task, method: str, b: int) -> Trace:
+    """Run one method up to its limit."""
+    passes = NAIVE_PASSES if method == "SDCA naive" else MAX_PASSES
     total = passes * max(len(task.signs) // b, 10)
     if method == "Pegasos":
         return pegasos(task, b, total)
@@ -136,7 +136,7 @@ def course(task: Task, method: str, b: int) -> Course:
 
 
 def generated() -> Task:
-    """Rows that have much in common, so that large batches gain little and naive ones fail."""
+    """Generate correlated rows, for which large batches gain little and naive ones diverge."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(600, 12)) + 1.2
     scores = rows @ rng.normal(size=12)
@@ -145,7 +145,7 @@ def generated() -> Task:
 
 
 def real(data: Path) -> Iterator[Task]:
-    """The two data sets, as far as they are at hand."""
+    """Load the two data sets."""
     sources = {source.name: source for source in CLASSIFICATION}
     for name, l2 in (("covtype.scale01", 1e-4), ("rcv1v2_ccat", 1e-4)):
         examples = load(sources[name], data)
@@ -159,35 +159,35 @@ Gaps: TypeAlias = dict[str, list[Point]]
 
 
 def measured(task: Task) -> Iterations:
-    """The iterations that each method needs with each batch."""
+    """Return the iterations of each method with each batch size."""
     return {
-        (method, b): needed(course(task, method, b), task.accuracy)
+        (method, b): needed(trace(task, method, b), task.accuracy)
         for method in METHODS
         for b in task.batches
     }
 
 
 def gaps(task: Task) -> Gaps:
-    """The way of each kind of SDCA with a batch that is too large for the naive one."""
+    """Run each kind of SDCA with a batch that is too large for the naive one."""
     b = task.batches[-2]
-    total = WATCHED * len(task.signs) // b
+    total = GAP_PASSES * len(task.signs) // b
     return {update: list(sdca(task, b, update, total)) for update in UPDATES}
 
 
 def speedup(counts: Iterations, method: str, b: int) -> float:
-    """How many times fewer iterations than with single examples."""
+    """Return how many times fewer iterations are needed than with single examples."""
     return counts[method, 1] / counts[method, b]
 
 
 def lines(task: Task, counts: Iterations) -> Iterator[list[str]]:
-    """A line of the table for each batch."""
+    """Generate a line of the table for each batch size."""
     for b in task.batches:
         each = [f"{counts[m, b]:g} ({speedup(counts, m, b):.3g}x)" for m in METHODS]
         yield [task.name, str(b), f"{b / task.beta(b):.3g}", *each]
 
 
 def claims(task: Task, counts: Iterations) -> dict[str, bool]:
-    """What the paper says of its own figures."""
+    """Check what the paper says about its figures."""
 
     def holds(method: str, least: float) -> bool:
         return all(speedup(counts, method, b) >= least * b / task.beta(b) for b in task.batches)
@@ -208,7 +208,7 @@ def claims(task: Task, counts: Iterations) -> dict[str, bool]:
 
 
 def picture(tasks: Sequence[tuple[Task, Iterations, Gaps]]) -> Callable[["Figure"], None]:
-    """Speed-ups over b for each task; then the gaps of SDCA with a large batch."""
+    """Draw speedups over b for each task, and the gaps of SDCA with a large batch."""
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots(1, 2 * len(tasks), squeeze=False)[0]
@@ -219,7 +219,7 @@ def picture(tasks: Sequence[tuple[Task, Iterations, Gaps]]) -> Callable[["Figure
                 left.loglog(there, gains, "osv^"[k] + "-", label=method, ms=4, lw=1.2)
             bound = [b / task.beta(b) for b in task.batches]
             left.loglog(task.batches, bound, "k--", label="b / beta_b", lw=1.2)
-            left.set(title=task.name, xlabel="b", ylabel="speed-up in iterations")
+            left.set(title=task.name, xlabel="b", ylabel="speedup in iterations")
             left.legend(fontsize=8)
             for k, (update, points) in enumerate(ways.items(), start=1):
                 line = [p[0] for p in points], [p[2] for p in points]
@@ -232,11 +232,11 @@ def picture(tasks: Sequence[tuple[Task, Iterations, Gaps]]) -> Callable[["Figure
 
 
 def run(data: Path, *, quick: bool = False) -> Finding:
-    """Speed-ups on covtype and rcv1v2_ccat, or on generated rows."""
+    """Measure speedups on covtype and rcv1v2_ccat, or on synthetic rows."""
     some = [generated()] if quick else real(data)
     tasks = [(task, measured(task), gaps(task)) for task in some]
     return Finding(
-        title="002 section 5: iterations of mini-batches, and their speed-up",
+        title="[Takac13] section 5: iterations of mini-batches, and their speedup",
         head=["data", "b", "b / beta_b", *METHODS],
         rows=[line for task, counts, _ in tasks for line in lines(task, counts)],
         claims={

@@ -1,11 +1,12 @@
-"""000 Table 1, Figures 1 and 2: Pegasos, adaptive and proximal descent on support vector machines.
+"""Pegasos, adaptive and proximal descent on SVMs ([Do09] Table 1, Figures 1 and 2).
 
-A hundred passes over examples drawn at random, one a step, from w = 0; no intercept. The objective
-and the test error are taken after each pass. The proximal rule is optimistic, with epsilon 0.
+A hundred passes over examples drawn at random, one per step, from w = 0; no intercept. The
+objective and the test error are measured after each pass. The proximal rule is optimistic, with
+epsilon 0.
 
-Where all rows are about equally long, its radius R runs away with the luck of the first examples,
-and what comes of it depends on R alone. So an order is chosen whose R is the median of many; beside
-it stands the restrained variant, whose R does not run away.
+If all rows have about the same norm, its radius R can grow without limit, depending on the first
+examples, and the result depends on R alone. So an order is chosen whose R is the median of many;
+the restrained variant, whose R stays small, is shown too.
 """
 
 import math
@@ -27,26 +28,26 @@ if TYPE_CHECKING:
 
     from benchmarks.data import Labels, Rows
 
-NAMES = ("Pegasos", "adaptive", "proximal")
-FOUR = (*NAMES, "restrained")
+PAPER_RULES = ("Pegasos", "adaptive", "proximal")
+ALL_RULES = (*PAPER_RULES, "restrained")
 ALL = sys.maxsize
-FIRST = 5_000  # examples after which R has run away, if it does
-SLACK = 3e-4  # two losses that near count as equal: the paper gives four digits
+FIRST = 5_000  # examples after which R is measured
+SLACK = 3e-4  # losses this close count as equal: the paper gives four digits
 
-Three: TypeAlias = tuple[float, float, float]
+PerRule: TypeAlias = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Paper:
     """A row of Table 1: losses and iterations, infinite for n/a."""
 
-    losses: Three
-    passes: Three
+    losses: PerRule
+    passes: PerRule
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to learn and to test, with labels of -1 and 1, and lambda."""
+    """Training and test rows, with labels of -1 and 1, and lambda."""
 
     name: str
     l2: float
@@ -58,7 +59,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Course:
+class Trace:
     """The objective and the test error after each pass of one rule."""
 
     losses: "Labels"
@@ -66,22 +67,22 @@ class Course:
 
     @property
     def best(self) -> float:
-        """The least objective."""
+        """The lowest objective."""
         return float(self.losses.min())
 
     @property
     def passes(self) -> float:
-        """Until 0.99 of the way from f(0) = 1 to the best; infinite if 1 was never improved on."""
+        """The passes to 99% of the descent from f(0) = 1 to the best; infinite without descent."""
         if self.best >= 1.0:
             return math.inf
         return float(1 + np.argmax(self.losses <= 1.0 - 0.99 * (1.0 - self.best)))
 
 
-Courses: TypeAlias = Mapping[str, Course]
+Traces: TypeAlias = Mapping[str, Trace]
 
 
 def rules(rows: "Rows", l2: float) -> dict[str, sl.rules.Rule]:
-    """The three, as section 5 has them: R = 1/sqrt(lambda), G = max |x| + sqrt(lambda)."""
+    """Return the rules of section 5: R = 1/sqrt(lambda), G = max |x| + sqrt(lambda)."""
     longest = math.sqrt(float(rows.multiply(rows).sum(axis=1).max()))
     G = longest + math.sqrt(l2)
     return {
@@ -93,12 +94,12 @@ def rules(rows: "Rows", l2: float) -> dict[str, sl.rules.Rule]:
 
 
 def learner(rule: sl.rules.Rule, l2: float) -> sl.LinearClassifier:
-    """A support vector machine without an intercept."""
+    """Return a support vector machine without an intercept."""
     return sl.LinearClassifier(rule, sl.losses.Hinge(), sl.penalties.L2(l2), fit_intercept=False)
 
 
 def radii(task: Task, orders: int) -> "Labels":
-    """R after the first examples of each order."""
+    """Return R after the first examples of each order."""
     found = np.empty(orders)
     for seed in range(orders):
         model = learner(rules(task.rows, task.l2)["proximal"], task.l2)
@@ -109,8 +110,8 @@ def radii(task: Task, orders: int) -> "Labels":
     return found
 
 
-def courses(task: Task, passes: int, seed: int = 0, l2: float | None = None) -> Courses:
-    """All of them, on the same draws."""
+def traces(task: Task, passes: int, seed: int = 0, l2: float | None = None) -> Traces:
+    """Run all rules on the same random examples."""
     l2 = task.l2 if l2 is None else l2
     learners = {name: learner(rule, l2) for name, rule in rules(task.rows, l2).items()}
     rng = np.random.default_rng(seed)
@@ -126,14 +127,14 @@ def courses(task: Task, passes: int, seed: int = 0, l2: float | None = None) -> 
             hinge = np.maximum(0.0, 1.0 - task.signs * (task.rows @ w)).mean()
             losses[name][k] = hinge + 0.5 * l2 * w @ w
             errors[name][k] = np.mean(task.test_signs * (task.test_rows @ w) <= 0.0)
-    return {name: Course(losses[name], errors[name]) for name in learners}
+    return {name: Trace(losses[name], errors[name]) for name in learners}
 
 
 # -- data -------------------------------------------------------------------------------------
 
 
-def halves(name: str, l2: float, train: Examples, test: Examples, paper: Paper | None) -> Task:
-    """A task of a training set and a test set, as wide as the wider of them."""
+def make_task(name: str, l2: float, train: Examples, test: Examples, paper: Paper | None) -> Task:
+    """Build a task of a training set and a test set, padded to the same width."""
     width = max(train.rows.shape[1], test.rows.shape[1])
     signs = [np.where(part.labels > 0, 1.0, -1.0) for part in (train, test)]
     rows = [
@@ -143,46 +144,50 @@ def halves(name: str, l2: float, train: Examples, test: Examples, paper: Paper |
     return Task(name, l2, rows[0], signs[0], rows[1], signs[1], paper)
 
 
-def parted(name: str, file: str, l2: float, data: Path, paper: Paper) -> Task:
-    """Four fifths to learn, the rest to test."""
+def split(name: str, file: str, l2: float, data: Path, paper: Paper) -> Task:
+    """Split a data set: four fifths for training, the rest for testing."""
     whole = load(Source(name, file, shuffled=True), data, ALL)
     cut = int(0.8 * len(whole.labels))
     train = Examples(name, whole.rows[:cut], whole.labels[:cut])
-    return halves(name, l2, train, Examples(name, whole.rows[cut:], whole.labels[cut:]), paper)
+    return make_task(name, l2, train, Examples(name, whole.rows[cut:], whole.labels[cut:]), paper)
 
 
-def given(name: str, l2: float, data: Path, paper: Paper | None, *, first: int = ALL) -> Task:
-    """The data set's own parts."""
+def with_test_set(
+    name: str, l2: float, data: Path, paper: Paper | None, *, first: int = ALL
+) -> Task:
+    """Load a data set that has its own test set."""
     train = load(Source(name, f"{name}.svm.gz"), data, first)
-    return halves(name, l2, train, load(Source(name, f"{name}.t.svm.gz"), data, ALL), paper)
+    return make_task(name, l2, train, load(Source(name, f"{name}.t.svm.gz"), data, ALL), paper)
 
 
 def digit(data: Path, paper: Paper) -> Task:
-    """Nine against the rest, pixels of 0 to 1: the task whose losses are the paper's."""
+    """Load MNIST, nine against the rest, pixels of 0 to 1: the task that matches the paper."""
     parts = [load(Source("mnist", f"mnist{part}.svm.gz"), data, ALL) for part in ("", ".t")]
     train, test = (
         Examples("mnist", part.rows * (1.0 / 255.0), np.where(part.labels == 9, 1.0, -1.0))
         for part in parts
     )
-    return halves("mnist (9)", 1e-5, train, test, paper)
+    return make_task("mnist (9)", 1e-5, train, test, paper)
 
 
 def real(data: Path) -> Iterator[Task]:
-    """The rows of Table 1 whose data are at hand."""
+    """Generate the rows of Table 1 whose data are available."""
     never = math.inf
-    yield given("a9a", 1e-4, data, Paper((0.3537, 0.3531, 0.3533), (28, 19, 18)))
-    yield given("ijcnn1", 1e-7, data, Paper((0.3582, 0.2088, 0.1857), (89, 98, 3)), first=35_000)
-    yield given("w8a", 1e-8, data, Paper((1.5146, 0.1391, 0.1292), (never, 45, 13)))
+    yield with_test_set("a9a", 1e-4, data, Paper((0.3537, 0.3531, 0.3533), (28, 19, 18)))
+    yield with_test_set(
+        "ijcnn1", 1e-7, data, Paper((0.3582, 0.2088, 0.1857), (89, 98, 3)), first=35_000
+    )
+    yield with_test_set("w8a", 1e-8, data, Paper((1.5146, 0.1391, 0.1292), (never, 45, 13)))
     yield digit(data, Paper((0.1200, 0.1033, 0.1012), (75, 28, 3)))
     four = Paper((6.8229, 0.9698, 0.5136), (never, 99, 63))
-    yield parted("connect-4", "connect-4.binary.svm.gz", 1e-7, data, four)
+    yield split("connect-4", "connect-4.binary.svm.gz", 1e-7, data, four)
     cover = Paper((1.4852, 0.7217, 0.5830), (never, 96, 12))
-    yield parted("covtype", "covtype.binary.scale01.svm.gz", 1e-8, data, cover)
-    yield given("rcv1v2_ccat", 1e-7, data, None)
+    yield split("covtype", "covtype.binary.scale01.svm.gz", 1e-8, data, cover)
+    yield with_test_set("rcv1v2_ccat", 1e-7, data, None)
 
 
 def generated() -> Iterator[Task]:
-    """Rows of words, few of them long, as those of w8a; a large lambda and a small one."""
+    """Generate binary rows, few of them long, like w8a, with a large and a small lambda."""
     rng = np.random.default_rng(0)
     rows = sparse.csr_array((rng.random((4_000, 40)) < rng.beta(1.0, 4.0, (4_000, 1))) * 1.0)
     scores = rows @ rng.normal(size=40) + 0.3 * rng.normal(size=4_000)
@@ -196,21 +201,21 @@ def generated() -> Iterator[Task]:
 
 @dataclass(frozen=True)
 class Line:
-    """A task, the four in an order of typical R, and R over all orders."""
+    """A task, the results of all rules in an order of typical R, and R over all orders."""
 
     task: Task
     seed: int
-    found: Courses
+    found: Traces
     radii: "Labels"
 
     def best(self, name: str) -> float:
-        """The least objective of one of them."""
+        """Return the lowest objective of a rule."""
         return self.found[name].best
 
     def cells(self) -> list[str]:
-        """A line of the table."""
-        losses = [f"{self.best(name):.4f}" for name in FOUR]
-        passes = [counted(self.found[name].passes) for name in FOUR]
+        """Format a line of the table."""
+        losses = [f"{self.best(name):.4f}" for name in ALL_RULES]
+        passes = [counted(self.found[name].passes) for name in ALL_RULES]
         if self.task.paper is not None:
             for k in range(3):
                 losses[k] += f" ({self.task.paper.losses[k]:.4f})"
@@ -220,16 +225,16 @@ class Line:
         return [self.task.name, f"{self.task.l2:g}", *losses, *passes, R]
 
     def claims(self) -> dict[str, bool]:
-        """What the paper's row says."""
-        best = {name: self.best(name) for name in FOUR}
-        passes = {name: self.found[name].passes for name in FOUR}
+        """Check the claims of the paper's row."""
+        best = {name: self.best(name) for name in ALL_RULES}
+        passes = {name: self.found[name].passes for name in ALL_RULES}
         found = {}
         if self.task.paper is not None:
             paper = self.task.paper
             found["the order of the three losses is the paper's"] = all(
                 best[a] <= best[b] + SLACK
-                for i, a in enumerate(NAMES)
-                for j, b in enumerate(NAMES)
+                for i, a in enumerate(PAPER_RULES)
+                for j, b in enumerate(PAPER_RULES)
                 if paper.losses[i] < paper.losses[j]
             )
             found["the proximal loss is within 3% of the paper's, or less; restrained, too"] = (
@@ -237,7 +242,7 @@ class Line:
             )
             found["n/a where the paper has n/a"] = all(
                 math.isinf(passes[name]) == math.isinf(each)
-                for name, each in zip(NAMES, paper.passes, strict=True)
+                for name, each in zip(PAPER_RULES, paper.passes, strict=True)
             )
         elif self.task.name == "generated" and self.task.l2 < 1e-5:
             found["proximal is best and Pegasos worst, where lambda is small"] = (
@@ -248,33 +253,33 @@ class Line:
                 passes["adaptive"], passes["Pegasos"]
             )
         elif self.task.name == "generated":
-            found["all are alike where lambda is large"] = max(best.values()) <= 1.01 * min(
+            found["all losses are about equal where lambda is large"] = max(
                 best.values()
-            )
+            ) <= 1.01 * min(best.values())
         return {f"{self.task.name}, {self.task.l2:g}: {text}": x for text, x in found.items()}
 
 
 def line(task: Task, passes: int, orders: int) -> Line:
-    """The four, in the first of the orders whose R is the median."""
+    """Run all rules in the first order whose R is the median."""
     sizes = radii(task, orders)
     seed = int(np.argmin(np.abs(np.log(sizes / np.median(sizes)))))
-    found = Line(task, seed, courses(task, passes, seed), sizes)
+    found = Line(task, seed, traces(task, passes, seed), sizes)
     print(" | ".join(found.cells()), file=sys.stderr, flush=True)
     return found
 
 
 def counted(passes: float) -> str:
-    """A number of passes as the paper has it."""
+    """Format a number of passes as in the paper."""
     return "n/a" if math.isinf(passes) else f"{passes:g}"
 
 
 # -- the picture ------------------------------------------------------------------------------
 
-Row: TypeAlias = tuple[Task, float, Courses]
+Row: TypeAlias = tuple[Task, float, Traces]
 
 
 def picture(rows: Sequence[Row], columns: int) -> Callable[["Figure"], None]:
-    """Objectives (Figure 1) and test errors (Figure 2): a column of each for each data set."""
+    """Draw objectives (Figure 1) and test errors (Figure 2), one column each per data set."""
 
     def draw(figure: "Figure") -> None:
         height = len(rows) // columns
@@ -282,11 +287,11 @@ def picture(rows: Sequence[Row], columns: int) -> Callable[["Figure"], None]:
         for k, (task, l2, found) in enumerate(rows):
             i, j = k % height, 2 * (k // height)
             loss, error = axes[i][j], axes[i][j + 1]
-            for name, course in found.items():
-                at = np.arange(1, len(course.losses) + 1)
-                loss.plot(at, course.losses, label=name, linewidth=1.2)
-                error.plot(at, 100.0 * course.errors, linewidth=1.2)
-            low = min(course.best for course in found.values())
+            for name, trace in found.items():
+                at = np.arange(1, len(trace.losses) + 1)
+                loss.plot(at, trace.losses, label=name, linewidth=1.2)
+                error.plot(at, 100.0 * trace.errors, linewidth=1.2)
+            low = min(trace.best for trace in found.values())
             loss.set(
                 title=f"{task.name}, lambda = {l2:g}",
                 ylabel="objective",
@@ -303,19 +308,19 @@ def picture(rows: Sequence[Row], columns: int) -> Callable[["Figure"], None]:
 
 
 def drawn(lines: Sequence[Line], names: Sequence[str], passes: int) -> list[Row]:
-    """Three lambdas for each of these data sets, the largest first."""
+    """Return three lambdas for each of these data sets, the largest first."""
     rows: list[Row] = []
     for one in lines:
         if one.task.name in names:
             for factor in (100.0, 10.0):
                 l2 = factor * one.task.l2
-                rows.append((one.task, l2, courses(one.task, passes, one.seed, l2)))
+                rows.append((one.task, l2, traces(one.task, passes, one.seed, l2)))
             rows.append((one.task, one.task.l2, one.found))
     return rows
 
 
 def run(data: Path, *, quick: bool = False, permutations: int = 99) -> Finding:
-    """Table 1 and the curves of covtype and rcv1v2_ccat, or on generated rows."""
+    """Run Table 1 and the curves of covtype and rcv1v2_ccat, or synthetic rows."""
     passes, orders = (10, 3) if quick else (100, permutations)
     lines = [line(task, passes, orders) for task in (generated() if quick else real(data))]
     if quick:
@@ -323,13 +328,13 @@ def run(data: Path, *, quick: bool = False, permutations: int = 99) -> Finding:
     else:
         rows = drawn(lines, ("covtype", "rcv1v2_ccat"), passes)
     return Finding(
-        title="000 Table 1: the best loss in 100 effective iterations, and when it was reached",
+        title="[Do09] Table 1: the best loss in 100 effective iterations, and passes to reach it",
         head=[
             "data",
             "lambda",
-            *(f"{name}: loss" for name in FOUR),
-            *(f"{name}: passes" for name in FOUR),
-            "R, median (and 10% to 90%)",
+            *(f"{name}: loss" for name in ALL_RULES),
+            *(f"{name}: passes" for name in ALL_RULES),
+            "R, median (10% to 90%)",
         ],
         rows=[one.cells() for one in lines],
         claims={text: true for one in lines for text, true in one.claims().items()},

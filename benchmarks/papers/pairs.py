@@ -1,4 +1,4 @@
-"""001 Figure 7: all 45 pairs of digits, RDA beside the batch solution.
+"""All 45 pairs of digits, RDA compared with the batch solution ([Xiao10] Figure 7).
 
 l1-logistic regression, one pass in random orders, gamma = 5000 and gamma rho = 25: below the
 diagonal the last weights at lambda = 1, above it errors and non-zeros over lambda.
@@ -28,7 +28,7 @@ Found: TypeAlias = dict[float, list["Weights"]]  # by lambda; the batch solution
 
 
 def compared(pair: "Pair", permutations: int) -> Found:
-    """The batch solution and RDA's of each order, by lambda."""
+    """Return the batch solution and those of RDA for each order, by lambda."""
     best = digits.batch(pair, STRENGTHS, max_iter=200)
     found = {s: [best[s]] for s in STRENGTHS}
     for ordered in digits.shuffled(pair, permutations):
@@ -38,7 +38,7 @@ def compared(pair: "Pair", permutations: int) -> Found:
 
 
 def means(found: Found, strength: float) -> tuple[float, float, float, float]:
-    """Percent wrong and non-zeros: of RDA on average, and of the batch solution."""
+    """Return error (%) and non-zeros of RDA on average, and of the batch solution."""
     batch, *online = found[strength]
     error = float(np.mean([100.0 * one.error for one in online]))
     size = float(np.mean([one.nonzero for one in online]))
@@ -46,7 +46,7 @@ def means(found: Found, strength: float) -> tuple[float, float, float, float]:
 
 
 def line(strength: float, everything: Mapping[str, Found]) -> list[str]:
-    """The means over all pairs."""
+    """Format the means over all pairs."""
     table = np.array([means(found, strength) for found in everything.values()])
     near = np.mean((table[:, 1] <= 2.0 * table[:, 3]) & (table[:, 1] >= 0.5 * table[:, 3]))
     error, size, batch_error, batch_size = table.mean(axis=0)
@@ -60,7 +60,7 @@ def line(strength: float, everything: Mapping[str, Found]) -> list[str]:
 
 
 def claims(everything: Mapping[str, Found]) -> dict[str, bool]:
-    """Very similar trade-offs between sparsity and error."""
+    """Check that both have similar trade-offs between sparsity and error."""
     rows = {s: np.array([means(f, s) for f in everything.values()]) for s in STRENGTHS}
     middle = [rows[s] for s in STRENGTHS[:2]]
     return {
@@ -77,7 +77,7 @@ def claims(everything: Mapping[str, Found]) -> dict[str, bool]:
 
 
 def picture(everything: Mapping[tuple[int, int], Found], side: int) -> Callable[["Figure"], None]:
-    """Figure 7."""
+    """Draw Figure 7."""
     known = sorted({digit for both in everything for digit in both})
 
     def draw(figure: "Figure") -> None:
@@ -108,7 +108,7 @@ def picture(everything: Mapping[tuple[int, int], Found], side: int) -> Callable[
 
 
 def curves(axis: "Axes", found: Found) -> None:
-    """Errors and non-zeros of one pair."""
+    """Draw errors and non-zeros of one pair."""
     errors = {s: [100.0 * one.error for one in found[s]] for s in STRENGTHS}
     sizes = {s: [float(one.nonzero) for one in found[s]] for s in STRENGTHS}
     for one, color, values in ((axis, "C0", errors), (axis.twinx(), "C3", sizes)):
@@ -123,7 +123,7 @@ def curves(axis: "Axes", found: Found) -> None:
 
 
 def run(data: Path, *, quick: bool = False, permutations: int = 2) -> Finding:
-    """All pairs, or one of generated images."""
+    """Run all pairs, or one pair of synthetic images."""
     everything: dict[tuple[int, int], Found] = {}
     if quick:
         everything[0, 1] = compared(digits.generated(), 2)
@@ -134,15 +134,15 @@ def run(data: Path, *, quick: bool = False, permutations: int = 2) -> Finding:
             everything[a, b] = compared(images.pair(a, b), permutations)
     named = {f"{a} and {b}": found for (a, b), found in everything.items()}
     return Finding(
-        title="001 Figure 7: all pairs of digits, RDA beside the batch solution",
+        title="[Xiao10] Figure 7: all pairs of digits, RDA and the batch solution",
         head=[
             "lambda",
             "RDA: error, %",
             "batch: error, %",
             "RDA: non-zeros",
             "batch: non-zeros",
-            "errors differ by at most, %",
-            "pairs whose non-zeros are within a factor of 2",
+            "largest difference of errors, %",
+            "pairs with non-zeros within a factor of 2",
         ],
         rows=[line(s, named) for s in STRENGTHS],
         claims=claims(named),

@@ -1,7 +1,7 @@
-"""001 Figures 2, 5 and 6: the weights as pictures over lambda, and what gamma does to RDA.
+"""Weights as pictures over lambda, and the effect of gamma on RDA ([Xiao10] Figures 2, 5, 6).
 
-Two digits of MNIST, l1-logistic regression, one pass. Each picture of weights is scaled by its
-largest: gray is 0, bright positive, dark negative.
+Two digits of MNIST, l1-logistic regression, one pass. Each picture is scaled by its largest weight:
+gray is 0, bright is positive, dark is negative.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 
 import streamlearn as sl
 from benchmarks.papers import digits
-from benchmarks.papers.digits import ENHANCED, RDA_25, Method
+from benchmarks.papers.digits import ENHANCED, Method
 from benchmarks.papers.finding import Finding
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ Effect: TypeAlias = dict[tuple[float, float, str], tuple["Spread", "Spread"]]
 Rows: TypeAlias = Mapping[str, Sequence["Labels"]]
 
 
-def paced(gamma: float) -> Method:
-    """RDA with this gamma, and gamma rho = 25."""
+def rda(gamma: float) -> Method:
+    """Return RDA with this gamma, and gamma rho = 25."""
     return Method(f"{gamma:g}", lambda _: sl.rules.DualAveraging(gamma, 25.0 / gamma), exact=True)
 
 
 def effect(pair: "Pair", gammas: Sequence[float], permutations: int) -> Effect:
-    """Percent wrong and non-zeros of RDA, by gamma, lambda and average."""
+    """Measure error (%) and non-zeros of RDA, by gamma, lambda and average."""
     each: dict[tuple[float, float, str], list[tuple[float, int]]] = {}
     for ordered in digits.shuffled(pair, permutations):
         for gamma, strength, average in product(gammas, FEW, AVERAGES):
-            one = digits.learned(ordered, paced(gamma), strength, average)
+            one = digits.learned(ordered, rda(gamma), strength, average)
             each.setdefault((gamma, strength, average), []).append((100.0 * one.error, one.nonzero))
     return {
         key: (digits.spread([v[0] for v in values]), digits.spread([v[1] for v in values]))
@@ -50,7 +50,7 @@ def effect(pair: "Pair", gammas: Sequence[float], permutations: int) -> Effect:
 
 
 def pictured(pair: "Pair", best: Mapping[float, "Weights"]) -> Rows:
-    """Figure 2: rows of weights, one for each lambda."""
+    """Return the weights of Figure 2: one row per method, one column per lambda."""
     (ordered,) = digits.shuffled(pair, 1)
     strengths = sorted(best)
     rows: dict[str, list[Labels]] = {}
@@ -64,19 +64,19 @@ def pictured(pair: "Pair", best: Mapping[float, "Weights"]) -> Rows:
 
 
 def over_gamma(pair: "Pair", gammas: Sequence[float], best: Mapping[float, "Weights"]) -> Rows:
-    """Figure 6: the batch solution, then RDA's by gamma; a row for each lambda."""
+    """Return the weights of Figure 6: batch, then RDA by gamma; one row per lambda."""
     (ordered,) = digits.shuffled(pair, 1)
     return {
         f"lambda={s:g}": [
             best[s].w,
-            *(digits.learned(ordered, paced(g), s).w for g in gammas),
+            *(digits.learned(ordered, rda(g), s).w for g in gammas),
         ]
         for s in FEW
     }
 
 
 def mosaic(axis: "Axes", rows: Rows, side: int, columns: Sequence[str], title: str) -> None:
-    """Pictures of weights side by side, in one image."""
+    """Draw pictures of weights side by side, in one image."""
     gap = 2
     cell = side + gap
     canvas = np.full((len(rows) * cell + gap, len(columns) * cell + gap), np.nan)
@@ -98,7 +98,7 @@ def mosaic(axis: "Axes", rows: Rows, side: int, columns: Sequence[str], title: s
 def claims(
     found: Effect, gammas: Sequence[float], best: Mapping[float, "Weights"], *, generated: bool
 ) -> dict[str, bool]:
-    """What the paper says of Figure 5."""
+    """Check what the paper says about Figure 5."""
     low, high = gammas[0], gammas[-1]
 
     def pair(k: int, strength: float, average: str) -> tuple[float, float]:
@@ -112,7 +112,7 @@ def claims(
     small = (
         {}
         if generated
-        else {"with a large lambda also averages of less error": low_error <= high_error}
+        else {"and with a large lambda a lower test error of averages": low_error <= high_error}
     )
     return {
         "a smaller gamma gives sparser last weights": all(a <= b for a, b in fewer),
@@ -124,9 +124,9 @@ def claims(
 
 
 def picture(
-    pair: "Pair", drawn: Rows, paced_ones: Rows, found: Effect, best: Mapping[float, "Weights"]
+    pair: "Pair", drawn: Rows, by_gamma: Rows, found: Effect, best: Mapping[float, "Weights"]
 ) -> Callable[["Figure"], None]:
-    """Figure 2 at the left; Figures 6 and 5 at the right."""
+    """Draw Figure 2 on the left, Figures 6 and 5 on the right."""
     strengths = sorted(best)
     gammas = sorted({gamma for gamma, _, _ in found})
 
@@ -138,7 +138,7 @@ def picture(
         halves = right.add_gridspec(2, 1, height_ratios=(1.0, 1.1))
         top, bottom = (right.add_subfigure(halves[k, 0]) for k in (0, 1))
         columns = ["batch", *(f"{g:g}" for g in gammas)]
-        mosaic(top.subplots(), paced_ones, pair.side, columns, "RDA's last weights over gamma")
+        mosaic(top.subplots(), by_gamma, pair.side, columns, "RDA's last weights over gamma")
         axes = bottom.subplots(1, 4)
         for k, axis in enumerate(axes):
             average, what = AVERAGES[k // 2], k % 2
@@ -160,7 +160,7 @@ def picture(
 
 
 def run(data: Path, *, quick: bool = False, permutations: int = 5) -> Finding:
-    """Digits 6 and 7, or generated images."""
+    """Run on digits 6 and 7, or on synthetic images."""
     pair = digits.generated() if quick else digits.Digits(data).pair(6, 7)
     strengths = FEW if quick else digits.LAMBDAS
     gammas = (1_000.0, 10_000.0) if quick else GAMMAS
@@ -178,8 +178,15 @@ def run(data: Path, *, quick: bool = False, permutations: int = 5) -> Finding:
     ]
     drawn = pictured(pair, best)
     return Finding(
-        title=f"001 Figures 2, 5 and 6: digits {pair.name}, {RDA_25.name.split(',')[0]} over gamma",
-        head=["lambda", "gamma", "last: error, %", "non-zeros", "average: error, %", "non-zeros"],
+        title=f"[Xiao10] Figures 2, 5 and 6: digits {pair.name}, RDA over gamma",
+        head=[
+            "lambda",
+            "gamma",
+            "last: error, %",
+            "last: non-zeros",
+            "average: error, %",
+            "average: non-zeros",
+        ],
         rows=rows,
         claims=claims(found, gammas, best, generated=quick),
         draw=picture(pair, drawn, over_gamma(pair, gammas, best), found, best),

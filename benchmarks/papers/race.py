@@ -1,8 +1,8 @@
-"""The race: every rule on the same streams, as it comes and with the best of a small grid.
+"""Every rule on the same streams, with its first setting and with the best of a small grid.
 
-Logistic loss for all, with the penalty that suits the rule; one pass, each event scored before it
-is learned. The regret is against the best fixed weights of the whole stream.
-ExponentiatedDualAveraging stays out, for its weights are shares of 1.
+Logistic loss for all, with a suitable penalty for each rule; one pass, progressive loss. The regret
+is against the best fixed weights of the whole stream. ExponentiatedDualAveraging is excluded,
+because its weights sum to 1.
 """
 
 import math
@@ -44,12 +44,12 @@ DEFAULT = "Mixture (the default)"
 def grid(
     name: str, values: Sequence[float], make: Callable[[float], Setting]
 ) -> dict[str, Setting]:
-    """Settings by what is said of them; the first is how the rule comes."""
+    """Return settings by label; the first is the rule's default."""
     return {f"{name}={value:g}": make(value) for value in values}
 
 
-def entrants() -> dict[str, dict[str, Setting]]:
-    """The settings of each rule."""
+def settings_by_rule() -> dict[str, dict[str, Setting]]:
+    """Return the settings of each rule."""
     lasso = L1(1e-5)
     return {
         "Pegasos": grid("l2", L2S, lambda x: (R.Pegasos(), L2(x))),
@@ -85,13 +85,13 @@ def entrants() -> dict[str, dict[str, Setting]]:
         "NormalizedAdaptive": grid(
             "rate", (1.0, 0.2, 0.5, 2.0, 5.0), lambda x: (R.NormalizedAdaptive(x), Zero())
         ),
-        DEFAULT: {"nothing to set": (R.Mixture(), Zero())},
+        DEFAULT: {"no settings": (R.Mixture(), Zero())},
     }
 
 
 @dataclass(frozen=True)
-class Lap:
-    """One setting on one stream."""
+class Run:
+    """The result of one setting on one stream."""
 
     label: str
     loss: float
@@ -99,41 +99,41 @@ class Lap:
     seconds: float
 
 
-def lap(stream: Examples, label: str, setting: Setting) -> Lap:
-    """Let it learn the stream; an infinite loss counts as such."""
+def learn(stream: Examples, label: str, setting: Setting) -> Run:
+    """Learn the stream with one setting; a loss that is not finite counts as infinite."""
     rule, penalty = setting
     model = sl.LinearClassifier(rule, sl.losses.Logistic(), penalty)
     began = time.process_time()
     scores = model.progressive_rows(stream.rows, stream.labels)
     seconds = time.process_time() - began
     loss = float(np.logaddexp(0.0, -stream.labels * scores).mean())
-    return Lap(label, loss if math.isfinite(loss) else math.inf, model.nonzero, seconds)
+    return Run(label, loss if math.isfinite(loss) else math.inf, model.nonzero, seconds)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a rule did on a stream: how it comes, and its best."""
+    """The results of a rule on a stream: its first setting, and its best."""
 
-    first: Lap
-    best: Lap
+    first: Run
+    best: Run
 
 
 Results: TypeAlias = dict[str, Result]
 
 
 def race(stream: Examples) -> Results:
-    """All settings of all rules; the best of three times of the best setting."""
+    """Run all settings of all rules; the best setting is timed three times."""
     results = {}
-    for name, settings in entrants().items():
-        laps = [lap(stream, *setting) for setting in settings.items()]
-        best = min(laps, key=lambda each: each.loss)
-        again = [lap(stream, best.label, settings[best.label]).seconds for _ in range(2)]
-        results[name] = Result(laps[0], replace(best, seconds=min(best.seconds, *again)))
+    for name, settings in settings_by_rule().items():
+        runs = [learn(stream, *setting) for setting in settings.items()]
+        best = min(runs, key=lambda each: each.loss)
+        again = [learn(stream, best.label, settings[best.label]).seconds for _ in range(2)]
+        results[name] = Result(runs[0], replace(best, seconds=min(best.seconds, *again)))
     return results
 
 
-def fixed(stream: Examples) -> float:
-    """The mean loss of the best fixed weights, all but unpenalized."""
+def best_fixed_loss(stream: Examples) -> float:
+    """Return the mean loss of the best fixed weights, nearly unpenalized."""
     problem = (stream.rows, stream.labels, sl.losses.Logistic(), L2(1e-6))
     best = sl.hindsight.solve(*problem, fit_intercept=True, gap=1e-3, max_iter=300)
     scores = stream.rows @ best.w + best.intercept
@@ -144,13 +144,13 @@ def fixed(stream: Examples) -> float:
 
 
 def real(data: Path) -> list[Examples]:
-    """Three that differ: short rows, long ones of many words, and one that drifts."""
+    """Load three different streams: short rows, long texts, and one with drift."""
     sources = {source.name: source for source in CLASSIFICATION}
     return [load(sources[name], data) for name in STREAMS]
 
 
 def generated() -> list[Examples]:
-    """Words of very different frequency, a tenth of which count."""
+    """Generate words of very different frequency, a tenth of which matter."""
     rng = np.random.default_rng(0)
     n, m = 300, 4_000
     rows = sparse.csr_array((rng.random((m, n)) < 0.5 / np.arange(1, n + 1) ** 0.7) * 1.0)
@@ -160,17 +160,17 @@ def generated() -> list[Examples]:
     return [Examples(WIDE, rows, np.where(rng.random(m) < chances, 1.0, -1.0))]
 
 
-# -- what came out ----------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------
 
 
 def claims(name: str, results: Results) -> dict[str, bool]:
-    """What one may say to somebody who has to choose."""
+    """Check the claims about the default and about sparsity."""
     tuned = {rule: result.best.loss for rule, result in results.items()}
     default = tuned.pop(DEFAULT)
     found = {
         "the default is at most 3% behind the best tuned rule": default
         <= 1.03 * min(tuned.values()),
-        "no rule as it comes beats the default by 1%": all(
+        "no rule with its first setting beats the default by 1%": all(
             result.first.loss >= 0.99 * default for result in results.values()
         ),
     }
@@ -184,7 +184,7 @@ def claims(name: str, results: Results) -> dict[str, bool]:
 
 
 def rows(everything: dict[str, Results], floor: float, events: int) -> list[list[str]]:
-    """A line for each rule, the best of the widest stream first."""
+    """Return a line for each rule, sorted by its loss on the widest stream."""
     wide = everything[WIDE]
     lines = []
     for rule in sorted(wide, key=lambda name: wide[name].best.loss):
@@ -200,7 +200,7 @@ def rows(everything: dict[str, Results], floor: float, events: int) -> list[list
 
 
 def picture(everything: dict[str, Results]) -> Callable[["Figure"], None]:
-    """For each stream the rules in order, tuned and not; then their weights on the widest."""
+    """Draw the rules in order for each stream, and their non-zero weights on the widest."""
 
     def draw(figure: "Figure") -> None:
         widths = [1.0] * len(everything) + [0.7]
@@ -213,12 +213,12 @@ def picture(everything: dict[str, Results]) -> Callable[["Figure"], None]:
 
 
 def ranked(results: Results) -> list[str]:
-    """The rules from the worst to the best."""
+    """Sort the rules from the worst to the best."""
     return sorted(results, key=lambda rule: -results[rule].best.loss)
 
 
 def dots(axis: "Axes", name: str, results: Results) -> None:
-    """A line for each rule: its best, and how it comes."""
+    """Draw a line for each rule: its best setting, and its first."""
     low = min(result.best.loss for result in results.values())
     edge = 2.5 * low
     for k, rule in enumerate(ranked(results)):
@@ -229,12 +229,12 @@ def dots(axis: "Axes", name: str, results: Results) -> None:
     axis.set_yticks(range(len(results)), ranked(results), fontsize=8)
     axis.set(title=name, xlabel="progressive log-loss", xlim=(0.97 * low, 1.02 * edge))
     axis.plot([], [], "o", color="C0", label="best of a grid")
-    axis.plot([], [], "o", color="C1", mfc="none", label="as it comes (>: beyond)")
+    axis.plot([], [], "o", color="C1", mfc="none", label="first setting (>: off scale)")
     axis.legend(fontsize=7, loc="upper right")
 
 
 def bars(axis: "Axes", results: Results) -> None:
-    """How many weights each keeps with its best setting."""
+    """Draw the non-zero weights of each rule with its best setting."""
     counts = [results[rule].best.nonzero for rule in ranked(results)]
     axis.barh(range(len(counts)), counts, color="C0", height=0.6)
     axis.set_yticks(range(len(counts)), ranked(results), fontsize=8)
@@ -242,7 +242,7 @@ def bars(axis: "Axes", results: Results) -> None:
 
 
 def run(data: Path, *, quick: bool = False) -> Finding:
-    """The race on three streams, or on a generated one."""
+    """Run all rules on three streams, or on a synthetic one."""
     streams = generated() if quick else real(data)
     everything = {stream.name: race(stream) for stream in streams}
     wide = next(stream for stream in streams if stream.name == WIDE)
@@ -250,16 +250,16 @@ def run(data: Path, *, quick: bool = False) -> Finding:
     for name, results in everything.items():
         found |= claims(name, results)
     return Finding(
-        title="The race: progressive log-loss of the best of a grid (and of the rule as it comes)",
+        title="All rules: progressive log-loss of the best of a grid (and of the first setting)",
         head=[
             "rule",
             *everything,
             f"best setting on {WIDE}",
-            "regret an event",
+            "regret per event",
             "non-zeros",
-            "us an event",
+            "CPU us/event",
         ],
-        rows=rows(everything, fixed(wide), len(wide.labels)),
+        rows=rows(everything, best_fixed_loss(wide), len(wide.labels)),
         claims=found,
         draw=picture(everything),
         size=(4.4 * (len(streams) + 1), 4.6),

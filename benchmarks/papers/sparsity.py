@@ -1,4 +1,4 @@
-"""001 Figures 3 and 4: how many weights SGD, TG, RDA and the batch solution keep, at what error.
+"""Sparsity and error of SGD, TG, RDA and the batch solution ([Xiao10] Figures 3 and 4).
 
 Two digits of MNIST, l1-logistic regression, one pass: non-zeros while learning; errors and
 non-zeros over lambda, of the last and of the averaged weights, over random orders.
@@ -30,7 +30,7 @@ AVERAGES = ("last", "uniform")
 
 @dataclass(frozen=True)
 class Trial:
-    """A method at one lambda over all orders: percent wrong, and non-zeros."""
+    """A method at one lambda over all orders: error (%) and non-zeros."""
 
     error: "Spread"
     nonzero: "Spread"
@@ -42,7 +42,7 @@ Paths: TypeAlias = Mapping[tuple[str, float], "Labels"]
 
 
 def path(pair: "Pair", method: "Method", strength: float) -> "Labels":
-    """The non-zeros after each example."""
+    """Return the number of non-zeros after each example."""
     m = len(pair.labels)
     model = digits.learner(method.make(m), strength)
     counts = np.empty(m)
@@ -54,24 +54,24 @@ def path(pair: "Pair", method: "Method", strength: float) -> "Labels":
 
 
 def roughness(counts: "Labels") -> float:
-    """How far the count moves from one example to the next, in the second half."""
+    """Return the mean change of the count per example, in the second half."""
     return float(np.abs(np.diff(counts[len(counts) // 2 :])).mean())
 
 
 def trials(
     pair: "Pair", methods: Sequence["Method"], strengths: Sequence[float], permutations: int
 ) -> Trials:
-    """Every method at every lambda."""
+    """Run every method at every lambda."""
     each: dict[Key, list[Weights]] = {}
     for ordered in digits.shuffled(pair, permutations):
         for method, strength, average in product(methods, strengths, AVERAGES):
             one = digits.learned(ordered, method, strength, average)
             each.setdefault((method.name, strength, average), []).append(one)
-    return {key: summed(some) for key, some in each.items()}
+    return {key: summary(some) for key, some in each.items()}
 
 
-def summed(each: Sequence["Weights"]) -> Trial:
-    """Mean and deviation of what the orders gave."""
+def summary(each: Sequence["Weights"]) -> Trial:
+    """Return mean and standard deviation over the orders."""
     return Trial(
         digits.spread([100.0 * one.error for one in each]),
         digits.spread([one.nonzero for one in each]),
@@ -79,7 +79,7 @@ def summed(each: Sequence["Weights"]) -> Trial:
 
 
 def lines(found: Trials, best: Mapping[float, "Weights"]) -> Iterator[list[str]]:
-    """A line of the table for each method and some lambdas."""
+    """Generate a line of the table for each method and some lambdas."""
     for strength in TABLED:
         for method in ALL:
             both = [found[method.name, strength, average] for average in AVERAGES]
@@ -90,7 +90,7 @@ def lines(found: Trials, best: Mapping[float, "Weights"]) -> Iterator[list[str]]
 
 
 def claims(found: Trials, best: Mapping[float, "Weights"], paths: Paths) -> dict[str, bool]:
-    """What the paper says of its figures."""
+    """Check what the paper says about its figures."""
     rough = {key: roughness(counts) for key, counts in paths.items()}
     rda = {s: found[RDA_25.name, s, "last"].nonzero[0] for s in TABLED}
     high = TABLED[-1]
@@ -118,7 +118,7 @@ def claims(found: Trials, best: Mapping[float, "Weights"], paths: Paths) -> dict
 def picture(
     found: Trials, best: Mapping[float, "Weights"], paths: Paths
 ) -> Callable[["Figure"], None]:
-    """Rows: basic and enhanced. Columns: non-zeros over time, errors and non-zeros over lambda."""
+    """Draw basic and enhanced methods (rows): non-zeros over time, errors and non-zeros."""
     strengths = sorted(best)
 
     def draw(figure: "Figure") -> None:
@@ -154,7 +154,7 @@ def picture(
 
 
 def run(data: Path, *, quick: bool = False, permutations: int = 5) -> Finding:
-    """Digits 6 and 7, or generated images."""
+    """Run on digits 6 and 7, or on synthetic images."""
     pair = digits.generated() if quick else digits.Digits(data).pair(6, 7)
     strengths = TABLED if quick else digits.LAMBDAS
     best = digits.batch(pair, strengths)
@@ -162,8 +162,15 @@ def run(data: Path, *, quick: bool = False, permutations: int = 5) -> Finding:
     paths = {(m.name, s): path(ordered, m, s) for m in ALL for s in SHOWN}
     found = trials(pair, ALL, strengths, 3 if quick else permutations)
     return Finding(
-        title=f"001 Figures 3 and 4: digits {pair.name}, test error and non-zeros",
-        head=["lambda", "method", "last: error, %", "non-zeros", "average: error, %", "non-zeros"],
+        title=f"[Xiao10] Figures 3 and 4: digits {pair.name}, test error and non-zeros",
+        head=[
+            "lambda",
+            "method",
+            "last: error, %",
+            "last: non-zeros",
+            "average: error, %",
+            "average: non-zeros",
+        ],
         rows=list(lines(found, best)),
         claims=claims(found, best, paths),
         draw=picture(found, best, paths),

@@ -1,8 +1,8 @@
-"""000 Figure 3: the bundle method beside the proximal one over lambda, on structured losses.
+"""The bundle method and the proximal bundle method on structured losses ([Do09] Figure 3).
 
-Web search: queries whose documents have grades of 0 to 4, and NDCG. Label sequences stand in for
-the paper's RNA folding: a chain of labels with features of emissions and of transitions, the
-fraction of wrong labels as its loss, and Viterbi's algorithm as the oracle.
+Web search: queries whose documents have grades of 0 to 4, and NDCG. Label sequences replace the
+paper's RNA folding: a chain of labels with emission and transition features, the fraction of wrong
+labels as the loss, and Viterbi's algorithm as the oracle.
 """
 
 import math
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 METHODS = ("bundle", "proximal-bundle")
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-5)
-NEAR = 0.05  # of f(0) - min f: reached when the objective is so near the best
+NEAR = 0.05  # of f(0) - min f: distance to the best objective that counts as reached
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Queries:
 
 
 def queries(number: int, documents: int, features: int, seed: int = 0) -> Queries:
-    """Grades of 0 to 4 by a noisy score; most documents are of no use, as on the web."""
+    """Generate grades of 0 to 4 by a noisy score; most documents are irrelevant, as on the web."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(number * documents, features))
     groups = np.repeat(np.arange(number), documents)
-    # how hard a query is, which no document can help
+    # a common offset of each query
     rows[:, 0] += rng.normal(size=number)[groups]
     truth = rng.normal(size=features) / math.sqrt(features)
     scores = rows @ truth + 0.5 * rng.normal(size=len(rows))
-    # what is known of a document comes in many units
+    # features have different units
     rows *= np.geomspace(1.0, 0.03, features)
     grades = np.searchsorted(np.quantile(scores, [0.6, 0.8, 0.92, 0.98]), scores).astype(float)
     return Queries(rows, grades, groups)
@@ -73,14 +73,14 @@ class Chains:
         self.costs = wrong / labels.shape[1]
 
     def features(self, labels: "Ints") -> "Floats":
-        """The mean of phi over the sequences."""
+        """Return the mean of phi over the sequences."""
         marks = np.eye(self.kinds)[labels]
         emitted = np.einsum("nlk,nlf->kf", marks, self.tokens)
         moved = np.einsum("nlj,nlk->jk", marks[:, :-1], marks[:, 1:])
         return np.asarray(np.concatenate([emitted.ravel(), moved.ravel()]) / len(labels))
 
     def value_and_slope(self, w: "Floats") -> tuple[float, "Floats"]:
-        """The loss and a subgradient."""
+        """Return the loss and a subgradient."""
         emit = w[: self.emissions].reshape(self.kinds, -1)
         move = w[self.emissions :].reshape(self.kinds, self.kinds)
         scores = self.tokens @ emit.T + self.costs
@@ -91,7 +91,7 @@ class Chains:
 
 
 def viterbi(scores: "Floats", move: "Floats") -> "Ints":
-    """The best labels of each sequence (scores: sequence x place x label), all side by side."""
+    """Return the best labels of all sequences (scores: sequence x position x label)."""
     n, length, _ = scores.shape
     best = scores[:, 0]
     back = np.zeros(scores.shape, dtype=np.intp)
@@ -107,7 +107,7 @@ def viterbi(scores: "Floats", move: "Floats") -> "Ints":
 
 
 def chains(number: int, length: int, kinds: int, features: int, seed: int = 0) -> Chains:
-    """A hidden Markov model's labels, and tokens that tell of them with noise."""
+    """Generate labels of a hidden Markov model, and noisy tokens."""
     rng = np.random.default_rng(seed)
     move = np.log(rng.dirichlet(0.5 * np.ones(kinds), size=kinds) + 1e-3)
     emit = rng.normal(size=(kinds, features))
@@ -120,7 +120,7 @@ Solver: TypeAlias = Callable[[float, str], Solution]
 
 
 def problems(*, quick: bool) -> Iterator[tuple[str, Solver]]:
-    """The two, as functions of lambda and the method."""
+    """Generate the two problems, as functions of lambda and the method."""
     limit = 60 if quick else 150
     asked = queries(60, 15, 12) if quick else queries(1_000, 50, 60)
 
@@ -148,20 +148,20 @@ Key: TypeAlias = tuple[str, float, str]  # problem, lambda, method
 
 
 def objectives(solution: Solution) -> "Floats":
-    """The best objective after 1, 2, ... iterations; the first is that of w = 0."""
+    """Return the best objective after 1, 2, ... iterations; the first is that of w = 0."""
     found: dict[int, float] = {step.iteration: step.objective for step in solution.history}
     values = np.array([found.get(k, math.nan) for k in range(1, solution.iterations + 1)])
     return np.asarray(np.minimum.accumulate(np.where(np.isnan(values), math.inf, values)))
 
 
 def needed(values: "Floats", goal: float) -> float:
-    """The iterations until the objective is at most `goal`."""
+    """Return the iterations until the objective is at most `goal`."""
     reached = np.flatnonzero(values <= goal)
     return float(reached[0] + 1) if len(reached) else math.inf
 
 
 def picture(found: dict[Key, "Floats"], lambdas: Sequence[float]) -> Callable[["Figure"], None]:
-    """A row for each problem, a column for each lambda, the largest first."""
+    """Draw a row for each problem, a column for each lambda, the largest first."""
 
     def draw(figure: "Figure") -> None:
         names = list(dict.fromkeys(name for name, _, _ in found))
@@ -181,7 +181,7 @@ def picture(found: dict[Key, "Floats"], lambdas: Sequence[float]) -> Callable[["
 
 
 def run(data: Path, *, quick: bool = False) -> Finding:  # noqa: ARG001 - generated in any case
-    """Both methods over lambda, on both problems."""
+    """Run both methods over lambda, on both problems."""
     lambdas = (1e-1, 1e-5) if quick else LAMBDAS
     found: dict[Key, Floats] = {}
     rows, claims = [], {}
@@ -201,7 +201,7 @@ def run(data: Path, *, quick: bool = False) -> Finding:  # noqa: ARG001 - genera
                     counts[1] < counts[0]
                 )
     return Finding(
-        title="000 Figure 3: bundle beside proximal bundle",
+        title="[Do09] Figure 3: bundle and proximal bundle",
         head=["problem", "lambda", *(f"{m}, objective" for m in METHODS)]
         + [f"{m}, iterations" for m in METHODS],
         rows=rows,
