@@ -9,7 +9,7 @@ from setuptools import Extension, setup
 FLAGS = ["-O2", "-g0", "-fno-math-errno"] if os.name == "posix" else ["/O2"]
 COLD = {"parameters", "schedules"}  # modules where no event spends time are compiled in less
 COLD_FLAGS = ["-O1", "-g0"] if os.name == "posix" else ["/O1"]
-POSIX = {"pulse"}  # the daemon's watchdog; the library needs nothing of it
+POSIX = {"heartbeat"}  # the daemon's watchdog; the library needs nothing of it
 WORKERS = os.cpu_count() or 1
 
 modules = [

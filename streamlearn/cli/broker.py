@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamlearn import config
 from streamlearn.cli.options import BOOTSTRAP_VARIABLE, LOCAL_BROKER
 from streamlearn.daemon import build
-from streamlearn.daemon.process.exits import Stop, code_of
+from streamlearn.daemon.process.exits import Stop, exit_code
 from streamlearn.errors import SinkError, SourceError
 
 if TYPE_CHECKING:
@@ -38,4 +38,4 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
     except (SourceError, SinkError) as error:
-        raise Stop(code_of(error), str(error)) from error
+        raise Stop(exit_code(error), str(error)) from error

@@ -123,7 +123,7 @@ def process() -> NoReturn:
     open_streams()
     code = main()
     watchdog = importlib.import_module("streamlearn.daemon.process.watchdog")
-    watchdog.end_soon(EXIT_SECONDS, code, watchdog.Log())
+    watchdog.exit_within(EXIT_SECONDS, code, watchdog.Log())
     sys.exit(code)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlearn import config
-from streamlearn.daemon.unlabeled import about
+from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded
 from streamlearn.stream.sources.ahead import ahead
@@ -139,7 +139,7 @@ def require_learned(
 
 def no_labels(decoder: Decoder, events: int, options: Options) -> str:
     """Explain that none of so many events has a label."""
-    found = about(decoder)
+    found = label_hint(decoder)
     if found["field"] is None:
         return (
             f"none of {events:,} lines has a label, so nothing was learned; a line starts with "

@@ -11,16 +11,16 @@ from streamlearn import config
 from streamlearn.config import plan
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
-from streamlearn.daemon.delayed_labels import DelayedReading
+from streamlearn.daemon.delayed_event_reader import DelayedEventReader
+from streamlearn.daemon.event_reader import ImmediateEventReader
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.outputs.blocking import BlockingSink
-from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.outputs.predictions import Predictions
+from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
+from streamlearn.daemon.outputs.predictions import PredictionPublisher
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.process.watchdog import Watchdog
-from streamlearn.daemon.reading import AtOnce
-from streamlearn.daemon.until import UntilCount, parsed
+from streamlearn.daemon.until import UntilCount, parse_until
 from streamlearn.features import Names
 from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from streamlearn.daemon.collectors.observer import Observer
+    from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.process.log import Log
-    from streamlearn.daemon.reading import Reading
     from streamlearn.features import Reader
     from streamlearn.stream import Decoder, Partition, Source
     from streamlearn.stream.sinks.sink import Sink
 
-OVER_SECONDS = 30.0  # for which a transaction may outlast the wait for a checkpoint
+TRANSACTION_MARGIN_SECONDS = 30.0  # for which a transaction may outlast the wait for a checkpoint
 
 
 def loop(
@@ -63,12 +63,12 @@ def loop(
     published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
     refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
     pipeline = Pipeline(
-        reading_of(settings, shared, list(learners)),
+        event_reader(settings, shared, list(learners)),
         learners,
-        Tolerance(letters.max_invalid_ratio, letters.window, letters.min_count),
-        DeadLetters(refused),
+        InvalidRecordLimit(letters.max_invalid_ratio, letters.window, letters.min_count),
+        DeadLetterPublisher(refused),
         log,
-        predictions=None if published is None else Predictions(published),
+        predictions=None if published is None else PredictionPublisher(published),
         predictor=settings.predictions.learner or settings.learners[0].name,
         observers=[
             *audit.wanted(),
@@ -80,7 +80,7 @@ def loop(
     kept = settings.checkpoint
     return Loop(
         source(
-            with_labels(settings),
+            with_label_topic(settings),
             settings.format,
             reset_offsets=reset_offsets,
             report=log.warning,
@@ -99,7 +99,7 @@ def fencing(settings: config.Config, role: str) -> Fencing | None:
     kept = settings.checkpoint
     if kept is None or not kept.transactions:
         return None
-    return Fencing(role, kept.max_age_seconds + OVER_SECONDS)
+    return Fencing(role, kept.max_age_seconds + TRANSACTION_MARGIN_SECONDS)
 
 
 def ownership(kept: config.CheckpointConfig, log: Log) -> Ownership:
@@ -130,14 +130,14 @@ def policy(
         **given,
         begin=begin,
         shutdown_seconds=run.shutdown_seconds,
-        until=UntilCount(0) if begin else parsed(until),
+        until=UntilCount(0) if begin else parse_until(until),
         skip_to=skip_to,
         reset=reset,
-        reading=reading(settings),
+        input_settings=input_settings(settings),
     )
 
 
-def with_labels(settings: config.Config) -> config.Source:
+def with_label_topic(settings: config.Config) -> config.Source:
     """The source with the topic of labels, where they have their own."""
     found, labels = settings.source, settings.labels
     if labels is None or labels.topic is None or not isinstance(found, config.KafkaSourceConfig):
@@ -147,11 +147,11 @@ def with_labels(settings: config.Config) -> config.Source:
     return msgspec.structs.replace(found, topics=(*found.topics, labels.topic))
 
 
-def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> Reading:
+def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> EventReader:
     """How records become rows."""
     labels, table = settings.labels, settings.format
     if labels is None:
-        return AtOnce(decoder(settings, shared, learners))
+        return ImmediateEventReader(decoder(settings, shared, learners))
     of_events, of_labels = config.label_fields(table, labels)
     events = decoder_of(table.kind, shared, of_events, learners, grow_always=True)
     told = None
@@ -169,10 +169,10 @@ def reading_of(settings: config.Config, shared: Reader, learners: Sequence[Any])
         labels.hold_bytes,
     )
     kafka = isinstance(settings.source, config.KafkaSourceConfig)
-    return DelayedReading(join, events, told, labels.topic, own_times=kafka)
+    return DelayedEventReader(join, events, told, labels.topic, own_times=kafka)
 
 
-def reading(settings: config.Config) -> dict[str, str]:
+def input_settings(settings: config.Config) -> dict[str, str]:
     """How bytes become rows, as text: with another reading the models mean something else.
 
     Which fields are the id and the time matters only in that they are no features. Which labels
@@ -195,10 +195,10 @@ def reading(settings: config.Config) -> dict[str, str]:
         f"{name}.{key}": str(value)
         for name, table in tables.items()
         for key, value in table.items()
-    } | late_reading(settings.labels)
+    } | label_settings(settings.labels)
 
 
-def late_reading(labels: config.LabelsConfig | None) -> dict[str, str]:
+def label_settings(labels: config.LabelsConfig | None) -> dict[str, str]:
     """What late labels are; where they are and how long anything is held may change."""
     if labels is None or labels.label is None:
         return {}

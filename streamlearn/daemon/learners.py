@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from streamlearn.daemon.scores import Choice, Progressive
+from streamlearn.daemon.scores import BestLearner, ProgressiveMean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Outcome:
+class LearnerResult:
     """What one learner made of a batch; a number for each event."""
 
     scores: Array  # before learning; a row for each event where there are several outputs
@@ -51,10 +51,10 @@ class Learner:
     def __init__(self, name: str, model: Model, measures: list[str], window: int) -> None:
         self.name = name
         self.model = model
-        self.progress = {measure: Progressive(window) for measure in measures}
+        self.progress = {measure: ProgressiveMean(window) for measure in measures}
         self.learned = 0
         self.diverged = 0  # events whose score was not finite, and which were left out
-        self.born: dict[str, Any] = {}  # where its life began
+        self.created_at: dict[str, Any] = {}  # where its life began
         self.tracker: Tracker | None = None  # of its regret, if that is followed
         self.memory: Remembered | None = None  # of its predictions, if labels come late
 
@@ -75,7 +75,7 @@ class Learner:
         """InvalidEventError if the model cannot learn these labels, for the decoder."""
         self.model.check_labels(labels)
 
-    def learn(self, events: Events, wanted: Array) -> Outcome:
+    def learn(self, events: Events, wanted: Array) -> LearnerResult:
         """Learn a batch, of which `wanted` have a label and a weight."""
         measures = {name: np.empty(len(events)) for name in self.progress}
         if self.learns == "classes":
@@ -85,14 +85,14 @@ class Learner:
         learned = ~np.isnan(measures["loss"])
         rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear._fill_measures`
         weights = events.weights if rows is None else events.weights[rows]
-        outcome = Outcome(scores, measures, learned, self.learned, len(weights), known)
+        result = LearnerResult(scores, measures, learned, self.learned, len(weights), known)
         for name, progress in self.progress.items():
             progress.add(measures[name] if rows is None else measures[name][rows], weights)
         self.learned += len(weights)
         if rows is not None:
             columns = scores.reshape(len(scores), -1)
             self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & wanted))
-        return outcome
+        return result
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: a copy."""
@@ -104,7 +104,7 @@ class Learner:
             "progress": {name: progress.state() for name, progress in self.progress.items()},
             "learned": self.learned,
             "diverged": self.diverged,
-            "born": self.born,
+            "created_at": self.created_at,
         }
 
     def restore(self, state: Mapping[str, Any], reader: Reader) -> None:
@@ -116,7 +116,7 @@ class Learner:
             if name in state["progress"]:
                 progress.restore(state["progress"][name])
         self.learned, self.diverged = state["learned"], state["diverged"]
-        self.born = state["born"]
+        self.created_at = state["created_at"]
         if self.memory is not None and "memory" in state:
             self.memory.restore(state["memory"])
 
@@ -154,7 +154,7 @@ class Learners:
             )
             wanted = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.by == m]
             self.members[name] = Learner(name, model, wanted, window)
-        self.choice = None if best is None else Choice(list(models), best[1], best[2])
+        self.choice = None if best is None else BestLearner(list(models), best[1], best[2])
         self._changes: list[tuple[int, str]] = []  # of the batch: from which row on who is best
         self._pool = (
             ThreadPoolExecutor(len(models), thread_name_prefix="learner")
@@ -168,7 +168,7 @@ class Learners:
     def __getitem__(self, name: str) -> Learner:
         return self.members[name]
 
-    def learn(self, events: Events, weights: Array | None = None) -> dict[str, Outcome]:
+    def learn(self, events: Events, weights: Array | None = None) -> dict[str, LearnerResult]:
         """Learn a batch with every learner, each on a thread of its own.
 
         `weights` are those with which events are measured, if not all that are learned are.
@@ -176,32 +176,32 @@ class Learners:
         wanted = (events.learned_weights() if weights is None else weights) > 0.0
         members = self.members.values()
         if self._pool is None:
-            outcomes = {member.name: member.learn(events, wanted) for member in members}
+            results = {member.name: member.learn(events, wanted) for member in members}
         else:
             futures = {m.name: self._pool.submit(m.learn, events, wanted) for m in members}
-            outcomes = {name: future.result() for name, future in futures.items()}
+            results = {name: future.result() for name, future in futures.items()}
         if self.choice is not None and self.by is not None:
             rows = np.flatnonzero(wanted)
             self._changes = [(0, self.choice.name)]
             if len(rows):
                 by = self.by
-                values = np.stack([outcome.measures[by][rows] for outcome in outcomes.values()])
+                values = np.stack([result.measures[by][rows] for result in results.values()])
                 changes = self.choice.add(values)
                 self._changes += [(int(rows[at - 1]) + 1, name) for at, name in changes]
-        return outcomes
+        return results
 
     def changes(self) -> list[tuple[int, str]]:
         """The rows of the last batch from which on another learner was the best, and which."""
         return self._changes[1:]
 
-    def stretches(
-        self, name: str, outcomes: Mapping[str, Outcome], n: int
-    ) -> list[tuple[int, int, Learner, Outcome]]:
+    def segments(
+        self, name: str, results: Mapping[str, LearnerResult], n: int
+    ) -> list[tuple[int, int, Learner, LearnerResult]]:
         """The rows of the last batch, each with the learner that predicts it."""
         changes = self._changes if name == "best" else [(0, name)]
         ends = [start for start, _ in changes[1:]] + [n]
         return [
-            (start, stop, self.members[who], outcomes[who])
+            (start, stop, self.members[who], results[who])
             for (start, who), stop in zip(changes, ends, strict=True)
             if start < stop
         ]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing import resume
 from streamlearn.daemon.checkpointing.checkpointer import Checkpointer
-from streamlearn.daemon.checkpointing.writer import sweep
+from streamlearn.daemon.checkpointing.writer import remove_partial_files
 from streamlearn.daemon.collectors.observer import Status
+from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.pipeline import Counts
-from streamlearn.daemon.process.blame import message
-from streamlearn.daemon.process.exits import Exit, Stop, code_of
-from streamlearn.daemon.unlabeled import about
+from streamlearn.daemon.process.error_context import error_message
+from streamlearn.daemon.process.exits import Exit, Stop, exit_code
 from streamlearn.daemon.until import Until
 from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
 from streamlearn.estimators import checkpoints
@@ -39,7 +39,7 @@ POLL_SECONDS = 0.25  # a signal is seen between two polls
 TICK_SECONDS = 0.25
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # after these the state is as good as ever, and worth a last checkpoint
-SOUND = {Exit.OK, Exit.SOURCE, Exit.DENIED, Exit.MISSING, Exit.STREAM}
+CHECKPOINT_CODES = {Exit.OK, Exit.SOURCE, Exit.DENIED, Exit.NOT_FOUND, Exit.SOURCE_CHANGED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Policy:
     until: Until = field(default_factory=Until)
     skip_to: Mapping[Partition, int] = field(default_factory=dict)
     reset: Collection[str] = ()
-    reading: Mapping[str, str] = field(default_factory=dict)  # features and format, as text
+    input_settings: Mapping[str, str] = field(default_factory=dict)  # features and format, as text
 
 
 class Loop:
@@ -81,28 +81,28 @@ class Loop:
         self.watchdog = watchdog
         self.sinks = sinks
         self.status = Status()
-        self.learning = False  # whether there are learners with something to show
-        self.stop_wanted = threading.Event()
-        self.keeper: Checkpointer | None = None
-        self._ticked = 0.0
-        self._before = Counts()  # of this run
+        self.started = False  # whether there are learners with something to show
+        self.stop_requested = threading.Event()
+        self.checkpointer: Checkpointer | None = None
+        self._last_tick = 0.0
+        self._counts_at_start = Counts()  # of this run
         for sink in sinks:
             if isinstance(sink, BlockingSink):
-                sink.waits, sink.stopping = self._wait_for_output, self.stop_wanted.is_set
+                sink.on_wait, sink.should_stop = self._wait_for_output, self.stop_requested.is_set
 
     def run(self) -> Exit:
         """Run until the end; the exit code."""
-        before = self._take_signals()
+        before = self._handle_signals()
         self.watchdog.start()
         try:
-            stop = self._until_stopped()
+            stop = self._run_until_stopped()
             return self._end(stop)
         finally:
             self._close()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _until_stopped(self) -> Stop | None:
+    def _run_until_stopped(self) -> Stop | None:
         """Start and learn; why it ended, None: as it should."""
         try:
             self._start()
@@ -110,31 +110,31 @@ class Loop:
         except Stop as stop:
             return stop
         except (SourceError, SinkError) as error:
-            return Stop(code_of(error), message(error, str(error)))
+            return Stop(exit_code(error), error_message(error, str(error)))
         except ModelFileError as error:
             return Stop(Exit.CHECKPOINT, str(error))
         except Exception as error:  # noqa: BLE001 - said with its stack, and nothing is saved
             self.log.error("crashed", stack=traceback.format_exc())  # noqa: TRY400 - our own log
-            return Stop(Exit.CRASH, message(error, f"an error nobody foresaw: {error!r}"))
+            return Stop(Exit.CRASH, error_message(error, f"an error nobody foresaw: {error!r}"))
         return None
 
-    def _take_signals(self) -> dict[int, Any]:
+    def _handle_signals(self) -> dict[int, Any]:
         """A signal asks for the end; a second one ends at once."""
         if threading.current_thread() is not threading.main_thread():
             return {}
         before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
 
         def ask(number: int, _: Any) -> None:
-            self.stop_wanted.set()
+            self.stop_requested.set()
             signal.signal(number, signal.SIG_DFL)
 
         for number in SIGNALS:
             signal.signal(number, ask)
         return before
 
-    def _state(self, state: str, reason: str = "") -> None:
+    def _set_state(self, state: str, reason: str = "") -> None:
         self.status.state, self.status.reason = state, reason
-        self.pipeline.tell("on_state", self.status)
+        self.pipeline.notify("on_state", self.status)
 
     # -- the start --------------------------------------------------------------------------------
 
@@ -142,19 +142,19 @@ class Loop:
         """Become the owner, load, and go to the positions."""
         found: Found = None
         if self.ownership is not None:
-            found = self.ownership.acquire(self._load, wait=self._wait)
+            found = self.ownership.acquire(self._load, wait=self._wait_as_standby)
             self.status.epoch = self.ownership.epoch
-            sweep(self.ownership.directory, self.ownership.epoch)
+            remove_partial_files(self.ownership.directory, self.ownership.epoch)
             for sink in self.sinks:
                 sink.take_over(self.ownership.models_id)
-        self._state("loading")
-        self.pipeline.in_epoch(self.status.epoch)
+        self._set_state("loading")
+        self.pipeline.set_epoch(self.status.epoch)
         self._restore(found)
         self._open(None if found is None else found[1]["source"])
-        resume.check_skipped(self.source, self.policy.skip_to)
-        self.pipeline.tell("on_start", self.pipeline.learners, self.status)
-        self._state("active")
-        self.learning = True
+        resume.check_skip_to(self.source, self.policy.skip_to)
+        self.pipeline.notify("on_start", self.pipeline.learners, self.status)
+        self._set_state("active")
+        self.started = True
         self.log.info(
             "learning",
             epoch=self.status.epoch,
@@ -166,8 +166,8 @@ class Loop:
     def _open(self, identity: Mapping[str, str] | None) -> None:
         """Open the source; while it waits for its server, make room for checkpoints."""
         beside: list[threading.Thread] = []
-        if self.keeper is not None:
-            room = self.keeper.make_room
+        if self.checkpointer is not None:
+            room = self.checkpointer.make_room
             beside.append(threading.Thread(target=room, name="checkpoint", daemon=True))
         for thread in beside:
             thread.start()
@@ -184,7 +184,7 @@ class Loop:
         positions, there = self.pipeline.positions, self.source.lag()
         if positions and not positions.keys() & there.keys():
             self.log.warning("source changed: it begins at its start", there=len(there))
-        resume.recall_header(self.source, self.pipeline.reading.decoder)
+        resume.restore_header(self.source, self.pipeline.event_reader.decoder)
 
     def _load(self) -> Found:
         """The newest sound checkpoint, if there may be one; those that are damaged are logged."""
@@ -215,32 +215,32 @@ class Loop:
             )
         return found
 
-    def _wait(self) -> bool:
+    def _wait_as_standby(self) -> bool:
         """Wait a little as a standby; False if that is not wanted."""
         self.watchdog.beat()
         if not self.policy.standby:
             return False
         if self.status.state != "standby":
-            self._state("standby")
+            self._set_state("standby")
             self.log.info("another instance is the owner: waiting as a standby")
-        self.pipeline.tell("on_tick", self.status)
-        if self.stop_wanted.wait(TICK_SECONDS / 2.0):
+        self.pipeline.notify("on_tick", self.status)
+        if self.stop_requested.wait(TICK_SECONDS / 2.0):
             raise Stop(Exit.OK, "asked to stop as a standby")
         return True
 
     def _restore(self, found: Found) -> None:
         """The pipeline as the checkpoint has it."""
         pipeline, policy, ownership = self.pipeline, self.policy, self.ownership
-        changes = resume.resume(pipeline, found, policy.reading, policy.reset)
+        changes = resume.resume(pipeline, found, policy.input_settings, policy.reset)
         directory = None if ownership is None else ownership.directory
         if found is not None and directory is not None:
-            resume.archive(directory, found, changes)
+            resume.archive_learners(directory, found, changes)
             self.status.restarts = int(found[1]["restarts"]) + 1
         if policy.skip_to:
-            resume.skip(self.log, pipeline, policy.skip_to)
-        resume.report(self.log, changes, pipeline, directory)
+            resume.apply_skip_to(self.log, pipeline, policy.skip_to)
+        resume.log_changes(self.log, changes, pipeline, directory)
         if ownership is not None:
-            self.keeper = Checkpointer(
+            self.checkpointer = Checkpointer(
                 ownership,
                 pipeline,
                 self.source,
@@ -251,7 +251,7 @@ class Loop:
                 every_seconds=policy.every_seconds,
                 max_age_seconds=policy.max_age_seconds,
                 keep=policy.keep,
-                reading=policy.reading,
+                input_settings=policy.input_settings,
                 fresh=found is None,
             )
 
@@ -260,45 +260,45 @@ class Loop:
     def _learn(self) -> None:
         """Learn until the end comes or is asked for."""
         until, source = self.policy.until, self.source
-        self._before = replace(self.pipeline.counts)
-        while not self.stop_wanted.is_set():
+        self._counts_at_start = replace(self.pipeline.counts)
+        while not self.stop_requested.is_set():
             self.watchdog.beat()
             begun = time.perf_counter()
             polled = source.poll(POLL_SECONDS)
             seconds = time.perf_counter() - begun
-            self.pipeline.tell("on_poll", seconds, sum(len(one.offsets) for one in polled))
-            self._check()
+            self.pipeline.notify("on_poll", seconds, sum(len(one.offsets) for one in polled))
+            self._check_ownership()
             if wanted := until.part(polled):
                 self.pipeline.process(wanted)
                 self.watchdog.beat()
-            if self.keeper is not None:
-                self.keeper.keep()
+            if self.checkpointer is not None:
+                self.checkpointer.keep()
             self._tick()
             if until.reached(source):
-                self._look()
+                self._update_status()
                 return
             if not polled and source.ended():  # which does not wait: there is nothing to wait for
-                self.stop_wanted.wait(max(POLL_SECONDS - seconds, 0.0))
+                self.stop_requested.wait(max(POLL_SECONDS - seconds, 0.0))
 
     def _wait_for_output(self) -> None:
         """An output is full: that is no silence, but must not last for ever."""
         self.watchdog.beat()
-        if self.keeper is not None:
-            self.keeper.check_age()
+        if self.checkpointer is not None:
+            self.checkpointer.check_age()
 
-    def _check(self) -> None:
+    def _check_ownership(self) -> None:
         if self.ownership is not None:
             self.ownership.check()
 
     def _tick(self) -> None:
         """Tell the observers how things are, a few times a second."""
         now = time.monotonic()
-        if now - self._ticked >= TICK_SECONDS:
-            self._ticked = now
-            self._look()
-            self.pipeline.tell("on_tick", self.status)
+        if now - self._last_tick >= TICK_SECONDS:
+            self._last_tick = now
+            self._update_status()
+            self.pipeline.notify("on_tick", self.status)
 
-    def _look(self) -> None:
+    def _update_status(self) -> None:
         """Where the source is."""
         status, source = self.status, self.source
         status.positions = dict(self.pipeline.positions)
@@ -308,48 +308,48 @@ class Loop:
 
     def _end(self, stop: Stop | None) -> Exit:
         """Save what may be saved, and say how it ended."""
-        asked = "asked to stop" if self.stop_wanted.is_set() else "the end was reached"
+        asked = "asked to stop" if self.stop_requested.is_set() else "the end was reached"
         reason = asked if stop is None else stop.reason
         code = Exit.OK if stop is None else stop.code
-        self._state("stopping", reason)
-        limited = self.stop_wanted.is_set() or stop is not None
-        sound = code in SOUND
-        if limited:
+        self._set_state("stopping", reason)
+        rate_limited = self.stop_requested.is_set() or stop is not None
+        sound = code in CHECKPOINT_CODES
+        if rate_limited:
             self.watchdog.deadline(self.policy.shutdown_seconds, code or Exit.UNSAVED)
-        if sound and self.keeper is not None:
-            code, reason = self._save(self.keeper, code, reason, limited=limited)
+        if sound and self.checkpointer is not None:
+            code, reason = self._save(self.checkpointer, code, reason, rate_limited=rate_limited)
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
-        if sound and self.learning:
-            self._tell_learned()
-            self.pipeline.unlabeled.look_at(self.pipeline.reading.labels, least=1)
-            if self._learned_nothing():
-                code = Exit.UNLEARNED
+        if sound and self.started:
+            self._log_learners()
+            self.pipeline.label_monitor.check_positive(self.pipeline.event_reader.labels, least=1)
+            if self._nothing_learned():
+                code = Exit.NOTHING_LEARNED
                 reason = f"no record was learned: {self._why_unlearned()}"
         say = self.log.info if code == Exit.OK else self.log.error
         say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
         self.status.exit = int(code)
-        self._state("stopped", reason)
+        self._set_state("stopped", reason)
         return code
 
-    def _learned_nothing(self) -> bool:
+    def _nothing_learned(self) -> bool:
         """Whether a run to its end had records, and learned none; not where labels are delayed."""
-        if self.stop_wanted.is_set():
+        if self.stop_requested.is_set():
             return False
-        before, now = self._before, self.pipeline.counts
-        read = now.events + now.bad - before.events - before.bad
-        return read > 0 and now.learned == before.learned and not self.pipeline.reading.late
+        before, now = self._counts_at_start, self.pipeline.counts
+        read = now.events + now.invalid - before.events - before.invalid
+        return read > 0 and now.learned == before.learned and not self.pipeline.event_reader.delayed
 
     def _why_unlearned(self) -> str:
         """What is wrong, as far as one can see."""
-        if self.pipeline.counts.events == self._before.events:
+        if self.pipeline.counts.events == self._counts_at_start.events:
             return "all were invalid"
-        decoder = self.pipeline.reading.decoder
-        found = about(decoder)
+        decoder = self.pipeline.event_reader.decoder
+        found = label_hint(decoder)
         near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
         weighed = " and a weight above 0" if decoder.fields.weight else ""
         return f"none had a label in the field {found['field']!r}{weighed}{near}"
 
-    def _tell_learned(self) -> None:
+    def _log_learners(self) -> None:
         """What came of the run, however it ended, for who reads only the log: a line a learner."""
         for one in self.pipeline.learners:
             means = {name: progress.mean for name, progress in one.progress.items()}
@@ -358,20 +358,22 @@ class Loop:
             )
 
     def _save(
-        self, keeper: Checkpointer, code: Exit, reason: str, *, limited: bool
+        self, checkpointer: Checkpointer, code: Exit, reason: str, *, rate_limited: bool
     ) -> tuple[Exit, str]:
         """A last checkpoint; how it ended then."""
-        seconds = 0.7 * self.policy.shutdown_seconds if limited else self.policy.max_age_seconds
+        seconds = (
+            0.7 * self.policy.shutdown_seconds if rate_limited else self.policy.max_age_seconds
+        )
         try:
             # in the middle of a batch models and positions do not fit each other
-            saved = self.pipeline.whole and keeper.finish(seconds, self.watchdog)
+            saved = self.pipeline.consistent and checkpointer.finish(seconds, self.watchdog)
         except Stop as fenced:
             return fenced.code, fenced.reason
         except SinkError as error:  # one that no later try would change
             if code == Exit.OK:
-                return code_of(error), str(error)
+                return exit_code(error), str(error)
             saved = False
-        if saved or not (code == Exit.OK or self.stop_wanted.is_set()):
+        if saved or not (code == Exit.OK or self.stop_requested.is_set()):
             return code, reason
         return Exit.UNSAVED, (
             "stopped without a last checkpoint: the one before is intact, and what followed it is "
@@ -380,7 +382,7 @@ class Loop:
 
     def _close(self) -> None:
         """Give everything back; what fails there is said, and changes nothing any more."""
-        self.pipeline.tell("on_end")
+        self.pipeline.notify("on_end")
         closers = [*(sink.close for sink in self.sinks), self.source.close]
         closers.append(self.pipeline.learners.close)
         if self.ownership is not None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.daemon.collectors.observer import Batch, Part
+from streamlearn.daemon.collectors.observer import Batch, PartitionBatch
+from streamlearn.daemon.label_monitor import LabelMonitor
 from streamlearn.daemon.outputs.dead_letters import reason_code
-from streamlearn.daemon.process.blame import blame
+from streamlearn.daemon.process.error_context import attach_records
 from streamlearn.daemon.process.exits import Exit, Stop
-from streamlearn.daemon.unlabeled import Unlabeled
 from streamlearn.features import Names
 from streamlearn.stream import Partition
 from streamlearn.stream.sources.lines import weighed
@@ -25,12 +25,12 @@ from streamlearn.stream.sources.polled import Polled
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamlearn.daemon.collectors.observer import Bad, Observer
-    from streamlearn.daemon.learners import Learners, Outcome
-    from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
-    from streamlearn.daemon.outputs.predictions import Predictions
+    from streamlearn.daemon.collectors.observer import InvalidRecord, Observer
+    from streamlearn.daemon.event_reader import EventReader
+    from streamlearn.daemon.learners import LearnerResult, Learners
+    from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
+    from streamlearn.daemon.outputs.predictions import PredictionPublisher
     from streamlearn.daemon.process.log import Log
-    from streamlearn.daemon.reading import Reading
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Records
 
@@ -44,7 +44,7 @@ class Counts:
     learned: int = 0  # with a label and a weight
     unlabeled: int = 0
     tombstones: int = 0
-    bad: int = 0
+    invalid: int = 0
     skipped: int = 0  # positions that were jumped over, as asked
     since_label: int = 0  # events since the last one with a label
 
@@ -53,71 +53,71 @@ class Counts:
 class Pipeline:
     """What records go through."""
 
-    reading: Reading
+    event_reader: EventReader
     learners: Learners
-    tolerance: Tolerance
-    dead_letters: DeadLetters
+    tolerance: InvalidRecordLimit
+    dead_letters: DeadLetterPublisher
     log: Log
-    predictions: Predictions | None = None
+    predictions: PredictionPublisher | None = None
     predictor: str = "best"
     observers: list[Observer] = field(default_factory=list)
     positions: dict[Partition, int] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
-    moves: int = 0  # how often the state has changed in this run
-    told_full: bool = False  # that the table of names is full was logged
-    whole: bool = True  # False in the middle of a batch, and for ever if it was not finished
+    revision: int = 0  # how often the state has changed in this run
+    logged_full: bool = False  # that the table of names is full was logged
+    consistent: bool = True  # False in the middle of a batch, and for ever if it was not finished
 
     def __post_init__(self) -> None:
-        self.reading.begin(list(self.learners))
-        self.unlabeled = Unlabeled(self.log)
+        self.event_reader.attach(list(self.learners))
+        self.label_monitor = LabelMonitor(self.log)
 
-    def in_epoch(self, epoch: int) -> None:
+    def set_epoch(self, epoch: int) -> None:
         """What is published says in which epoch."""
         self.dead_letters.epoch = epoch
         if self.predictions is not None:
             self.predictions.epoch = epoch
 
     def process(self, records: Sequence[Records]) -> None:
-        """Learn a batch of records, as `reading` makes them up, and publish what comes of them."""
-        self.whole = False
+        """Decode, learn and publish a batch of records."""
+        self.consistent = False
         given = [one for one in records if len(one.offsets)]
         if given:
             try:
                 self._process(Polled(given))
             except Exception as error:
-                blame(error, given)
+                attach_records(error, given)
                 raise
         for one in records:
             self.positions[one.partition] = one.end
-        self.moves += 1
-        self.whole = True
+        self.revision += 1
+        self.consistent = True
 
     def _process(self, polled: Polled) -> None:
-        reading, clock = self.reading, time.perf_counter
-        closed = reading.labels.closed
+        event_reader, clock = self.event_reader, time.perf_counter
+        closed = event_reader.labels.closed
         begun = clock()
-        bad = sorted(reading.read(polled), key=lambda one: one[0])
-        events, predicted, weights = reading.rows, reading.predicted, reading.learned
-        parts = self._parts(polled, bad)
+        invalid = sorted(event_reader.read(polled), key=lambda one: one[0])
+        events, predicted, weights = event_reader.rows, event_reader.predicted, event_reader.learned
+        parts = self._parts(polled, invalid)
         decoded = clock()
-        outcomes = self.learners.learn(events, weights)
+        results = self.learners.learn(events, weights)
         learned = clock()
-        self._publish(polled, parts, outcomes, predicted)
+        self._publish(polled, parts, results, predicted)
         published = clock()
         unlabeled = self._count(parts, predicted, weights > 0.0)
-        since = None if reading.late else self.counts.since_label
-        batch = Batch(parts, polled, events, outcomes, predicted, unlabeled, since)
+        since = None if event_reader.delayed else self.counts.since_label
+        batch = Batch(parts, polled, events, results, predicted, unlabeled, since)
         batch.seconds.update(
             decode=decoded - begun, learn=learned - decoded, publish=published - learned
         )
-        self.tell("on_batch", batch)
-        if reading.labels.closed and not closed:
-            self.report_labels()
-        self._report(polled, bad)
+        self.notify("on_batch", batch)
+        if event_reader.labels.closed and not closed:
+            self.log_labels()
+        self._report(polled, invalid)
 
-    def report_labels(self) -> None:
+    def log_labels(self) -> None:
         """Log which labels there are from now on."""
-        labels = self.reading.labels
+        labels = self.event_reader.labels
         self.log.info(
             "labels closed",
             labels=labels.labels,
@@ -125,46 +125,48 @@ class Pipeline:
             after_events=labels.closed_at,
         )
 
-    def _parts(self, polled: Polled, bad: Sequence[Bad]) -> list[Part]:
+    def _parts(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> list[PartitionBatch]:
         """What became of the records of each partition."""
         parts, positions = [], dict(self.positions)
         for one in polled.records:
             size, tombstones = weighed(one.values)
             start = positions.get(one.partition, one.offsets[0])
-            parts.append(Part(one, start, [], tombstones, size))
+            parts.append(PartitionBatch(one, start, [], tombstones, size))
             positions[one.partition] = one.end
-        if bad:
-            which, places = polled.find(np.array([number for number, _, _ in bad]))
-            for k, i, (_, field, reason) in zip(which.tolist(), places.tolist(), bad, strict=True):
-                parts[k].bad.append((i, field, reason))
+        if invalid:
+            which, places = polled.find(np.array([number for number, _, _ in invalid]))
+            for k, i, (_, field, reason) in zip(
+                which.tolist(), places.tolist(), invalid, strict=True
+            ):
+                parts[k].invalid.append((i, field, reason))
         return parts
 
     def _publish(
         self,
         polled: Polled,
-        parts: Sequence[Part],
-        outcomes: Mapping[str, Outcome],
+        parts: Sequence[PartitionBatch],
+        results: Mapping[str, LearnerResult],
         predicted: Array,
     ) -> None:
         """Predictions, records that could not be read, and labels that have waited in vain."""
-        events = self.reading.rows
+        events = self.event_reader.rows
         if self.predictions is not None:
-            stretches = self.learners.stretches(self.predictor, outcomes, len(events))
-            self.predictions.publish(polled, events, stretches, predicted, self.reading)
+            segments = self.learners.segments(self.predictor, results, len(events))
+            self.predictions.publish(polled, events, segments, predicted, self.event_reader)
         for part in parts:
-            if part.bad:
-                self.dead_letters.send(part.records, part.bad)
-        for orphan, reason in self.reading.orphans():
+            if part.invalid:
+                self.dead_letters.send(part.records, part.invalid)
+        for orphan, reason in self.event_reader.orphans():
             self.dead_letters.send(orphan, [(0, None, reason)])
 
-    def _count(self, parts: Sequence[Part], predicted: Array, learned: Array) -> int:
+    def _count(self, parts: Sequence[PartitionBatch], predicted: Array, learned: Array) -> int:
         """Count it; how many events will not be learned."""
         counts = self.counts
-        unlabeled = 0 if self.reading.late else int(np.count_nonzero(~learned))
+        unlabeled = 0 if self.event_reader.delayed else int(np.count_nonzero(~learned))
         counts.events += int(np.count_nonzero(predicted))
         counts.learned += int(np.count_nonzero(learned))
         counts.unlabeled += unlabeled
-        if not self.reading.late and len(learned):
+        if not self.event_reader.delayed and len(learned):
             last = np.flatnonzero(learned)[-1:]
             counts.since_label += len(learned)
             if len(last):
@@ -172,45 +174,45 @@ class Pipeline:
         for part in parts:
             counts.records += len(part.records.offsets)
             counts.tombstones += part.tombstones
-            counts.bad += len(part.bad)
+            counts.invalid += len(part.invalid)
         return unlabeled
 
-    def _report(self, polled: Polled, bad: Sequence[Bad]) -> None:
+    def _report(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
         """Say what is out of the ordinary; stop at too many bad records."""
-        self.unlabeled.look(self.counts.since_label, self.reading.decoder)
-        self.unlabeled.look_at(self.reading.labels)
+        self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
+        self.label_monitor.check_positive(self.event_reader.labels)
         for _, name in self.learners.changes():
             self.log.info("best learner", name=name, by=self.learners.by)
         reader = self.learners.reader
-        if isinstance(reader, Names) and reader.full and not self.told_full:
-            self.told_full = True
+        if isinstance(reader, Names) and reader.full and not self.logged_full:
+            self.logged_full = True
             self.log.warning(
                 "table of names full", names=reader.size, bytes=reader.bytes_used,
                 on_full=reader.on_full,
             )  # fmt: skip
         for learner in self.learners:
             if learner.diverged:
-                self.log.limited(
+                self.log.rate_limited(
                     f"diverged {learner.name}", "error", "a score was not finite, or a gradient "
                     "too large, and its event not learned: the steps are too long for features of "
                     "this size",
                     learner=learner.name, events=learner.diverged,
                 )  # fmt: skip
-        if bad:
-            number, at_fault, reason = bad[0]
+        if invalid:
+            number, at_fault, reason = invalid[0]
             where, offset, _ = self._place(polled, number)
-            self.log.limited(
-                "bad", "warning", "bad event", topic=where.topic, partition=where.number,
+            self.log.rate_limited(
+                "invalid", "warning", "invalid record", topic=where.topic, partition=where.number,
                 offset=offset, code=reason_code(at_fault, reason), field=at_fault, reason=reason,
-                in_batch=len(bad),
+                in_batch=len(invalid),
             )  # fmt: skip
-        too_many = self.tolerance.add([number for number, _, _ in bad], len(polled))
+        too_many = self.tolerance.add([number for number, _, _ in invalid], len(polled))
         if too_many is not None:
             where, offset, end = self._place(polled, too_many)
-            last = next(reason for number, _, reason in reversed(bad) if number <= too_many)
+            last = next(reason for number, _, reason in reversed(invalid) if number <= too_many)
             raise Stop(
-                Exit.BAD_EVENTS,
-                f"too many bad events, up to {where.topic}:{where.number}:{offset}: more than "
+                Exit.INVALID_RECORDS,
+                f"too many invalid records, up to {where.topic}:{where.number}:{offset}: more than "
                 f"{self.tolerance.ratio:.1%} of the last {self.tolerance.window} (the last: "
                 f"{last}); to go on behind them, and past the good ones since the last checkpoint: "
                 f"--skip-to {where.topic}:{where.number}:{end}",
@@ -223,13 +225,13 @@ class Pipeline:
         records = polled.records[k]
         return records.partition, records.offsets[i], records.end
 
-    def tell(self, what: str, *facts: Any) -> None:
+    def notify(self, what: str, *facts: Any) -> None:
         """Tell the observers; one that fails is said and left out from then on."""
         for observer in list(self.observers):
             try:
                 getattr(observer, what)(*facts)
             except Exception as error:  # noqa: BLE001 - looking on must not stop the learning
-                self.leave_out(observer, what, error)
+                self.drop_observer(observer, what, error)
 
     # -- the checkpoint ---------------------------------------------------------------------------
 
@@ -239,12 +241,12 @@ class Pipeline:
         return {
             "positions": [[*where, position] for where, position in self.positions.items()],
             "counts": {name: getattr(self.counts, name) for name in Counts.__slots__},
-            **self.reading.state(),
+            **self.event_reader.state(),
             "tolerance": self.tolerance.state(),
             "features": {"state": learners.reader.state()},
             "learners": {learner.name: learner.state() for learner in learners},
             "choice": None if learners.choice is None else learners.choice.state(),
-            "observers": self.memories(),
+            "observers": self.observer_states(),
         }
 
     def restore(self, state: Mapping[str, Any], *, resumed: Sequence[str], features: bool) -> None:
@@ -258,16 +260,16 @@ class Pipeline:
             if isinstance(reader, Names):  # what is full stays full, but the bound may change
                 saved = {**saved, "max_bytes": reader.max_bytes}
             reader.restore(saved)
-            self.reading.restore(state)
+            self.event_reader.restore(state)
         for name in resumed:
             self.learners[name].restore(state["learners"][name], self.learners.reader)
         if self.learners.choice is not None and state["choice"] is not None:
             self.learners.choice.restore(state["choice"])
         for observer in self.observers:
             if observer.name in state["observers"]:
-                self.tell_one(observer, state["observers"][observer.name])
+                self.restore_observer(observer, state["observers"][observer.name])
 
-    def memories(self) -> dict[str, Any]:
+    def observer_states(self) -> dict[str, Any]:
         """What observers want to be kept."""
         found = {}
         for observer in list(self.observers):
@@ -275,16 +277,16 @@ class Pipeline:
                 if observer.name:
                     found[observer.name] = observer.state()
             except Exception as error:  # noqa: BLE001 - looking on must not stop the learning
-                self.leave_out(observer, "state", error)
+                self.drop_observer(observer, "state", error)
         return found
 
-    def leave_out(self, observer: Observer, at: str, error: Exception) -> None:
+    def drop_observer(self, observer: Observer, at: str, error: Exception) -> None:
         """An observer failed: it is told nothing more."""
         self.observers.remove(observer)
         name = type(observer).__name__
         self.log.error("an observer failed and is left out", name=name, at=at, error=repr(error))
 
-    def tell_one(self, observer: Observer, state: Any) -> None:
+    def restore_observer(self, observer: Observer, state: Any) -> None:
         """Give an observer its memory back."""
         try:
             observer.restore(state)

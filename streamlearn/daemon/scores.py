@@ -18,24 +18,27 @@ if TYPE_CHECKING:
 
     from streamlearn.estimators.frames import Array
 
-BLOCKS, LEAST = 100, 20  # blocks in a window; events in a block, where the window has room
+BLOCKS_PER_WINDOW, MIN_BLOCK = (
+    100,
+    20,
+)  # blocks in a window; events in a block, where the window has room
 
 
-def parts(window: int) -> tuple[int, int]:
+def block_layout(window: int) -> tuple[int, int]:
     """Events in a block, and blocks in a window.
 
-    >>> parts(10_000), parts(100), parts(3)
+    >>> block_layout(10_000), block_layout(100), block_layout(3)
     ((100, 100), (20, 5), (3, 1))
     """
-    size = max(window // BLOCKS, min(window, LEAST))
+    size = max(window // BLOCKS_PER_WINDOW, min(window, MIN_BLOCK))
     return size, max(window // size, 1)
 
 
-class Blocks:
+class BlockSums:
     """Sums of several rows of numbers over the latest blocks of events; the oldest first."""
 
     def __init__(self, rows: int, window: int) -> None:
-        self.size, self.kept = parts(window)
+        self.size, self.kept = block_layout(window)
         self.count = 0
         self.open = np.zeros(rows)  # the block that is not yet full
         self.full = np.zeros((rows, self.kept))
@@ -51,7 +54,7 @@ class Blocks:
     def total(self) -> Array:
         """The sums over the window, the open block included."""
         total = self.open.copy()
-        sums.run_on(total, self.full)
+        sums.add_in_order(total, self.full)
         return total
 
     def state(self) -> dict[str, Any]:
@@ -70,10 +73,10 @@ class Blocks:
             self.open, self.full = state["open"].copy(), state["full"].copy()
 
 
-class Progressive:
+class ProgressiveMean:
     """The mean of one number over all events, and over the last of them.
 
-    >>> loss = Progressive(window=200)
+    >>> loss = ProgressiveMean(window=200)
     >>> loss.add(np.array([1.0, 0.0, 0.5]), np.array([1.0, 2.0, 1.0]))
     >>> loss.mean, loss.recent, loss.count
     (0.375, 0.375, 3)
@@ -82,17 +85,17 @@ class Progressive:
     def __init__(self, window: int) -> None:
         self.count = 0
         self.sums = np.zeros(2)  # of value times weight, and of weight
-        self.blocks = Blocks(2, window)
+        self.blocks = BlockSums(2, window)
 
     @property
     def mean(self) -> float:
         """Over all events; NaN before the first."""
-        return quotient(*self.sums.tolist())
+        return mean_of(*self.sums.tolist())
 
     @property
     def recent(self) -> float:
         """Over the window; NaN before the first event."""
-        return quotient(*self.blocks.total().tolist())
+        return mean_of(*self.blocks.total().tolist())
 
     def add(self, values: Array, weights: Array) -> None:
         """The next events, all of them of a finite value."""
@@ -100,7 +103,7 @@ class Progressive:
         np.multiply(values, weights, out=pairs[0])
         pairs[1] = weights
         self.count += len(values)
-        sums.run_on(self.sums, pairs)
+        sums.add_in_order(self.sums, pairs)
         self.blocks.add(pairs)
 
     def state(self) -> dict[str, Any]:
@@ -113,18 +116,18 @@ class Progressive:
         self.blocks.restore(state["blocks"])
 
 
-def quotient(total: float, weight: float) -> float:
+def mean_of(total: float, weight: float) -> float:
     """A mean; NaN of nothing."""
     return total / weight if weight > 0.0 else math.nan
 
 
-def ripe_means(sums: Array, counts: Array) -> Array:
+def comparable_means(sums: Array, counts: Array) -> Array:
     """Means of learners (rows); infinite for one that has seen less than the others yet."""
     ripe = (counts > 0.0) & (counts >= 0.9 * counts.max(axis=0))
     return np.where(ripe, sums / np.where(ripe, counts, 1.0), np.inf)
 
 
-class Choice:
+class BestLearner:
     """The learner that did best of late, by what all of them are measured by.
 
     It is looked at whenever a block of the window has passed, and changed only for one whose mean
@@ -137,7 +140,7 @@ class Choice:
         self.name = names[0]
         self.switches = 0
         # each learner's values, and how many it had
-        self.blocks = Blocks(2 * len(names), window)
+        self.blocks = BlockSums(2 * len(names), window)
 
     def add(self, values: Array) -> list[tuple[int, str]]:
         """The next labeled events, a row for each learner; where the choice changes, and to whom.
@@ -153,7 +156,7 @@ class Choice:
         all_blocks = np.concatenate([before, new], 1)[:, 1:]
         windows = np.lib.stride_tricks.sliding_window_view(all_blocks, self.blocks.kept, axis=1)
         totals = np.add.accumulate(windows, axis=2)[:, -new.shape[1] :, -1]
-        means = ripe_means(*np.split(totals, 2))
+        means = comparable_means(*np.split(totals, 2))
         changes = []
         for i, (best, column) in enumerate(zip(means.argmin(0).tolist(), means.T, strict=True)):
             if self._better(best, column):

@@ -7,11 +7,11 @@ import numpy as np
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def run_on(double[::1] totals, const double[:, :] values):
+def add_in_order(double[::1] totals, const double[:, :] values):
     """Add the columns of `values`.
 
     >>> totals = np.array([1e16])
-    >>> run_on(totals, np.ones((1, 4)))  # a sum in pairs would be 1e16 + 4
+    >>> add_in_order(totals, np.ones((1, 4)))  # a sum in pairs would be 1e16 + 4
     >>> totals
     array([1.e+16])
     """

@@ -41,22 +41,22 @@ class UntilCount(Until):
     """For so many records, to the record."""
 
     def __init__(self, count: int) -> None:
-        self.left = count
+        self.remaining = count
 
     def part(self, polled: Sequence[Records]) -> Sequence[Records]:
         """No more than are left, in the order of their turns."""
         whole = Polled(polled)
-        if len(whole) <= self.left:
-            self.left -= len(whole)
+        if len(whole) <= self.remaining:
+            self.remaining -= len(whole)
             return polled
-        which, _ = whole.find(np.arange(self.left))
+        which, _ = whole.find(np.arange(self.remaining))
         counts = np.bincount(which, minlength=len(polled)).tolist()
-        self.left = 0
+        self.remaining = 0
         return [one.part(0, count) for one, count in zip(polled, counts, strict=True) if count]
 
     def reached(self, source: Source) -> bool:
         """Whether none is left, or none will come."""
-        return self.left <= 0 or source.ended()
+        return self.remaining <= 0 or source.ended()
 
 
 class UntilTime(Until):
@@ -64,14 +64,14 @@ class UntilTime(Until):
 
     def __init__(self, moment: float) -> None:
         self.moment = moment  # milliseconds since 1970
-        self._past: set[Partition] = set()
+        self._finished: set[Partition] = set()
 
     def part(self, polled: Sequence[Records]) -> Sequence[Records]:
         """Those before the first of their partition that is later."""
         return [part for one in polled if (part := self._before(one)) is not None]
 
     def _before(self, records: Records) -> Records | None:
-        if records.partition in self._past:
+        if records.partition in self._finished:
             return None
         if not len(records.offsets):
             return records
@@ -81,7 +81,7 @@ class UntilTime(Until):
         place = next(late, None)
         if place is None:
             return records
-        self._past.add(records.partition)
+        self._finished.add(records.partition)
         return records.part(0, place) if place else None
 
     def reached(self, source: Source) -> bool:
@@ -91,14 +91,14 @@ class UntilTime(Until):
         lags = source.lag()
         if not lags or not time.time() * 1000.0 >= self.moment:
             return False
-        return all(where in self._past or lag == 0 for where, lag in lags.items())
+        return all(where in self._finished or lag == 0 for where, lag in lags.items())
 
 
-def parsed(text: str | None) -> Until:
+def parse_until(text: str | None) -> Until:
     """What `--until` says.
 
-    >>> type(parsed("end")).__name__, parsed("100").left, type(parsed(None)).__name__
-    ('UntilEnd', 100, 'Until')
+    >>> type(parse_until("end")).__name__, parse_until("100").remaining
+    ('UntilEnd', 100)
     """
     if text is None:
         return Until()

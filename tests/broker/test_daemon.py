@@ -276,9 +276,9 @@ def test_garbage_is_told_from_events(
         if event(n, i, garbage=0.01) != event(n, i) and event(n, i, garbage=0.01) is not None
     }
     assert bad <= set(told)
-    assert len(told) == counts["bad"]
+    assert len(told) == counts["invalid"]
     assert counts["records"] == 2 * length + len(worst)
-    assert counts["events"] + counts["bad"] + counts["tombstones"] == counts["records"]
+    assert counts["events"] + counts["invalid"] + counts["tombstones"] == counts["records"]
     assert told[0, length + 2][0] == worst[2], "raw bytes"
     cut = told[0, length + 1]
     assert worst[1].startswith(cut[0] or b"")
@@ -299,7 +299,7 @@ cafile = "{own_broker.cafile}"
     dead = '\n[dead_letters]\ntopic = "{}"\n'
     cases = {
         "absent": (over(topic, "1", bootstrap=nowhere), Exit.SOURCE, "is the broker started?"),
-        "unknown": (over(wrong, "2"), Exit.MISSING, f"no topic '{wrong}'"),
+        "unknown": (over(wrong, "2"), Exit.NOT_FOUND, f"no topic '{wrong}'"),
         "login": (
             over(topic, "3", bootstrap=own_broker.secure, outputs=login.format("wrong")),
             Exit.DENIED,
@@ -313,7 +313,7 @@ cafile = "{own_broker.cafile}"
         ),
         "unknown output": (
             over(topic, "5", outputs=dead.format(wrong)),
-            Exit.MISSING,
+            Exit.NOT_FOUND,
             f"no topic '{wrong}'",
         ),
     }
@@ -382,7 +382,7 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
     assert daemons.run("--until", "500") == Exit.OK, daemons.said()
     learned = daemons.records()
     admin.delete_records({TopicPartition(topic, 0): 900})
-    assert daemons.run("--until", "end") == Exit.STREAM
+    assert daemons.run("--until", "end") == Exit.SOURCE_CHANGED
     assert "--on-gap=continue" in daemons.said()
     assert daemons.records() == learned
     assert daemons.run("--until", "end", "--on-gap=continue") == Exit.OK, daemons.said()
@@ -394,7 +394,7 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
     assert daemons.records() == learned + 150
     delete(admin, topic)
     create(admin, topic)
-    assert daemons.run("--until", "end") == Exit.STREAM
+    assert daemons.run("--until", "end") == Exit.SOURCE_CHANGED
     assert "made again" in daemons.said()
 
 
@@ -413,10 +413,10 @@ def test_a_topic_made_again_while_it_is_read_is_not_learned(
     create(admin, topic, 2)
     fill(producer, topic, 2, 2 * length)  # past the positions
     process.send_signal(signal.SIGCONT)
-    assert process.wait(60) == Exit.STREAM, daemons.said()
+    assert process.wait(60) == Exit.SOURCE_CHANGED, daemons.said()
     assert daemons.records() == 2 * length
     daemons.assert_learned_once(2, length)
-    assert daemons.run("--until", "end") == Exit.STREAM
+    assert daemons.run("--until", "end") == Exit.SOURCE_CHANGED
     assert daemons.run("--until", "end", "--reset-offsets") == Exit.OK, daemons.said()
     assert daemons.records() == 2 * length + 2 * 2 * length
 

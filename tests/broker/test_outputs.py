@@ -42,7 +42,7 @@ def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
     admin.delete_topics([gone])
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, less, LIMIT)])
     write(producer, topic, [event(0, i) for i in range(500, 5000)])
-    for name, code in ((less, Exit.SOURCE), (gone, Exit.MISSING)):
+    for name, code in ((less, Exit.SOURCE), (gone, Exit.NOT_FOUND)):
         # of the 300 s for which no checkpoint might be written
         assert processes[name].wait(60) == code, both[name].said()[-3000:]
         assert name in reason(both[name])

@@ -214,7 +214,7 @@ def test_faults_at_half_speed_leave_no_trace(
     for offset in places(connection, dead, "streamlearn.offset"):
         refused[offset] = 1
     assert sum(predicted) == counts["events"]
-    assert sum(refused) == counts["bad"]
+    assert sum(refused) == counts["invalid"]
     assert not any(map(int.__and__, predicted, refused))
 
     # A new process takes little, and one that catches up after a fault takes what it may fetch

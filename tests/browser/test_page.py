@@ -165,7 +165,7 @@ def test_a_run_that_ends_is_told_with_its_last_numbers(browser: Browser) -> None
         end.set()  # it waits for more, as a daemon on a file does
         browser.until(STATE, lambda text: text == "all events are learned")
         watching.patience = 5.0
-        loop.stop_wanted.set()
+        loop.stop_requested.set()
         browser.until(STATE, lambda text: text == "stopped: asked to stop")
         browser.until("return !document.querySelector('#notice').hidden")
         assert browser.run(STATE) == "stopped: asked to stop"

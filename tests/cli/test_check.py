@@ -63,7 +63,7 @@ def test_what_run_would_resume_is_valid(learned: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "code", "said"),
     [
-        ('source.paths=["none.jsonl"]', Exit.MISSING, "source: none.jsonl"),
+        ('source.paths=["none.jsonl"]', Exit.NOT_FOUND, "source: none.jsonl"),
         ("predictions.path=none/p.jsonl", Exit.USAGE, "predictions.path: no such directory: none"),
         ('format.exclude=["user"]', Exit.USAGE, "checkpoint.path: "),
         ('source.paths=["{there}"]', Exit.USAGE, "source.paths: {there} is a directory"),

@@ -472,7 +472,7 @@ def test_every_key_has_a_description() -> None:
 
 def test_id_and_time_are_of_the_reading_in_that_they_are_no_features() -> None:
     def read(format_: str) -> dict[str, str]:
-        return build.reading(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
+        return build.input_settings(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
 
     aside = read('exclude = ["at", "name"]')
     assert read('id = "name"\ntime = "at"\ntime_unit = "ms"') == aside

@@ -15,14 +15,14 @@ import streamlearn as sl
 from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
-from streamlearn.daemon.delayed_labels import DelayedReading
+from streamlearn.daemon.delayed_event_reader import DelayedEventReader
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
+from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.faults import STEPS
 from streamlearn.daemon.process.log import Log
-from streamlearn.daemon.until import parsed
+from streamlearn.daemon.until import parse_until
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.late.join import Join
 from streamlearn.late.joined import CORRECTED
@@ -151,7 +151,10 @@ def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
         directory = tmp_path / str(seed)
         directory.mkdir()
         for stop in stops:
-            assert made(directory, InOrder(LENGTH, stop), until=parsed(str(stop))).run() == Exit.OK
+            assert (
+                made(directory, InOrder(LENGTH, stop), until=parse_until(str(stop))).run()
+                == Exit.OK
+            )
         assert made(directory, InOrder(LENGTH, seed)).run() == Exit.OK
         data = newest(directory / "models")
         found.append(
@@ -237,7 +240,7 @@ def test_what_waits_is_not_dropped_without_a_word(
     assert build.loop(now, Log(level="error")).run() == Exit.USAGE
     assert f"{left} events or labels wait" in capfd.readouterr().err
     # asked to begin afresh it is not kept from it, but by the stream, which is another one here
-    assert build.loop(now, Log(level="error"), reset=("all",)).run() == Exit.STREAM
+    assert build.loop(now, Log(level="error"), reset=("all",)).run() == Exit.SOURCE_CHANGED
 
 
 @pytest.mark.parametrize(
@@ -277,7 +280,7 @@ def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) ->
 def test_a_corrected_event_counts_once(corrections: bool) -> None:
     """What a time-out had learned is learned again, and measured and counted no more."""
     reader = sl.Names()
-    joining = DelayedReading(
+    joining = DelayedEventReader(
         Join(hold_events=40, hold_for=30.0, on_timeout=False, corrections=corrections),
         JSONDecoder(reader, OF_EVENTS, grow_always=True),
         JSONDecoder(reader, OF_LABELS),
@@ -286,7 +289,11 @@ def test_a_corrected_event_counts_once(corrections: bool) -> None:
     models = {"it": sl.LinearClassifier(sl.rules.DualAveraging(), sl.losses.Logistic())}
     learners = Learners(models, reader)
     pipeline = Pipeline(
-        joining, learners, Tolerance(1.0, 1000, 50), DeadLetters(None), Log("json", "error")
+        joining,
+        learners,
+        InvalidRecordLimit(1.0, 1000, 50),
+        DeadLetterPublisher(None),
+        Log("json", "error"),
     )
     source, seen = TwoTopics(400, seed=3), Counter[int]()
     while not source.ended():
@@ -311,7 +318,7 @@ def test_partitions_take_turns() -> None:
     where = [Partition(topic, draw.randrange(3)) for _, topic, _ in found]
     rows: list[list[Any]] = []
     for whole_poll in (True, False):
-        joining = DelayedReading(
+        joining = DelayedEventReader(
             Join(**HOLD),
             JSONDecoder(sl.Names(), OF_EVENTS, grow_always=True),
             JSONDecoder(sl.Names(), OF_LABELS),

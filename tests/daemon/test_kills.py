@@ -103,7 +103,7 @@ def assert_published(directory: Path, data: dict[str, Any], length: int) -> None
     }
     assert not where & letters
     assert len(where) == data["counts"]["events"]
-    assert len(letters) == data["counts"]["bad"]
+    assert len(letters) == data["counts"]["invalid"]
     tombstones = sum(event(n, i, garbage=GARBAGE) is None for n in range(3) for i in range(length))
     assert data["counts"]["tombstones"] == tombstones
     assert len(where) + len(letters) + tombstones == 3 * length

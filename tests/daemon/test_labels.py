@@ -13,8 +13,8 @@ from streamlearn import config
 from streamlearn.cli.main import main
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
+from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.daemon.process.exits import Exit
-from streamlearn.daemon.unlabeled import MANY
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.classifier import LinearClassifier
 from tests.daemon.test_loop import Said
@@ -142,7 +142,7 @@ def test_a_stray_label_is_a_dead_letter_and_changes_nothing(tmp_path: Path) -> N
     assert letter["streamlearn.code"] == "label"
     assert letter["streamlearn.field"] == "y"
     assert stray.board("events_bad_total")["label",] == 1
-    assert stray.log.lines("bad event")[0]["code"] == "label"
+    assert stray.log.lines("invalid record")[0]["code"] == "label"
     spelled = Daemon(tmp_path / "spelled", stream(3000, stray="False"))
     spelled.run()
     assert spelled.dead() == []
@@ -185,7 +185,7 @@ def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:
     )
     loop = kept.run(**more)
     assert kept.code == Exit.OK
-    assert loop.pipeline.reading.labels.labels == ["no", "yes", "maybe"]
+    assert loop.pipeline.event_reader.labels.labels == ["no", "yes", "maybe"]
     assert kept.dead() == []
     last = kept.published()[-1]
     assert set(last["probabilities"]) == {"no", "yes", "maybe"}
@@ -219,7 +219,7 @@ def test_what_a_changed_declaration_means_is_logged(
     else:
         [line] = found
         assert [line] == one.log.lines(told)
-        assert line["positive"] == loop.pipeline.reading.labels.positive
+        assert line["positive"] == loop.pipeline.event_reader.labels.positive
 
 
 # What is published: a contract
@@ -291,7 +291,7 @@ def test_the_positive_label_is_that_of_the_stream(tmp_path: Path) -> None:
     one.run()
     shares = one.model.predict_proba_one({"ad": "a1", "x": 0.5})
     assert one.model.labels == ["no", "yes"]
-    assert one.loop.pipeline.reading.labels.positive == "no"
+    assert one.loop.pipeline.event_reader.labels.positive == "no"
     last = one.published()[-1]
     assert last["prediction"] == "yes"
     assert last["probability"] < 0.5
@@ -382,7 +382,7 @@ def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
 # Labels that never come
 
 
-@pytest.mark.parametrize("n", [3, MANY + 1])
+@pytest.mark.parametrize("n", [3, UNLABELED_RUN + 1])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_positive_value_that_never_occurs(n: int, late: bool, tmp_path: Path) -> None:
     """All events are learned as negatives, and the loss looks splendid."""
@@ -405,35 +405,42 @@ def test_a_positive_value_that_never_occurs(n: int, late: bool, tmp_path: Path) 
 
 
 def test_a_field_that_never_occurs(tmp_path: Path) -> None:
-    lines = [json.dumps({"user": i % 9, "clicked": i % 2 == 0}).encode() for i in range(2 * MANY)]
+    lines = [
+        json.dumps({"user": i % 9, "clicked": i % 2 == 0}).encode()
+        for i in range(2 * UNLABELED_RUN)
+    ]
     one = Daemon(tmp_path, lines, **{"format.label": "click"})
     one.run()
-    assert one.code == Exit.UNLEARNED
+    assert one.code == Exit.NOTHING_LEARNED
     assert int(one.code) == 13
     [warning] = one.log.lines("no labels")
     assert warning["level"] == "warning"
     assert warning["field"] == "click"
     assert warning["nearest"] == ["clicked"]
-    assert MANY <= warning["events"] <= 2 * MANY
-    assert one.board("events_since_label") == {(): 2 * MANY}
+    assert UNLABELED_RUN <= warning["events"] <= 2 * UNLABELED_RUN
+    assert one.board("events_since_label") == {(): 2 * UNLABELED_RUN}
     assert "clicked" in one.log.lines("stopped")[0]["reason"]
 
 
 def test_a_field_that_was_renamed(tmp_path: Path) -> None:
     lines = stream(300)
-    renamed = [line.replace(b'"y"', b'"z"') for line in stream(MANY + 5)]
+    renamed = [line.replace(b'"y"', b'"z"') for line in stream(UNLABELED_RUN + 5)]
     one = Daemon(tmp_path, [*lines, *renamed])
     one.run()
     assert one.code == Exit.OK  # something was learned
     assert len(one.log.lines("no labels")) == 1
     again = Daemon(tmp_path / "again", [*renamed, *lines])
     again.run()
-    assert again.board("events_since_label")[()] < MANY
+    assert again.board("events_since_label")[()] < UNLABELED_RUN
 
 
 @pytest.mark.parametrize(
     ("lines", "code"),
-    [([], Exit.OK), ([b"{"] * 20, Exit.UNLEARNED), ([b'{"x": 1}'] * 20, Exit.UNLEARNED)],
+    [
+        ([], Exit.OK),
+        ([b"{"] * 20, Exit.NOTHING_LEARNED),
+        ([b'{"x": 1}'] * 20, Exit.NOTHING_LEARNED),
+    ],
 )
 def test_a_run_that_learned_nothing(lines: list[bytes], code: Exit, tmp_path: Path) -> None:
     one = Daemon(tmp_path, lines or [b""])
@@ -451,7 +458,7 @@ def test_a_run_that_is_asked_to_stop_has_not_failed(tmp_path: Path) -> None:
 
     def process(records: Any) -> None:
         read(records)
-        loop.stop_wanted.set()
+        loop.stop_requested.set()
 
     loop.pipeline.process = process  # type: ignore[method-assign]
     assert loop.run() == Exit.OK
@@ -459,7 +466,7 @@ def test_a_run_that_is_asked_to_stop_has_not_failed(tmp_path: Path) -> None:
 
 
 def test_delayed_labels_are_waited_for(tmp_path: Path) -> None:
-    lines = [json.dumps({"id": i, "x": 1}).encode() for i in range(MANY + 50)]
+    lines = [json.dumps({"id": i, "x": 1}).encode() for i in range(UNLABELED_RUN + 50)]
     one = Daemon(tmp_path, lines, **{"labels.hold_events": 5000})
     one.run()
     assert one.code == Exit.OK

@@ -13,8 +13,8 @@ from msgspec import UNSET
 
 import streamlearn as sl
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.outputs.predictions import predictions
-from streamlearn.daemon.scores import parts
+from streamlearn.daemon.outputs.predictions import predict_batch
+from streamlearn.daemon.scores import block_layout
 from streamlearn.stream import Events, Fields, JSONDecoder
 from streamlearn.stream.formats.label_set import LabelSet
 
@@ -57,7 +57,7 @@ def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
         outcome = learners.learn(events)["it"]
         for measure, found in outcome.measures.items():
             measures.setdefault(measure, []).extend(found.tolist())
-        told = predictions(
+        told = predict_batch(
             learners["it"].model,
             outcome.scores,
             outcome.known,
@@ -78,14 +78,14 @@ def by_name(shares: dict[Any, float]) -> Any:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_measures_do_not_depend_on_batches(name: str) -> None:
-    outcomes = [by_batches(name, size) for size in (1, 7, 160)]
-    for learner, measures, published in outcomes[1:]:
-        assert published == outcomes[0][2]
-        assert set(measures) == set(outcomes[0][1])
+    results = [by_batches(name, size) for size in (1, 7, 160)]
+    for learner, measures, published in results[1:]:
+        assert published == results[0][2]
+        assert set(measures) == set(results[0][1])
         for measure, found in measures.items():
-            np.testing.assert_array_equal(found, outcomes[0][1][measure])
+            np.testing.assert_array_equal(found, results[0][1][measure])
         for measure, progress in learner.progress.items():
-            same = outcomes[0][0].progress[measure]
+            same = results[0][0].progress[measure]
             assert progress.sums.tolist() == same.sums.tolist()
 
 
@@ -142,14 +142,14 @@ def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
     JSONDecoder(reader, FIELDS, list(learners)).decode(
         [json.dumps(event).encode() for event in made(160, [True, False])], events
     )
-    outcomes = learners.learn(events)
+    results = learners.learn(events)
     learners.close()
-    learned = outcomes["a"].learned
+    learned = results["a"].learned
     np.testing.assert_allclose(
-        outcomes["a"].measures["log_loss"][learned], outcomes["a"].measures["loss"][learned]
+        results["a"].measures["log_loss"][learned], results["a"].measures["loss"][learned]
     )
     np.testing.assert_allclose(
-        outcomes["b"].measures["log_loss"][learned], outcomes["b"].measures["loss"][learned]
+        results["b"].measures["log_loss"][learned], results["b"].measures["loss"][learned]
     )
 
 
@@ -158,7 +158,7 @@ def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
     """Row by row, by hand: a label counts from the next event on, and no earlier."""
     draw = np.random.default_rng(seed)
     window, hysteresis = 60, 0.02
-    size, kept = parts(window)
+    size, kept = block_layout(window)
     models = {
         "fast": sl.LinearClassifier(sl.rules.GradientDescent(0.5), sl.losses.Logistic()),
         "slow": sl.LinearClassifier(sl.rules.GradientDescent(0.02), sl.losses.Logistic()),
@@ -183,10 +183,10 @@ def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
         stop = min(start + int(draw.integers(1, 70)), len(texts))
         events = Events()
         decoder.decode(texts[start:stop], events)
-        outcomes = learners.learn(events)
+        results = learners.learn(events)
         found += [
             learner.name
-            for first, last, learner, _ in learners.stretches("best", outcomes, len(events))
+            for first, last, learner, _ in learners.segments("best", results, len(events))
             for _ in range(first, last)
         ]
         wanted = events.learned_weights() > 0.0
@@ -194,7 +194,7 @@ def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
             expected.append(names[now])
             if not wanted[row]:
                 continue
-            losses = [[outcomes[name].measures["loss"][row] for name in names]]
+            losses = [[results[name].measures["loss"][row] for name in names]]
             blocks[-1] = np.vstack([blocks[-1], losses])
             if len(blocks[-1]) == size:
                 means = np.vstack(blocks[-kept:]).mean(axis=0)
@@ -221,7 +221,7 @@ def test_events_that_diverge_are_left_out_and_counted() -> None:
     assert wild.diverged + wild.learned == 20
     assert np.isfinite(outcome.measures["loss"][outcome.learned]).all()
     nothing = np.zeros(len(events), dtype=bool)
-    values, _, _, numbers = predictions(
+    values, _, _, numbers = predict_batch(
         model, outcome.scores, None, LabelSet(Fields(), classes=False), nothing
     )
     assert None in values

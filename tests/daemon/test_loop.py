@@ -20,7 +20,7 @@ import streamlearn as sl
 from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.ownership import Ownership
-from streamlearn.daemon.checkpointing.writer import Failed, Written
+from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
 from streamlearn.daemon.outputs.blocking import BlockingSink
@@ -131,7 +131,7 @@ def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_batches_and_restarts_leave_no_trace(tmp_path: Path) -> None:
-    outcomes = set()
+    results = set()
     for batch, restarts in [(1, 0), (7, 0), (1000, 0), (50, 3)]:
         directory = tmp_path / f"{batch}-{restarts}"
         for part in range(restarts):
@@ -143,8 +143,8 @@ def test_batches_and_restarts_leave_no_trace(tmp_path: Path) -> None:
         data = newest(directory)
         assert data["restarts"] == restarts
         assert data["counts"]["records"] == 1000
-        outcomes.add(learned(data))
-    assert len(outcomes) == 1
+        results.add(learned(data))
+    assert len(results) == 1
 
 
 def test_scores_are_those_of_one_event_after_the_other(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_at_the_end_of_its_source_it_waits_and_does_not_spin(tmp_path: Path) -> 
             assert self.empty < 100
             return found
 
-    loop.source, loop.stop_wanted = Impatient(1, 300), Noted()
+    loop.source, loop.stop_requested = Impatient(1, 300), Noted()
     assert loop.run() == Exit.OK
     assert len(waits) == 1
 
@@ -238,7 +238,7 @@ def test_the_end_says_what_each_learner_came_to(tmp_path: Path) -> None:
 def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
     class Asked(Observer):
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
-            loop.stop_wanted.set()
+            loop.stop_requested.set()
 
     log = Said()
     loop = made(tmp_path, MadeUp(3, 10**9), every_seconds=3600.0, log=log)
@@ -300,9 +300,9 @@ def test_bad_events_are_dead_letters_with_all_that_is_known(tmp_path: Path) -> N
     loop = made(tmp_path, source, sinks={"dead_letters": sink})
     assert loop.run() == Exit.OK
     counts = loop.pipeline.counts
-    assert counts.bad == len(sink.sent) == sink.flushed > 50
+    assert counts.invalid == len(sink.sent) == sink.flushed > 50
     assert counts.tombstones > 0
-    assert counts.records == 1200 == counts.events + counts.bad + counts.tombstones
+    assert counts.records == 1200 == counts.events + counts.invalid + counts.tombstones
     for value, _, headers in sink.sent:
         told = {name: text.decode() for name, text in headers.items() if text is not None}
         n, offset = int(told["streamlearn.partition"]), int(told["streamlearn.offset"])
@@ -322,7 +322,7 @@ def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
     log = Said()
     poison = MadeUp(1, 5000, garbage=0.9, batch=300)
     assert made(tmp_path, poison, log=log, every_events=10**9, every_seconds=1e9).run() == (
-        Exit.BAD_EVENTS
+        Exit.INVALID_RECORDS
     )
     assert checkpoints.valid(tmp_path) == before  # the last good one
     reason = log.lines("stopped")[0]["reason"]
@@ -401,7 +401,7 @@ def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) ->
     }
     assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
     given["source.seed"] = 5
-    assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.STREAM
+    assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.SOURCE_CHANGED
 
 
 def test_going_on_from_a_checkpoint_that_was_copied_alone(
@@ -414,7 +414,7 @@ def test_going_on_from_a_checkpoint_that_was_copied_alone(
     place = checkpoints.valid(first)[0]
     assert place.epoch == 2
     shutil.copy(first / place.name, second)
-    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, "write:1-1000000:error")
     assert made(second, MadeUp(3, 10**9), max_age_seconds=0.3).run() == Exit.CHECKPOINT
     assert newest(second)["counts"]["records"] == 600, "it counts until there is another"
@@ -428,7 +428,7 @@ def test_going_on_from_a_checkpoint_that_was_copied_alone(
 
 
 def test_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, "write:2-3:error")
     log = Said()
     assert made(tmp_path, MadeUp(3, 400), log=log).run() == Exit.OK
@@ -441,7 +441,7 @@ def test_full_disk_for_too_long_stops_with_the_old_one_intact(
 ) -> None:
     assert made(tmp_path, until="300").run() == Exit.OK
     before = (tmp_path / checkpoints.valid(tmp_path)[0].name).read_bytes()
-    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, "write:1-1000000:error")
     log = Said()
     assert made(tmp_path, MadeUp(3, 10**9), log=log, max_age_seconds=0.7).run() == Exit.CHECKPOINT
@@ -461,7 +461,7 @@ def test_outputs_that_are_away_end_it_without_a_checkpoint(tmp_path: Path) -> No
     loop = made(
         tmp_path, MadeUp(3, 10**9), sinks={"predictions": sink}, log=log, shutdown_seconds=1.0
     )
-    threading.Timer(0.2, loop.stop_wanted.set).start()
+    threading.Timer(0.2, loop.stop_requested.set).start()
     assert loop.run() == Exit.UNSAVED
     assert checkpoints.newest(tmp_path) is None
     assert "without a last checkpoint" in log.lines("stopped")[0]["reason"]
@@ -499,7 +499,7 @@ def test_output_that_stays_full_for_too_long_ends_it(tmp_path: Path) -> None:
     [
         (SinkRefused("too large"), Exit.SOURCE),
         (SinkDenied("no right"), Exit.DENIED),
-        (SinkNotFound("deleted"), Exit.MISSING),
+        (SinkNotFound("deleted"), Exit.NOT_FOUND),
     ],
 )
 def test_what_an_output_refuses_for_good_ends_it(
@@ -519,7 +519,7 @@ def test_batch_that_was_learned_and_not_published_is_not_saved(tmp_path: Path, a
         def send(self, *args: Any, **options: Any) -> None:
             if len(self.sent) == 150:
                 if asked:
-                    loop.stop_wanted.set()
+                    loop.stop_requested.set()
                 raise SinkFull("the buffer stays full") if asked else SinkError("refused")
             super().send(*args, **options)
 
@@ -541,7 +541,7 @@ def test_where_a_fresh_daemon_begins_is_kept_before_the_first_record(tmp_path: P
 
         def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - nothing to wait for
             if self.told:
-                loop.stop_wanted.set()
+                loop.stop_requested.set()
             new = [] if self.told else [Records(where, (), (), 7) for where in self.positions]
             self.told = True
             return new
@@ -619,7 +619,7 @@ def test_standby_can_be_stopped(tmp_path: Path) -> None:
     owner = Ownership(tmp_path)
     owner.acquire(lambda: None, wait=lambda: False)
     loop = made(tmp_path)
-    loop.stop_wanted.set()
+    loop.stop_requested.set()
     assert loop.run() == Exit.OK
     owner.release()
 
@@ -652,7 +652,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
             found = super().poll(seconds)
             self.empty += not found
             if self.empty > 500:
-                loop.stop_wanted.set()
+                loop.stop_requested.set()
             return found
 
         def ended(self) -> bool:
@@ -663,13 +663,13 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
             sink.error = SinkError("3 records were not delivered")
 
         def on_checkpoint(self, result: Any) -> None:
-            if isinstance(result, Failed):
+            if isinstance(result, FailedCheckpoint):
                 failures.append(loop.status.checkpoint_failures)
             if source.empty:
-                results.append(isinstance(result, Written))
+                results.append(isinstance(result, WrittenCheckpoint))
                 sink.error = None
                 if results[-1]:
-                    loop.stop_wanted.set()
+                    loop.stop_requested.set()
 
     source = Idle(1, 50)
     loop = made(tmp_path, source, sinks={"predictions": sink}, until=None)
@@ -686,10 +686,10 @@ def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None
 
     class WeightsCollector(Observer):
         def on_checkpoint(self, result: Any) -> None:  # noqa: ARG002 - all are written
-            keeper = loop.keeper
-            assert keeper is not None
-            newer = loop.pipeline.moves > keeper._durable
-            ages.append((keeper._unsaved_since, keeper._copied_at if newer else None))
+            checkpointer = loop.checkpointer
+            assert checkpointer is not None
+            newer = loop.pipeline.revision > checkpointer._durable_revision
+            ages.append((checkpointer._unsaved_since, checkpointer._copied_at if newer else None))
 
     loop = made(tmp_path)
     loop.pipeline.observers.append(WeightsCollector())
@@ -786,8 +786,8 @@ def test_a_synthetic_source_after_another_begins_at_its_start() -> None:
         (SourceError("nobody knows why"), Exit.SOURCE),
         (SourceUnreachable("no broker"), Exit.SOURCE),
         (SourceDenied("wrong password"), Exit.DENIED),
-        (SourceNotFound("no topic 'clicks'"), Exit.MISSING),
-        (SourceChanged("another cluster"), Exit.STREAM),
+        (SourceNotFound("no topic 'clicks'"), Exit.NOT_FOUND),
+        (SourceChanged("another cluster"), Exit.SOURCE_CHANGED),
         (KeyError("a bug"), Exit.CRASH),
     ],
 )
@@ -850,7 +850,7 @@ def test_learners_come_go_and_change(tmp_path: Path) -> None:
         "learner archived": "default",
     }
     data = newest(tmp_path)
-    assert data["learners"]["ftrl"]["born"]["events"] == 100
+    assert data["learners"]["ftrl"]["created_at"]["events"] == 100
     assert loop.pipeline.learners["sparse"].learned > loop.pipeline.learners["ftrl"].learned
     (path,) = (tmp_path / "archive").iterdir()
     assert path.name.startswith("default-00000001-")
@@ -945,7 +945,7 @@ def test_the_end_of_a_pipe_is_the_end(
         given["run.until"] = until
     log = Said()
     loop = build.loop(config.parse("[telemetry]\nenabled = false", overrides=given), log)
-    late = threading.Timer(30.0, loop.stop_wanted.set)  # if it waits for ever
+    late = threading.Timer(30.0, loop.stop_requested.set)  # if it waits for ever
     late.start()
     with os.fdopen(ours) as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
@@ -1046,16 +1046,19 @@ def test_changed_learner_is_refused_unless_reset(
     assert run(tmp_path, "default,sparse", reset=["spares"])[0] == Exit.USAGE
     assert run(tmp_path, "default,sparse", reset=["sparse"])[0] == Exit.OK
     learners = newest(tmp_path)["learners"]
-    assert learners["sparse"]["born"]["events"] == 100
-    assert learners["default"]["born"] == {}
+    assert learners["sparse"]["created_at"]["events"] == 100
+    assert learners["default"]["created_at"] == {}
     assert run(tmp_path, "default,sparse")[0] == Exit.OK
 
 
 def test_changed_features_are_refused_unless_all_are_reset(tmp_path: Path) -> None:
     names = "default,sparse"
-    assert run(tmp_path, names, reading={"features": "Names()"})[0] == Exit.OK
+    assert run(tmp_path, names, input_settings={"features": "Names()"})[0] == Exit.OK
     log = Said()
-    hashing: dict[str, Any] = {"reading": {"features": "Hashing(10)"}, "reader": sl.Hashing(10)}
+    hashing: dict[str, Any] = {
+        "input_settings": {"features": "Hashing(10)"},
+        "reader": sl.Hashing(10),
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "tests.support.streams.models",
@@ -1131,7 +1134,7 @@ def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> No
     log = Said()
     loop = build.loop(config.parse("", overrides=given), log, **asked)
     assert loop.run() == Exit.OK, log.lines("stopped")
-    assert loop.pipeline.counts.bad == 0
+    assert loop.pipeline.counts.invalid == 0
     assert loop.pipeline.learners["default"].learned == (78 if way == "skip" else 2)
     assert loop.pipeline.learners.reader.names() == ["a"]
 
@@ -1200,7 +1203,9 @@ def test_an_error_that_came_of_a_record_names_it(
         return failing
 
     if where == "decode":
-        monkeypatch.setattr(loop.pipeline.reading, "read", fail(loop.pipeline.reading.read))
+        monkeypatch.setattr(
+            loop.pipeline.event_reader, "read", fail(loop.pipeline.event_reader.read)
+        )
     elif where == "learn":
         monkeypatch.setattr(loop.pipeline.learners, "learn", fail(loop.pipeline.learners.learn))
     assert loop.run() == code

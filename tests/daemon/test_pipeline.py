@@ -45,7 +45,7 @@ def test_what_to_skip_to_is_behind_the_poll_of_the_record_at_fault() -> None:
     found = stop_of(fresh(), *polls)
     assert found is not None
     at, code, told = found
-    assert (at, code) == (0, Exit.BAD_EVENTS)
+    assert (at, code) == (0, Exit.INVALID_RECORDS)
     # the 60th record is the 25th of partition 1, and its poll ended at 170
     assert f"up to {TOPIC}:1:124:" in told
     assert told.endswith(f"--skip-to {TOPIC}:1:170")
@@ -54,14 +54,14 @@ def test_what_to_skip_to_is_behind_the_poll_of_the_record_at_fault() -> None:
 def test_it_is_whole_after_each_poll_that_was_finished() -> None:
     """What was begun and not finished must not be kept."""
     pipeline = fresh()
-    assert pipeline.whole
+    assert pipeline.consistent
     for k in range(2):
         pipeline.process([records(0, 10 * k, [True] * 10)])
-        assert pipeline.whole
-        assert pipeline.moves == k + 1
+        assert pipeline.consistent
+        assert pipeline.revision == k + 1
     assert stop_of(pipeline, [records(0, 20, [False] * 90)]) is not None
-    assert not pipeline.whole
-    assert pipeline.moves == 2
+    assert not pipeline.consistent
+    assert pipeline.revision == 2
     assert pipeline.positions == {Partition(TOPIC, 0): 20}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamlearn.daemon.scores import Choice, Progressive, parts, ripe_means
+from streamlearn.daemon.scores import BestLearner, ProgressiveMean, block_layout, comparable_means
 from streamlearn.estimators import model_file
 
 RNG = np.random.default_rng(3)
@@ -32,16 +32,16 @@ def test_means_do_not_depend_on_batches(window: int) -> None:
     weights = RNG.integers(1, 4, 1500).astype(float)
     states = set()
     for sizes in ([2], [3, 200, 1], [1500], [99, 1]):
-        progress = Progressive(window)
+        progress = ProgressiveMean(window)
         for piece in batches(1500, sizes):
             progress.add(values[piece], weights[piece])
-            again = Progressive(window)
+            again = ProgressiveMean(window)
             again.restore(model_file.unpack(model_file.pack(progress.state())))
             progress = again
         states.add(model_file.pack(progress.state()))
     assert len(states) == 1
     assert math.isclose(progress.mean, np.average(values, weights=weights), rel_tol=1e-12)
-    size, kept = parts(window)
+    size, kept = block_layout(window)
     start = (1500 // size - kept) * size  # the full blocks, and what has come since
     recent = slice(max(start, 0), None)
     expected = np.average(values[recent], weights=weights[recent])
@@ -49,25 +49,25 @@ def test_means_do_not_depend_on_batches(window: int) -> None:
 
 
 def test_nothing_yet_is_nan() -> None:
-    assert math.isnan(Progressive(100).mean)
-    assert math.isnan(Progressive(100).recent)
+    assert math.isnan(ProgressiveMean(100).mean)
+    assert math.isnan(ProgressiveMean(100).recent)
 
 
 def test_another_window_begins_afresh_and_life_goes_on() -> None:
-    progress = Progressive(100)
+    progress = ProgressiveMean(100)
     progress.add(np.ones(50), np.ones(50))
-    wider = Progressive(1000)
+    wider = ProgressiveMean(1000)
     wider.restore(progress.state())
     assert wider.mean == 1.0
     assert math.isnan(wider.recent)
 
 
 def chosen(values: Any, sizes: list[int], window: int, hysteresis: float) -> tuple[Any, bytes]:
-    choice = Choice(["a", "b", "c"], window, hysteresis)
+    choice = BestLearner(["a", "b", "c"], window, hysteresis)
     changes = []
     for piece in batches(values.shape[1], sizes):
         changes += [(piece.start + at, name) for at, name in choice.add(values[:, piece])]
-        again = Choice(["a", "b", "c"], window, hysteresis)
+        again = BestLearner(["a", "b", "c"], window, hysteresis)
         again.restore(model_file.unpack(model_file.pack(choice.state())))
         choice = again
     return changes, model_file.pack(choice.state())
@@ -77,10 +77,10 @@ def test_choice_does_not_depend_on_batches_and_is_that_of_the_means() -> None:
     n, window = 2400, 300
     values = RNG.random((3, n)) + 0.3 * np.sin(np.arange(n) / 180.0 + np.array([[0], [2], [4]]))
     values[1, ::20] = np.nan  # one that diverges now and then
-    outcomes = [chosen(values, sizes, window, 0.05) for sizes in ([3], [7, 300], [n], [20])]
-    assert len({state for _, state in outcomes}) == 1
-    assert all(changes == outcomes[0][0] for changes, _ in outcomes)
-    size, _ = parts(window)
+    results = [chosen(values, sizes, window, 0.05) for sizes in ([3], [7, 300], [n], [20])]
+    assert len({state for _, state in results}) == 1
+    assert all(changes == results[0][0] for changes, _ in results)
+    size, _ = block_layout(window)
     now, expected = 0, []
     for stop in range(size, n + 1, size):
         means = np.nanmean(values[:, max(stop - window, 0) : stop], axis=1)
@@ -88,25 +88,25 @@ def test_choice_does_not_depend_on_batches_and_is_that_of_the_means() -> None:
         if best != now and means[best] < 0.95 * means[now]:
             now = best
             expected.append((stop, "abc"[best]))
-    assert outcomes[0][0] == expected
+    assert results[0][0] == expected
     assert len(expected) > 3
 
 
 def test_means_are_compared_of_learners_that_have_seen_about_as_much() -> None:
     sums, counts = np.array([[4.0], [4.5], [1.0], [0.0]]), np.array([[10.0], [9.0], [8.0], [0.0]])
-    assert ripe_means(sums, counts).ravel().tolist() == [0.4, 0.5, math.inf, math.inf]
+    assert comparable_means(sums, counts).ravel().tolist() == [0.4, 0.5, math.inf, math.inf]
 
 
 def test_newcomer_is_compared_when_it_has_seen_as_much() -> None:
-    old = Choice(["a", "b"], 1000, 0.0)
+    old = BestLearner(["a", "b"], 1000, 0.0)
     old.add(np.array([[0.5], [0.4]]).repeat(1500, axis=1))
     assert old.name == "b"
-    choice = Choice(["a", "new", "b"], 1000, 0.0)
+    choice = BestLearner(["a", "new", "b"], 1000, 0.0)
     choice.restore(old.state())
     assert choice.name == "b"
     changes = choice.add(np.array([[0.5], [0.1], [0.4]]).repeat(2000, axis=1))
     assert [name for _, name in changes] == ["new"]
     assert 800 <= changes[0][0] <= 1000
-    gone = Choice(["a"], 1000, 0.0)
+    gone = BestLearner(["a"], 1000, 0.0)
     gone.restore(choice.state())
     assert gone.name == "a"

@@ -78,7 +78,7 @@ def stand_in(path: Path, directory: Path) -> dict[str, Any]:
 def constant(settings: config.Config, model: Any) -> float:
     """The mean loss of the constant score that is best for the whole stream."""
     source = build.source(settings.source)
-    reading = build.reading_of(settings, sl.Names(), [model])
+    reading = build.event_reader(settings, sl.Names(), [model])
     source.open({}, None)
     labels: list[Any] = []
     while not source.ended():
@@ -112,7 +112,7 @@ class Until(Observer):
         first = next(iter(self.learners))
         if first.progress["loss"].recent < self.baseline and first.learned >= 2000:
             self.below = True
-            self.loop.stop_wanted.set()
+            self.loop.stop_requested.set()
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # the compiled loops hang without the GIL, and with it: no signal handler runs meanwhile
 TESTS = """
 import itertools, subprocess, threading, pytest
-from streamlearn.daemon.process.pulse import Pulse
+from streamlearn.daemon.process.heartbeat import Heartbeat
 
 @pytest.fixture
 def broken():
@@ -39,7 +39,7 @@ def test_waits_for_a_process():
 
 @pytest.mark.timeout(0.5)
 def test_releases_the_gil():
-    Pulse().watch(1e9, 1, 10, 2, b"", b"")
+    Heartbeat().watch(1e9, 1, 10, 2, b"", b"")
 
 @pytest.mark.timeout(0.5)
 def test_holds_the_gil():

@@ -17,15 +17,15 @@ import numpy as np
 import streamlearn as sl
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors.audit import Audit
-from streamlearn.daemon.delayed_labels import DelayedReading
+from streamlearn.daemon.delayed_event_reader import DelayedEventReader
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
-from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.outputs.predictions import Predictions
+from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
+from streamlearn.daemon.outputs.predictions import PredictionPublisher
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.process.watchdog import Watchdog
-from streamlearn.daemon.until import parsed
+from streamlearn.daemon.until import parse_until
 from streamlearn.late.join import Join
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
 from streamlearn.stream.sinks.sink import FileSink
@@ -143,7 +143,7 @@ def made(directory: Path, source: Any, **policy: Any) -> Loop:
     log, shared = Log("json"), sl.Names()
     learners = Learners(models(), shared)
     given = list(learners)
-    reading = DelayedReading(
+    event_reader = DelayedEventReader(
         Join(**HOLD, keep_orphans=True),
         JSONDecoder(shared, OF_EVENTS, given, grow_always=True),
         JSONDecoder(sl.Names(), OF_LABELS, given),
@@ -154,12 +154,12 @@ def made(directory: Path, source: Any, **policy: Any) -> Loop:
         "dead": FileSink(directory / "dead.jsonl", binary=True),
     }
     pipeline = Pipeline(
-        reading,
+        event_reader,
         learners,
-        Tolerance(0.5, 1000, 50),
-        DeadLetters(sinks["dead"]),
+        InvalidRecordLimit(0.5, 1000, 50),
+        DeadLetterPublisher(sinks["dead"]),
         log,
-        predictions=Predictions(sinks["predictions"]),
+        predictions=PredictionPublisher(sinks["predictions"]),
         predictor="sparse",
         observers=[Audit()],
     )
@@ -167,7 +167,9 @@ def made(directory: Path, source: Any, **policy: Any) -> Loop:
         source,
         pipeline,
         Ownership(directory / "models", lease_seconds=1.0, report=print),
-        Policy(**{"every_events": 100, "every_seconds": 0.01, "until": parsed("end"), **policy}),
+        Policy(
+            **{"every_events": 100, "every_seconds": 0.01, "until": parse_until("end"), **policy}
+        ),
         log,
         Watchdog(60.0, log),
         list(sinks.values()),

@@ -104,7 +104,7 @@ def running(
         assert up.wait(20.0)
         yield loop, watching, f"http://127.0.0.1:{watching.server.port}"
     finally:
-        loop.stop_wanted.set()
+        loop.stop_requested.set()
         thread.join(20.0)
         assert not thread.is_alive()
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import streamlearn as sl
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors.audit import Audit
+from streamlearn.daemon.event_reader import ImmediateEventReader
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
-from streamlearn.daemon.outputs.dead_letters import DeadLetters, Tolerance
-from streamlearn.daemon.outputs.predictions import Predictions
+from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
+from streamlearn.daemon.outputs.predictions import PredictionPublisher
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.process.faults import VARIABLE
 from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.process.watchdog import Watchdog
-from streamlearn.daemon.reading import AtOnce
-from streamlearn.daemon.until import parsed
+from streamlearn.daemon.until import parse_until
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
 from streamlearn.stream.sinks.sink import FileSink
 
@@ -144,16 +144,16 @@ def made(
     outputs = dict(sinks or {})
     published = outputs.get("predictions")
     pipeline = Pipeline(
-        AtOnce(decoder),
+        ImmediateEventReader(decoder),
         learners,
-        Tolerance(ratio, 1000, 50),
-        DeadLetters(outputs.get("dead_letters")),
+        InvalidRecordLimit(ratio, 1000, 50),
+        DeadLetterPublisher(outputs.get("dead_letters")),
         log,
-        predictions=None if published is None else Predictions(published),
+        predictions=None if published is None else PredictionPublisher(published),
         predictor=names.split(",", maxsplit=1)[0] if best is None else "best",
         observers=[Audit()],
     )
-    until = parsed(policy.pop("until", "end"))
+    until = parse_until(policy.pop("until", "end"))
     return Loop(
         MadeUp(3, 400) if source is None else source,
         pipeline,

@@ -115,7 +115,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     targets, servers = [], []
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "BACKOFF_SECONDS", (0.1, 0.1))
-        patch.setattr("streamlearn.daemon.collectors.telemetry.LOOK_SECONDS", 0.3)
+        patch.setattr("streamlearn.daemon.collectors.telemetry.REFRESH_SECONDS", 0.3)
         patch.setattr("streamlearn.daemon.loop.TICK_SECONDS", 0.05)
         policy: dict[str, Any] = {"every_events": 10**9, "every_seconds": 0.3}
         for i, stream in enumerate((ill, stalled, quiet)):

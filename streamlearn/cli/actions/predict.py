@@ -14,7 +14,7 @@ from streamlearn.cli.passes import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.config import OPEN, arguments
 from streamlearn.daemon import build
-from streamlearn.daemon.outputs.predictions import predictions
+from streamlearn.daemon.outputs.predictions import predict_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def outcomes(
 ) -> Iterator[dict[str, Any]]:
     """Return each event's outcome: what a daemon publishes, and the score."""
     ids = [None if key is None else key.decode(errors="replace") for key in events.ids]
-    columns = predictions(model, scores, None, labels, np.ones(len(events), dtype=bool))
+    columns = predict_batch(model, scores, None, labels, np.ones(len(events), dtype=bool))
     for row in zip(ids, *columns, np.asarray(scores).tolist(), strict=True):
         yield {name: item for name, item in zip(NAMES, row, strict=True) if item is not UNSET}
 

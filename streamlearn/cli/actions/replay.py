@@ -9,7 +9,7 @@ from streamlearn import config
 from streamlearn.cli.broker import exit_codes
 from streamlearn.cli.configured import load
 from streamlearn.cli.tables import show, show_json
-from streamlearn.daemon.outputs.replay import SentBack, SetAside, reasons, replay
+from streamlearn.daemon.outputs.replay import TopicTarget, FileTarget, count_reasons, replay
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
@@ -31,13 +31,13 @@ def run(options: Options) -> int:
         finally:
             destination.close()
     if options.json:
-        show_json({"sent": outcome.sent, "sent_before": outcome.before, "left": outcome.left})
+        show_json({"sent": outcome.sent, "sent_before": outcome.already_sent, "left": outcome.left})
         return 0
     # with --to - the letters themselves go to standard output
     summary = sys.stderr if options.to == "-" else sys.stdout
     summary.write(f"{outcome.sent:,} dead letters sent\n")
-    if outcome.before:
-        summary.write(f"{outcome.before:,} were already sent by an interrupted run\n")
+    if outcome.already_sent:
+        summary.write(f"{outcome.already_sent:,} were already sent by an interrupted run\n")
     for why, count in outcome.left.most_common():
         summary.write(f"{count:,} not sent: {why}\n")
     return 0
@@ -45,7 +45,7 @@ def run(options: Options) -> int:
 
 def show_pending(settings: config.Config, options: Options) -> None:
     """Print the number of dead letters not yet sent, by reason."""
-    rows = [{"reason": why, "letters": n} for why, n in reasons(settings).most_common()]
+    rows = [{"reason": why, "letters": n} for why, n in count_reasons(settings).most_common()]
     if options.json:
         show_json(rows)
     elif rows:
@@ -57,10 +57,10 @@ def show_pending(settings: config.Config, options: Options) -> None:
 def target(settings: config.Config, options: Options) -> Target:
     """Return where the letters go."""
     if options.to is not None:
-        return SetAside(options.to)
+        return FileTarget(options.to)
     if not isinstance(settings.source, config.KafkaSourceConfig):
         raise ValueError(
             f'{options.file}: source.kind is not "kafka", so there is no topic to send them to; '
             "use --to FILE"
         )
-    return SentBack(settings.source)
+    return TopicTarget(settings.source)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from streamlearn import config
 from streamlearn.cli.configured import load
 from streamlearn.daemon import build, preflight
-from streamlearn.daemon.process.exits import code_of
-from streamlearn.daemon.process.log import Forward, Log
+from streamlearn.daemon.process.exits import exit_code
+from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.errors import SinkError, SourceError
 from streamlearn.stream import Partition
 
@@ -41,7 +41,7 @@ def run(options: Options) -> int:
     if options.begin and options.until is not None:
         raise ValueError("--begin ends before the first record; remove --until")
     log = Log(settings.log.format, settings.log.level)
-    forward = Forward(log)
+    forward = LibraryLogHandler(log)
     logging.getLogger().addHandler(forward)
     gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
     try:
@@ -54,7 +54,7 @@ def run(options: Options) -> int:
             begin=options.begin,
         )
     except (SourceError, SinkError) as error:  # an output is opened first
-        code = code_of(error)
+        code = exit_code(error)
         log.error("stopped", reason=str(error), exit=int(code))  # noqa: TRY400 - our own log
         return code
     else:

@@ -25,7 +25,7 @@ from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.config import arguments, plan
 from streamlearn.config.files import require_writable
 from streamlearn.daemon import build
-from streamlearn.daemon.unlabeled import MANY
+from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.stream import CSVDecoder
 
@@ -169,7 +169,7 @@ class Trainer:
                 scores = self.model.progressive_events(events, given)
                 for point in curve.add(measures["loss"], events.weights):
                     self.report(point, events, scores, known)
-                if first and not curve.events and not self.warned and batches.events >= MANY:
+                if first and not curve.events and not self.warned and batches.events >= UNLABELED_RUN:
                     self.warned = True
                     warn(no_labels(batches.decoder, batches.events, options))
                 for name in wanted[1:]:

@@ -14,9 +14,13 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon.checkpointing.writer import CheckpointWriter, Failed, Written
+from streamlearn.daemon.checkpointing.writer import (
+    CheckpointWriter,
+    FailedCheckpoint,
+    WrittenCheckpoint,
+)
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
-from streamlearn.daemon.process.faults import reach
+from streamlearn.daemon.process.faults import fault_point
 from streamlearn.engine.events import Events
 from streamlearn.errors import SinkDenied, SinkFenced, SinkNotFound, SinkRefused, SourceError
 from streamlearn.rules.copies import Copies
@@ -32,8 +36,8 @@ if TYPE_CHECKING:
     from streamlearn.stream import Source
     from streamlearn.stream.sinks.sink import Sink
 
-FINAL = (SinkRefused, SinkDenied, SinkNotFound)  # errors of an output that will not pass
-SLOW = "one is being written, or waits for an output to deliver"
+PERMANENT_ERRORS = (SinkRefused, SinkDenied, SinkNotFound)  # errors of an output that will not pass
+IN_PROGRESS = "one is being written, or waits for an output to deliver"
 
 
 class Checkpointer:
@@ -49,7 +53,7 @@ class Checkpointer:
         The longest time for which records may be learned and not be durable.
     keep
         How many checkpoints are kept.
-    reading
+    input_settings
         Features and format as text, kept to be compared at the next start.
     fresh
         There is no checkpoint yet: the first is due immediately, so that where it began is known.
@@ -68,7 +72,7 @@ class Checkpointer:
         every_seconds: float,
         max_age_seconds: float,
         keep: int,
-        reading: Mapping[str, str],
+        input_settings: Mapping[str, str],
         fresh: bool,
     ) -> None:
         self.ownership = ownership
@@ -80,19 +84,19 @@ class Checkpointer:
         self.every_events = every_events
         self.every_seconds = every_seconds
         self.max_age_seconds = max_age_seconds
-        self.reading = reading
+        self.input_settings = input_settings
         self.copies = Copies()
         self.checkpoints = CheckpointWriter(
-            ownership, keep=keep, flush=self._flush, then=self.copies.make_room
+            ownership, keep=keep, flush=self._flush, on_done=self.copies.make_room
         )
         # moves of the pipeline that the latest copy has, and the newest durable checkpoint;
         # of a fresh one nothing is durable, not even that nothing has moved yet
-        self._copied = self._durable = pipeline.moves - fresh
+        self._copied_revision = self._durable_revision = pipeline.revision - fresh
         self._copied_records = pipeline.counts.records
         self._copied_events = pipeline.counts.events
         self._copied_at = -math.inf if fresh else time.monotonic()
         self._unsaved_since: float | None = None
-        self._why = SLOW  # there is no new checkpoint
+        self._problem = IN_PROGRESS  # there is no new checkpoint
 
     def make_room(self) -> None:
         """Get ready for the first copy, before learning begins: others follow it more quickly."""
@@ -115,21 +119,21 @@ class Checkpointer:
             pipeline.counts.events - self._copied_events >= self.every_events
             or now - self._copied_at >= self.every_seconds
         )
-        if due and pipeline.moves > self._copied and self.checkpoints.ready:
+        if due and pipeline.revision > self._copied_revision and self.checkpoints.ready:
             self._begin()
 
     def check_age(self) -> None:
         """Stop if too old a record is not durable; in the middle of a batch, too."""
         now, pipeline = time.monotonic(), self.pipeline
-        unsaved = pipeline.moves > self._durable or not pipeline.whole
+        unsaved = pipeline.revision > self._durable_revision or not pipeline.consistent
         if unsaved and self._unsaved_since is None:
             self._unsaved_since = now
         age = 0.0 if self._unsaved_since is None else now - self._unsaved_since
         if age > self.max_age_seconds:
             raise Stop(
                 Exit.CHECKPOINT,
-                f"no checkpoint could be written for {age:.0f} s ({self._why}); the last good one "
-                "is intact, and what followed it is learned again from there",
+                f"no checkpoint could be written for {age:.0f} s ({self._problem}); the last good "
+                "one is intact, and the records after it are learned again at the next start",
             )
 
     def finish(self, seconds: float, watchdog: Watchdog) -> bool:
@@ -138,7 +142,7 @@ class Checkpointer:
         while True:
             self._collect(0.05)
             watchdog.beat()
-            if not self.checkpoints.busy and self._durable == self.pipeline.moves:
+            if not self.checkpoints.busy and self._durable_revision == self.pipeline.revision:
                 return True
             left = end - time.monotonic()
             if left <= 0.0:
@@ -151,7 +155,7 @@ class Checkpointer:
     def _begin(self, flush_seconds: float | None = None) -> None:
         """Copy the state, and let it be written."""
         self._copied_at = time.monotonic()
-        self._copied = self.pipeline.moves
+        self._copied_revision = self.pipeline.revision
         self._copied_records = self.pipeline.counts.records
         self._copied_events = self.pipeline.counts.events
         with self.copies:
@@ -162,35 +166,35 @@ class Checkpointer:
             "restarts": self.status.restarts,
             "written": time.time(),
         }
-        whole["features"]["reading"] = dict(self.reading)
+        whole["features"]["input_settings"] = dict(self.input_settings)
         self.checkpoints.begin(whole, self.pipeline.positions, flush_seconds)
 
     def _collect(self, seconds: float) -> None:
         """See what has become of the one under way; commit it if it is durable."""
         result = self.checkpoints.collect(seconds)
-        if isinstance(result, Written):
+        if isinstance(result, WrittenCheckpoint):
             self._written(result)
-        elif isinstance(result, Failed):
-            if isinstance(result.error, FINAL):
+        elif isinstance(result, FailedCheckpoint):
+            if isinstance(result.error, PERMANENT_ERRORS):
                 raise result.error
-            self._copied = self._durable
-            self._why = str(result.error)
+            self._copied_revision = self._durable_revision
+            self._problem = str(result.error)
             self.status.checkpoint_failures = self.checkpoints.failures
-            self.log.limited(
+            self.log.rate_limited(
                 "checkpoint",
                 "error",
                 "a checkpoint could not be written",
                 error=str(result.error),
-                again_in=result.again_in,
+                retry_in=result.retry_in,
                 failures=self.checkpoints.failures,
             )
         if result is not None:
-            self.pipeline.tell("on_checkpoint", result)
+            self.pipeline.notify("on_checkpoint", result)
 
-    def _written(self, result: Written) -> None:
-        self._durable = self._copied
-        self._why = SLOW
-        newer = self.pipeline.moves > self._durable
+    def _written(self, result: WrittenCheckpoint) -> None:
+        self._durable_revision = self._copied_revision
+        self._problem = IN_PROGRESS
+        newer = self.pipeline.revision > self._durable_revision
         self._unsaved_since = self._copied_at if newer else None
         self.status.checkpoint_time = time.time()
         self.log.info(
@@ -201,11 +205,11 @@ class Checkpointer:
             records=self._copied_records,
         )
         self.ownership.check()
-        reach("commit")
+        fault_point("commit")
         try:
             self.source.commit(result.positions)
         except SourceError as error:  # it is for lag tools alone
-            self.log.limited("commit", "warning", "not committed", error=str(error))
+            self.log.rate_limited("commit", "warning", "not committed", error=str(error))
 
     def _flush(self, seconds: float) -> None:
         """Deliver what was published, all outputs within this time."""

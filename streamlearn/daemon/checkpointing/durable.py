@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from streamlearn.daemon.process.faults import reach
+from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators.model_file import fsync_directory
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ def write_whole(
                 size += file.write(piece)
                 if size == len(piece):
                     file.flush()
-                    reach("write")  # in the middle of it
+                    fault_point("write")  # in the middle of it
             file.flush()
-            reach("fsync")
+            fault_point("fsync")
             os.fsync(file.fileno())
         before_rename()
-        reach("rename")
+        fault_point("rename")
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    reach("fsync-directory")
+    fault_point("fsync-directory")
     fsync_directory(path.parent)
     return size
 

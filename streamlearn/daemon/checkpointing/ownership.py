@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing.durable import PART, make_directory
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
-from streamlearn.daemon.process.faults import reach
+from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints
 from streamlearn.estimators.checkpoints import Epoch, Place, epoch_name
 from streamlearn.estimators.model_file import fsync_directory
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Found = tuple[Place, dict[str, Any]] | None
 
 RENEW_SECONDS = 0.25
-LOOK_SECONDS = 0.5  # what one look at an unchanged lease counts at most
+MAX_CHECK_SECONDS = 0.5  # what one look at an unchanged lease counts at most
 GRACE_SECONDS = 0.5  # for the loop to notice by itself that it was overtaken
 
 
@@ -60,8 +60,8 @@ class Ownership:
         self.instance = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.epoch = 0  # none yet
         self.models_id = ""  # what all owners of this directory have in common
-        self._own = self._later = ""  # the files of this epoch and the next
-        self._identity = (0, 0)  # of the first: another file may come to have its name
+        self._epoch_file = self._next_epoch_file = ""  # the files of this epoch and the next
+        self._epoch_inode = (0, 0)  # of the first: another file may come to have its name
         self._lock: int | None = None
         self._renewer: _Renewer | None = None
 
@@ -83,7 +83,7 @@ class Ownership:
             ) from error
 
     def _acquire(self, load: Callable[[], Found], wait: Callable[[], bool]) -> Found:
-        watch = _Watch(self.directory, self.lease_seconds)
+        watch = _OwnerWatch(self.directory, self.lease_seconds)
         try:
             while True:
                 owner = watch.owner()
@@ -109,7 +109,7 @@ class Ownership:
     def _claim(self, number: int, base: Place | None) -> bool:
         """Create the epoch; False if another was faster."""
         make_directory(self.directory)
-        self.models_id = self._inherited() or secrets.token_hex(8)
+        self.models_id = self._previous_models_id() or secrets.token_hex(8)
         epoch = Epoch(number, self.instance, base, self.models_id)
         temporary = self.directory / f".{epoch.name}.{secrets.token_hex(8)}{PART}"
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
@@ -117,7 +117,7 @@ class Ownership:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(handle, epoch.packed())
             os.fsync(handle)
-            reach("claim")
+            fault_point("claim")
             os.link(temporary, self.directory / epoch.name)
         except (FileExistsError, FileNotFoundError):  # created, and even tidied up, by another
             os.close(handle)
@@ -127,17 +127,17 @@ class Ownership:
             raise
         finally:
             temporary.unlink(missing_ok=True)
-        reach("take-over")
+        fault_point("take-over")
         fsync_directory(self.directory)
         self._lock, self.epoch = handle, number
-        self._own = os.fspath(self.directory / epoch.name)
-        self._later = os.fspath(self.directory / epoch_name(number + 1))
-        self._identity = identity(os.fstat(handle))
+        self._epoch_file = os.fspath(self.directory / epoch.name)
+        self._next_epoch_file = os.fspath(self.directory / epoch_name(number + 1))
+        self._epoch_inode = identity(os.fstat(handle))
         self._renewer = _Renewer(self)
         self._renewer.start()
         return True
 
-    def _inherited(self) -> str:
+    def _previous_models_id(self) -> str:
         """The identity that the epoch before had; "" if there is none."""
         for number in checkpoints.epochs(self.directory):
             if (before := checkpoints.read_epoch(self.directory, number)) is not None:
@@ -146,35 +146,35 @@ class Ownership:
 
     # -- being the owner --------------------------------------------------------------------------
 
-    def ended(self) -> Stop | None:
+    def lost_reason(self) -> Stop | None:
         """Why the models are no longer this instance's; None: they are.
 
         Old epochs are removed in their order, the oldest first.
         """
         # looked at with every poll, by ready names: to build paths takes longer than to look
-        if self._is_there() and not os.path.exists(self._later):  # noqa: PTH110
+        if self._epoch_exists() and not os.path.exists(self._next_epoch_file):  # noqa: PTH110
             return None
         try:
             overtaken = checkpoints.epochs(self.directory)[:1] > [self.epoch]
         except OSError:  # a file system that is gone
             overtaken = False
         if not overtaken:
-            return gone(self.directory)
+            return directory_gone(self.directory)
         return Fenced(
             f"epoch {self.epoch} of {self.directory} is over: another instance took over and "
             "learns by itself what this one has learned since"
         )
 
-    def _is_there(self) -> bool:
+    def _epoch_exists(self) -> bool:
         """Whether the epoch that this instance created still has its name."""
         try:
-            return identity(os.stat(self._own)) == self._identity  # noqa: PTH116
+            return identity(os.stat(self._epoch_file)) == self._epoch_inode  # noqa: PTH116
         except OSError:
             return False
 
     def check(self) -> None:
         """Stop if the models are no longer this instance's."""
-        if (stop := self.ended()) is not None:
+        if (stop := self.lost_reason()) is not None:
             raise stop
 
     def release(self) -> None:
@@ -193,7 +193,7 @@ class _Renewer(threading.Thread):
     def __init__(self, ownership: Ownership) -> None:
         super().__init__(name="lease", daemon=True)
         self.ownership = ownership
-        self.ended = threading.Event()
+        self.lost_reason = threading.Event()
 
     def run(self) -> None:
         """Renew until the end."""
@@ -202,21 +202,21 @@ class _Renewer(threading.Thread):
         count = 0
         while True:
             count += 1
-            stop = ownership.ended()
+            stop = ownership.lost_reason()
             if stop is not None:
-                if not self.ended.wait(GRACE_SECONDS):
+                if not self.lost_reason.wait(GRACE_SECONDS):
                     if ownership.report is not None:
                         ownership.report(stop)
                     os._exit(stop.code)
                 return
             with suppress(OSError):  # a full disk: whoever takes over for it will be noticed
-                renew(path, count)
-            if self.ended.wait(RENEW_SECONDS):
+                write_lease(path, count)
+            if self.lost_reason.wait(RENEW_SECONDS):
                 return
 
     def end(self) -> None:
         """No more renewals."""
-        self.ended.set()
+        self.lost_reason.set()
         if self is not threading.current_thread():
             self.join()
 
@@ -226,7 +226,7 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def gone(directory: Path) -> Stop:
+def directory_gone(directory: Path) -> Stop:
     """What ends an instance whose directory is another now."""
     return Stop(
         Exit.NO_CHECKPOINT,
@@ -235,7 +235,7 @@ def gone(directory: Path) -> Stop:
     )
 
 
-def renew(path: Path, count: int) -> None:
+def write_lease(path: Path, count: int) -> None:
     """Write the lease in place: a disk that is full has room for what is there already."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
@@ -249,7 +249,7 @@ def lease_path(directory: Path, epoch: int) -> Path:
     return directory / f"{epoch_name(epoch)}.lease"
 
 
-class _Watch:
+class _OwnerWatch:
     """A standby's view of the owner."""
 
     def __init__(self, directory: Path, lease_seconds: float) -> None:
@@ -258,15 +258,15 @@ class _Watch:
         self.newest = 0
         self._handle: int | None = None
         self._lease: bytes | None = None
-        self._looked = 0.0
-        self._silence = 0.0
+        self._checked_at = 0.0
+        self._idle_seconds = 0.0
 
     def owner(self) -> str | None:
         """Who owns the models; None: nobody that is alive."""
         there = checkpoints.epochs(self.directory)
         number = there[0] if there else 0
         if number < self.newest:  # the newest is never removed
-            raise gone(self.directory)
+            raise directory_gone(self.directory)
         if number != self.newest or self._handle is None:
             self.close()
             self.newest = number
@@ -280,10 +280,10 @@ class _Watch:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return self._holder()
+            return self._lock_holder()
         return None  # and we hold its lock until we have claimed the next epoch
 
-    def _holder(self) -> str | None:
+    def _lock_holder(self) -> str | None:
         """The owner that holds the lock, unless it has not renewed its lease for too long."""
         now = time.monotonic()
         try:
@@ -291,12 +291,12 @@ class _Watch:
         except FileNotFoundError:
             lease = b""
         if lease != self._lease:
-            self._lease, self._silence = lease, 0.0
+            self._lease, self._idle_seconds = lease, 0.0
         else:
             # a standby that was frozen itself has not seen the owner silent all the while
-            self._silence += min(now - self._looked, LOOK_SECONDS)
-        self._looked = now
-        if self._silence > self.lease_seconds:
+            self._idle_seconds += min(now - self._checked_at, MAX_CHECK_SECONDS)
+        self._checked_at = now
+        if self._idle_seconds > self.lease_seconds:
             return None
         epoch = checkpoints.read_epoch(self.directory, self.newest)
         return "another instance" if epoch is None else epoch.owner

@@ -41,26 +41,28 @@ class Changes:
     refused: list[str] = field(default_factory=list)  # sentences
 
 
-def compare(
+def compare_learners(
     saved: Mapping[str, Mapping[str, str]],
     wanted: Mapping[str, Mapping[str, str]],
     reset: Collection[str],
-    reading: tuple[Mapping[str, str], Mapping[str, str]],
+    input_settings: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Changes:
     """What a configuration means for the learners of a checkpoint.
 
-    `saved` and `wanted` are settings of learners by name, `reading` those of features and format.
+    `saved` and `wanted` are the settings of learners by name, and `input_settings` the saved and
+    the wanted settings of features and format.
 
-    >>> compare({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, (), ({}, {})).refused
+    >>> compare_learners({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, (), ({}, {})).refused
     ["learner 'a' has changed: gamma = 1 -> 2"]
-    >>> compare({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, ("a",), ({}, {})).fresh
+    >>> compare_learners({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, ("a",), ({}, {})).fresh
     ['a']
     """
     changes = Changes(archived=[name for name in saved if name not in wanted])
     everything = ALL in reset
-    if reading[0] != reading[1] and not everything:
+    if input_settings[0] != input_settings[1] and not everything:
         changes.refused.append(
-            f"features have changed, which all learners share: {difference(*reading)}"
+            "features have changed, which all learners share: "
+            f"{describe_difference(*input_settings)}"
         )
     for name, settings in wanted.items():
         if name not in saved:
@@ -70,14 +72,14 @@ def compare(
             changes.archived.append(name)
         elif saved[name] != settings:
             changes.refused.append(
-                f"learner {name!r} has changed: {difference(saved[name], settings)}"
+                f"learner {name!r} has changed: {describe_difference(saved[name], settings)}"
             )
         else:
             changes.resumed.append(name)
     return changes
 
 
-def difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+def describe_difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     """The settings that differ, as `name = old -> new`."""
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return ", ".join(f"{n} = {old.get(n, 'none')} -> {new.get(n, 'none')}" for n in names)
@@ -86,35 +88,35 @@ def difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
 def resume(
     pipeline: Pipeline,
     found: Found | None,
-    reading: Mapping[str, str],
+    input_settings: Mapping[str, str],
     reset: Collection[str],
 ) -> Changes:
     """Bring the pipeline to where the checkpoint is; `Stop` if the two do not fit."""
     learners = pipeline.learners
-    labels, late = pipeline.reading.labels, pipeline.reading.late
-    changes = fitted(found, learners, reading, reset, labels=labels, late=late)
+    labels, late = pipeline.event_reader.labels, pipeline.event_reader.delayed
+    changes = check_changes(found, learners, input_settings, reset, labels=labels, late=late)
     if found is None:
         return changes
     place, data = found
-    same_features = data["features"]["reading"] == reading
+    same_features = data["features"]["input_settings"] == input_settings
     try:
         pipeline.restore(data, resumed=changes.resumed, features=same_features)
     except InvalidEventError as error:
-        raise unfit(place, error) from error
+        raise mismatch(place, error) from error
     if same_features:
-        report_labels(pipeline, labels_of(data))
+        log_label_changes(pipeline, saved_labels(data))
     for name in changes.fresh:
-        learners[name].born = {
+        learners[name].created_at = {
             "events": pipeline.counts.events,
             "positions": [[*where, at] for where, at in pipeline.positions.items()],
         }
     return changes
 
 
-def fitted(
+def check_changes(
     found: Found | None,
     learners: Learners,
-    reading: Mapping[str, str],
+    input_settings: Mapping[str, str],
     reset: Collection[str] = (),
     *,
     labels: LabelSet,
@@ -133,8 +135,10 @@ def fitted(
     place, data = found
     saved = {name: one["settings"] for name, one in data["learners"].items()}
     wanted = {learner.name: learner.settings for learner in learners}
-    changes = compare(saved, wanted, reset, (data["features"]["reading"], reading))
-    if (left := waiting(data)) and not late and ALL not in reset:
+    changes = compare_learners(
+        saved, wanted, reset, (data["features"]["input_settings"], input_settings)
+    )
+    if (left := held_count(data)) and not late and ALL not in reset:
         changes.refused.append(
             f"[labels] is gone, and {left} events or labels wait for each other, which would be "
             "lost (with a short labels.hold_for they time out; --reset all drops them)"
@@ -146,29 +150,29 @@ def fitted(
             f"{'; '.join(changes.refused)}. Take the change back, or begin afresh from here with "
             "--reset NAME (--reset all if the features have changed)",
         )
-    if data["features"]["reading"] == reading:
+    if data["features"]["input_settings"] == input_settings:
         try:
-            labels.restore(labels_of(data))
+            labels.restore(saved_labels(data))
         except InvalidEventError as error:
-            raise unfit(place, error) from error
+            raise mismatch(place, error) from error
         for name in changes.fresh:
             check_labels(name, learners[name].model, labels.labels)
     return changes
 
 
-def labels_of(data: Mapping[str, Any]) -> dict[str, Any]:
+def saved_labels(data: Mapping[str, Any]) -> dict[str, Any]:
     """What a checkpoint says of the labels, which may come in records of their own."""
     found: dict[str, Any] = data["labels" if "labels" in data else "decoder"]["labels"]
     return found
 
 
-def waiting(data: Mapping[str, Any]) -> int:
+def held_count(data: Mapping[str, Any]) -> int:
     """How many events or labels a checkpoint holds that have not met."""
     segments = data.get("join", {}).get("waiting", ())
     return sum(segment["live"] for segment in segments)
 
 
-def unfit(place: Place, error: InvalidEventError) -> Stop:
+def mismatch(place: Place, error: InvalidEventError) -> Stop:
     """The labels do not fit those of the checkpoint."""
     return Stop(Exit.USAGE, f"the configuration does not fit the checkpoint {place.name}: {error}")
 
@@ -183,7 +187,9 @@ def check_labels(name: str, model: Model, seen: list[Any]) -> None:
         ) from error
 
 
-def archive(directory: Path, found: tuple[Place, dict[str, Any]], changes: Changes) -> None:
+def archive_learners(
+    directory: Path, found: tuple[Place, dict[str, Any]], changes: Changes
+) -> None:
     """Keep learners that are no longer wanted as model files, before checkpoints lack them."""
     place, data = found
     folder = directory / "archive"
@@ -196,7 +202,7 @@ def archive(directory: Path, found: tuple[Place, dict[str, Any]], changes: Chang
         model_file.fsync_directory(folder)
 
 
-def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:
+def log_changes(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:
     """Say what became of each learner."""
     for name in changes.resumed:
         learner = pipeline.learners[name]
@@ -208,12 +214,12 @@ def report(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | Non
         log.info("learner archived", name=name, directory=directory and directory / "archive")
 
 
-def report_labels(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
+def log_label_changes(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
     """Log that other labels are declared: `probability` may be that of another one from now on."""
-    labels = pipeline.reading.labels
+    labels = pipeline.event_reader.labels
     if not saved["closed"]:
         if labels.closed:
-            pipeline.report_labels()
+            pipeline.log_labels()
         return
     before = LabelSet.complete(saved["labels"])
     if (
@@ -230,13 +236,13 @@ def report_labels(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
         )
 
 
-def recall_header(source: Source, decoder: Decoder) -> None:
+def restore_header(source: Source, decoder: Decoder) -> None:
     """The columns of a table that is gone on in, where no checkpoint has them: after a skip."""
     if isinstance(source, Files) and isinstance(decoder, CSVDecoder) and not decoder.columns:
         decoder.guess([source.header()])
 
 
-def check_skipped(source: Source, to: Mapping[Partition, int]) -> None:
+def check_skip_to(source: Source, to: Mapping[Partition, int]) -> None:
     """`Stop` if something was to be skipped that the source does not have."""
     there = source.lag()
     unknown = [where for where in to if where not in there]
@@ -256,7 +262,7 @@ def check_skipped(source: Source, to: Mapping[Partition, int]) -> None:
             )
 
 
-def skip(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:
+def apply_skip_to(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:
     """Go on from these positions, as asked after too many bad events."""
     for where, position in to.items():
         now = pipeline.positions.get(where)
@@ -271,4 +277,4 @@ def skip(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:
         log.warning(
             "skipped as asked", topic=where.topic, partition=where.number, start=now, end=position
         )
-    pipeline.tolerance.forget()
+    pipeline.tolerance.reset()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.daemon.checkpointing.durable import PART, write_whole
 from streamlearn.daemon.checkpointing.ownership import lease_path
 from streamlearn.daemon.process.exits import Stop
-from streamlearn.daemon.process.faults import reach
+from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.checkpoints import Place, epoch_name
 
@@ -34,7 +34,7 @@ BACKOFF_SECONDS = (0.5, 30.0)  # the first, and the longest
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCheckpoint:
     """A checkpoint that is durable."""
 
     place: Place
@@ -44,12 +44,12 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedCheckpoint:
     """A checkpoint that could not be written, and when it is tried again."""
 
     error: Exception
     seconds: float
-    again_in: float
+    retry_in: float
 
 
 class CheckpointWriter:
@@ -76,21 +76,21 @@ class CheckpointWriter:
         keep: int = 2,
         flush: Callable[[float], None],
         flush_seconds: float = 30.0,
-        then: Callable[[], None] = lambda: None,
+        on_done: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ownership = ownership
         self.keep = max(keep, 2)
         self.flush = flush
         self.flush_seconds = flush_seconds
-        self.then = then
+        self.on_done = on_done
         self.clock = clock
         self.number = 0
         self.failures = 0  # since the start
         self._backoff = 0.0
         self._not_before = -1.0
         self._thread: threading.Thread | None = None
-        self._result: Written | Failed | Stop | None = None
+        self._result: WrittenCheckpoint | FailedCheckpoint | Stop | None = None
 
     # -- in the loop's thread ---------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class CheckpointWriter:
         )
         self._thread.start()
 
-    def collect(self, seconds: float = 0.0) -> Written | Failed | None:
+    def collect(self, seconds: float = 0.0) -> WrittenCheckpoint | FailedCheckpoint | None:
         """What has become of the one under way, if that is known within this time."""
         if self._thread is None:
             return None
@@ -132,13 +132,13 @@ class CheckpointWriter:
         result, self._result = self._result, None
         if isinstance(result, Stop):
             raise result
-        if isinstance(result, Written):
+        if isinstance(result, WrittenCheckpoint):
             self.number = result.place.number
             self._backoff = 0.0
-        elif isinstance(result, Failed):
+        elif isinstance(result, FailedCheckpoint):
             self.failures += 1
-            self._backoff = result.again_in
-            self._not_before = self.clock() + result.again_in
+            self._backoff = result.retry_in
+            self._not_before = self.clock() + result.retry_in
         return result
 
     # -- in the background ------------------------------------------------------------------------
@@ -153,22 +153,22 @@ class CheckpointWriter:
         start = time.monotonic()
         try:
             self.ownership.check()
-            reach("flush")
+            fault_point("flush")
             self.flush(flush_seconds)
             whole = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
             directory = self.ownership.directory
             pieces = model_file.pieces(whole)
             size = write_whole(directory / place.name, pieces, self.ownership.check)
-            self._result = Written(place, size, time.monotonic() - start, positions)
+            self._result = WrittenCheckpoint(place, size, time.monotonic() - start, positions)
             prune(directory, self.keep)
-            self.then()
+            self.on_done()
         except Stop as stop:  # fenced, or the directory is gone
             self._result = stop
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop decides
-            if not isinstance(self._result, Written):
+            if not isinstance(self._result, WrittenCheckpoint):
                 first, longest = BACKOFF_SECONDS
                 again = min(max(2.0 * self._backoff, first), longest)
-                self._result = Failed(error, time.monotonic() - start, again)
+                self._result = FailedCheckpoint(error, time.monotonic() - start, again)
 
 
 def prune(directory: Path, keep: int) -> None:
@@ -190,7 +190,7 @@ def prune(directory: Path, keep: int) -> None:
             (directory / epoch_name(number)).unlink(missing_ok=True)
 
 
-def sweep(directory: Path, epoch: int) -> None:
+def remove_partial_files(directory: Path, epoch: int) -> None:
     """Remove what those who were killed in the middle of writing have left."""
     for name in checkpoints.names(directory):
         other = name.startswith(f".{epoch_name(epoch + 1)}")

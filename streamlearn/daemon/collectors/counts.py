@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.stream import Partition
     from streamlearn.telemetry import Board
 
-MOST_PLACES = 50  # partitions with series of their own; the others are added up
+MAX_PARTITIONS = 50  # partitions with series of their own; the others are added up
 OTHERS = ("other", "other")
 
 
@@ -32,7 +32,7 @@ class CountsCollector:
         self.seen = 0  # events over the model's life
         self.places: dict[Partition, tuple[str, str]] = {}
         self._learned: dict[str, int] = {}  # by each learner before this process
-        self._notes: list[tuple[Partition, int, int, int, dict[str, float]]] = []
+        self._batches: list[tuple[Partition, int, int, int, dict[str, float]]] = []
         self._polls: list[float] = []
 
     def start(self, learners: Learners) -> None:
@@ -40,20 +40,20 @@ class CountsCollector:
         self._learned = {learner.name: learner.learned for learner in learners}
         for name in self._learned:
             self.board.add("events_predicted_total", 0, name)
-        self.enter(learners)
+        self.flush(learners)
 
     def poll(self, seconds: float) -> None:
         """The source took so long to answer."""
         self._polls.append(seconds)
 
-    def note(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> None:
         """Remember a batch until it is entered."""
         events, seconds = int(np.count_nonzero(batch.predicted)), batch.seconds
         self.seen += events
         for part in batch.parts:
             records = part.records
-            note = (records.partition, len(records.offsets), part.bytes, events, seconds)
-            self._notes.append(note)
+            add = (records.partition, len(records.offsets), part.bytes, events, seconds)
+            self._batches.append(add)
             events, seconds = 0, {}
             if part.tombstones:
                 self.board.add("events_deleted_total", part.tombstones)
@@ -62,9 +62,9 @@ class CountsCollector:
         if batch.unlabeled:
             self.board.add("events_unlabeled_total", batch.unlabeled)
 
-    def enter(self, learners: Learners) -> None:
+    def flush(self, learners: Learners) -> None:
         """Bring the board up to date."""
-        board, notes, self._notes = self.board, self._notes, []
+        board, notes, self._batches = self.board, self._batches, []
         polled: Counter[tuple[str, str]] = Counter()
         sizes: Counter[str] = Counter()
         stages = defaultdict(list, poll=self._polls)
@@ -92,11 +92,11 @@ class CountsCollector:
     def place(self, where: Partition) -> tuple[str, str]:
         """The labels of a partition: its own, or those of all that are too many."""
         if where not in self.places:
-            own = len(self.places) < MOST_PLACES
+            own = len(self.places) < MAX_PARTITIONS
             self.places[where] = (where.topic, str(where.number)) if own else OTHERS
         return self.places[where]
 
-    def hold(self, held: Collection[Partition]) -> None:
+    def drop_unassigned(self, held: Collection[Partition]) -> None:
         """Drop the series of partitions that are no longer read."""
         for gone in self.places.keys() - set(held):
             del self.places[gone]

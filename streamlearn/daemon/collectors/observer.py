@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamlearn.daemon.checkpointing.writer import Failed, Written
-    from streamlearn.daemon.learners import Learners, Outcome
+    from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
+    from streamlearn.daemon.learners import LearnerResult, Learners
     from streamlearn.engine.events import Events
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Partition, Records
     from streamlearn.stream.sources.polled import Polled
 
 
-Bad = tuple[int, str | None, str]  # the place of a record, the field at fault, the reason
+InvalidRecord = tuple[int, str | None, str]  # the place of a record, the field at fault, the reason
 
 
 @dataclass(slots=True)
-class Part:
+class PartitionBatch:
     """Consecutive records of one partition, and those of them that could not be read."""
 
     records: Records
     start: int  # the position before them
-    bad: list[Bad] = field(default_factory=list)
+    invalid: list[InvalidRecord] = field(default_factory=list)
     tombstones: int = 0
     bytes: int = 0  # of the values
 
@@ -42,10 +42,10 @@ class Batch:
     `predicted` are those that were predicted.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[PartitionBatch]
     polled: Polled  # the same records as they took turns
     events: Events
-    outcomes: Mapping[str, Outcome]  # by learner
+    results: Mapping[str, LearnerResult]  # by learner
     predicted: Array
     unlabeled: int = 0  # events that will not be learned: without a label, or of weight 0
     since_label: int | None = None  # events since the last label; None: labels are delayed
@@ -89,7 +89,7 @@ class Observer:
     def on_tick(self, status: Status) -> None:
         """Between two polls, at most a few times a second."""
 
-    def on_checkpoint(self, result: Written | Failed) -> None:
+    def on_checkpoint(self, result: WrittenCheckpoint | FailedCheckpoint) -> None:
         """A checkpoint is durable, or could not be written."""
 
     def on_end(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 WINDOW = 10_000  # events, for the area under the ROC curve and calibration
-SHARE = 0.001  # most of the time that may go into looking at scores
+MAX_SHARE = 0.001  # most of the time that may go into looking at scores
 # what a learner is measured by, and what the metrics over its life and of late are called
 MEASURES = {
     "loss": ("progressive_loss", "window_loss"),
@@ -30,7 +30,7 @@ class QualityCollector:
     def __init__(self, board: Board) -> None:
         self.board = board
         self.quality: dict[str, Recent] = {}
-        self._kept: Mapping[str, Any] = {}  # of the checkpoint, until the learners are there
+        self._restored: Mapping[str, Any] = {}  # of the checkpoint, until the learners are there
         self._next = 0.0
 
     def state(self) -> Any:
@@ -39,20 +39,20 @@ class QualityCollector:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there, once the learners are loaded."""
-        self._kept = state
+        self._restored = state
 
     def start(self, learners: Learners) -> None:
         """The learners are there; one that begins afresh has no scores yet."""
         for learner in learners:
             if "error" in learner.progress:
                 self.quality[learner.name] = quality = Recent(WINDOW)
-                if learner.learned and learner.name in self._kept:
-                    quality.restore(self._kept[learner.name])
+                if learner.learned and learner.name in self._restored:
+                    quality.restore(self._restored[learner.name])
 
-    def note(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> None:
         """Remember the scores of a batch."""
         for name, quality in self.quality.items():
-            told = batch.outcomes[name]
+            told = batch.results[name]
             quality.add(told.scores, told.measures["error"], told.learned, told.count)
 
     def measure(self, learners: Learners) -> None:
@@ -66,10 +66,10 @@ class QualityCollector:
         now, begun = time.monotonic(), time.thread_time()
         if now >= self._next:
             for name, quality in self.quality.items():
-                self._rate(learners[name], quality)
-            self._next = now + (time.thread_time() - begun) / SHARE
+                self._measure_scores(learners[name], quality)
+            self._next = now + (time.thread_time() - begun) / MAX_SHARE
 
-    def _rate(self, learner: Learner, quality: Recent) -> None:
+    def _measure_scores(self, learner: Learner, quality: Recent) -> None:
         """How well its scores separate, and whether probabilities are right."""
         board, name = self.board, learner.name
         scores, positive = quality.window()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 SECONDS = 3.0  # between two measurements
-UNFOLLOWED = "it was not followed from its learner's first event on"
-SHARE = 0.005  # most of the loop's time that they may take, if nothing else is said
+NOT_TRACKED = "it was not followed from its learner's first event on"
+MAX_SHARE = 0.005  # most of the loop's time that they may take, if nothing else is said
 
 
 class RegretCollector:
@@ -35,23 +35,23 @@ class RegretCollector:
         self.board = board
         self.cpu_share = cpu_share
         self.clock = clock
-        self.share = SHARE
+        self.share = MAX_SHARE
         self.trackers: dict[str, Tracker] = {}
-        self.leaders: dict[str, str] = {}  # by learner: who solves for it
+        self.solvers: dict[str, str] = {}  # by learner: who solves for it
         self._next = 0.0
-        self._solved: dict[str, Solution] = {}  # the comparators seen last
+        self._last_solution: dict[str, Solution] = {}  # the comparators seen last
 
     def start(self, learners: Learners) -> None:
         """The learners are there, with their trackers."""
         groups: dict[str, str] = {}
         for learner in learners:
             if learner.tracker is None:
-                self.board.about.regret_unknown[learner.name] = UNFOLLOWED
+                self.board.about.regret_unknown[learner.name] = NOT_TRACKED
             else:
-                leader = groups.setdefault(likeness(learner), learner.name)
+                leader = groups.setdefault(comparator_key(learner), learner.name)
                 self.trackers[learner.name] = learner.tracker
-                self.leaders[learner.name] = leader
-        for name, leader in self.leaders.items():
+                self.solvers[learner.name] = leader
+        for name, leader in self.solvers.items():
             ledger = self.trackers[name].ledger
             ledger.cpu_share = self.cpu_share / len(groups)
             if leader != name:
@@ -63,16 +63,16 @@ class RegretCollector:
         if now < self._next:
             return
         for name, tracker in self.trackers.items():
-            leader = self.trackers[self.leaders[name]].ledger
+            leader = self.trackers[self.solvers[name]].ledger
             if leader is not tracker.ledger:
                 # one that could not learn some event has lost count
                 tracker.ledger.use_comparator(
                     leader.comparator, same_events=tracker.ledger.same_events_as(leader)
                 )
-            self._tell(name, tracker, tracker.report(0.0))
+            self._report(name, tracker, tracker.report(0.0))
         self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
 
-    def _tell(self, name: str, tracker: Tracker, report: Report) -> None:
+    def _report(self, name: str, tracker: Tracker, report: Report) -> None:
         board, found = self.board, tracker.ledger.comparator
         low, high = report.bracket or (None, None)
         sampled = low is not None and not report.certified
@@ -86,14 +86,14 @@ class RegretCollector:
             board.set("comparator_gap", None, name)
             return
         board.set("comparator_gap", found.solution.gap, name)
-        if self._solved.get(name) is not found.solution:
-            self._solved[name] = found.solution
+        if self._last_solution.get(name) is not found.solution:
+            self._last_solution[name] = found.solution
             board.set("comparator_solved_timestamp_seconds", self.clock(), name)
         kind = "a sample" if tracker.ledger.sums.reservoir.full else "all events"
         board.inform(name, comparator=f"{tracker.ledger.task.penalty!r} on {kind}")
 
 
-def likeness(learner: Learner) -> str:
+def comparator_key(learner: Learner) -> str:
     """Learners of which this is the same have the same best fixed model."""
     model, ledger = learner.model, learner.tracker.ledger if learner.tracker is not None else None
     loss, penalty, intercept = model.objective

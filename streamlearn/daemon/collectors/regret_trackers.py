@@ -36,16 +36,16 @@ class RegretTrackers(Observer):
         self.seed = seed
         self.cpu_share = cpu_share
         self.trackers: dict[str, Tracker] = {}
-        self._kept: dict[str, Any] = {}
+        self._restored: dict[str, Any] = {}
 
     def restore(self, state: Any) -> None:
         """Remember what the ledgers were, until the learners are there."""
-        self._kept = dict(state)
+        self._restored = dict(state)
 
     def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the seam's
         """Watch the learners; one that had begun unwatched, from a file say, is left alone."""
         for learner in learners:
-            kept = self._kept.get(learner.name) if learner.learned else None
+            kept = self._restored.get(learner.name) if learner.learned else None
             try:
                 learner.tracker = Tracker(
                     learner.model, self.memory, self.seed, kept, cpu_share=self.cpu_share

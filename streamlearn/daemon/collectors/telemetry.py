@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from streamlearn import config
-    from streamlearn.daemon.checkpointing.writer import Failed, Written
-    from streamlearn.daemon.collectors.observer import Batch, Part, Status
+    from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
+    from streamlearn.daemon.collectors.observer import Batch, PartitionBatch, Status
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.process.log import Log
 
-LOOK_SECONDS = 1.0
-POINT_SECONDS = 0.1  # the least between two points of the curves
+REFRESH_SECONDS = 1.0
+CURVE_SECONDS = 0.1  # the least between two points of the curves
 PAGE_SECONDS = 3.0  # an open page has asked within this time
-PATIENCE = 0.15  # of the time for the shutdown: for an open page to learn of it
-PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
+PAGE_SHARE = 0.15  # of the time for the shutdown: for an open page to learn of it
+MAX_PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
 # curves of what is looked at once a second: a point between two looks has none
-SLOW = {
+SLOW_CURVES = {
     "nonzero": "nonzero_weights",
     "low": "regret_low",
     "high": "regret_high",
@@ -73,28 +73,28 @@ class TelemetryCollector(Observer):
         self.board = Board()
         self.history = History()
         self.recent = LastMinutes()
-        self.exposed = exposed(given)
-        self.patience = PATIENCE * settings.run.shutdown_seconds
+        self.missing_protection = missing_protection(given)
+        self.patience = PAGE_SHARE * settings.run.shutdown_seconds
         self.health = Health(settings.run.watchdog_seconds / 2.0)
         access = Access(
             None if given.token is None else given.token.reveal(),
             metrics=given.protect_metrics,
             page=given.page,
-            local=loopback(given.host),
+            local=is_loopback(given.host),
         )
         routes = Routes(self.board, self.history, self.recent, self.health, access)
         self.server = Server(given.host, given.port, routes.answer)
         self.serving: bool | None = None if serves else False  # None: not yet tried
         self.learners: Learners | None = None
-        self.tally = CountsCollector(self.board, clock)
-        self.judge = QualityCollector(self.board)
+        self.counts = CountsCollector(self.board, clock)
+        self.quality = QualityCollector(self.board)
         self._before = (0, clock())  # events and time of the look before
-        self._looked = 0.0
+        self._refreshed_at = 0.0
         self._next_point = 0.0
-        self._fresh = False  # whether there was a look since the last point of the curves
-        self._look = WeightsCollector(self.board, clock)
+        self._slow_curves_due = False  # whether there was a look since the last point of the curves
+        self.weights = WeightsCollector(self.board, clock)
         self.waiting = DelayedLabelsCollector(self.board)
-        self.regrets = RegretCollector(self.board, settings.regret.cpu_share, clock)
+        self.regret = RegretCollector(self.board, settings.regret.cpu_share, clock)
         self._describe(settings)
 
     def _describe(self, settings: config.Config) -> None:
@@ -108,9 +108,9 @@ class TelemetryCollector(Observer):
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         kinds = (about.source, settings.format.kind, settings.features.kind, digest)
         board.set("config_info", 1, *kinds)
-        board.set("build_info", 1, release(), platform.python_version())
+        board.set("build_info", 1, installed_version(), platform.python_version())
         board.set("start_timestamp_seconds", about.started)
-        self.described = {learner.name: described(learner) for learner in settings.learners}
+        self.model_text = {learner.name: model_text(learner) for learner in settings.learners}
 
     # -- told by the loop -------------------------------------------------------------------------
 
@@ -124,15 +124,15 @@ class TelemetryCollector(Observer):
         board.set("standby", float(status.state == "standby"))
         board.set("epoch", status.epoch)
         board.set("restarts", status.restarts)
-        self._enter()
+        self._flush_counts()
         if status.state == "stopped":
-            self.look(status)  # how it ended
+            self.refresh(status)  # how it ended
         if self.serving is None:
             self._serve()
 
-    def _enter(self) -> None:
+    def _flush_counts(self) -> None:
         if self.learners is not None:
-            self.tally.enter(self.learners)
+            self.counts.flush(self.learners)
 
     def _serve(self) -> None:
         server = self.server
@@ -149,55 +149,55 @@ class TelemetryCollector(Observer):
         self.serving = True
         host = f"[{server.host}]" if ":" in server.host else server.host
         self.log.info("telemetry", page=f"http://{host}:{server.port}/")
-        if self.exposed is not None:
+        if self.missing_protection is not None:
             self.log.warning(
                 "telemetry is open to the network without a token",
                 host=server.host,
-                remedy=self.exposed,
+                remedy=self.missing_protection,
             )
 
     def on_start(self, learners: Learners, status: Status) -> None:
         """From now on there are learners to look at."""
         self.learners = learners
-        self.tally.start(learners)
-        self.judge.start(learners)
+        self.counts.start(learners)
+        self.quality.start(learners)
         for learner in learners:
             loss = repr(learner.model.objective.loss)
-            self.board.inform(learner.name, model=self.described[learner.name], loss=loss)
-        self.regrets.start(learners)
+            self.board.inform(learner.name, model=self.model_text[learner.name], loss=loss)
+        self.regret.start(learners)
         self.waiting.start(learners)
         self.on_state(status)
-        self._before = (self.tally.seen, self.clock())
-        self.look(status)
+        self._before = (self.counts.seen, self.clock())
+        self.refresh(status)
 
     def on_poll(self, seconds: float, records: int) -> None:  # noqa: ARG002 - counted by batch
         """The source has answered."""
         self.health.polled = True
         self.health.beat()
-        self.tally.poll(seconds)
+        self.counts.poll(seconds)
 
     def on_batch(self, batch: Batch) -> None:
         """Note it, and take a point of the curves if one is due."""
-        self.tally.note(batch)
-        self.judge.note(batch)
+        self.counts.add(batch)
+        self.quality.add(batch)
         for part in batch.parts:
-            if part.bad:
-                self._refused(part)
-        if self.history.due(self.tally.seen) and self.clock() >= self._next_point:
-            self._next_point = self.clock() + POINT_SECONDS
-            fresh, self._fresh = self._fresh, False
-            self.history.add(self.tally.seen, self.clock(), self._curves(slow=fresh))
+            if part.invalid:
+                self._record_invalid(part)
+        if self.history.due(self.counts.seen) and self.clock() >= self._next_point:
+            self._next_point = self.clock() + CURVE_SECONDS
+            fresh, self._slow_curves_due = self._slow_curves_due, False
+            self.history.add(self.counts.seen, self.clock(), self._curves(slow=fresh))
 
     def on_tick(self, status: Status) -> None:
         """Count, and look around once a second."""
         self.health.beat()
-        self._enter()
+        self._flush_counts()
         now = self.clock()
-        if not 0.0 <= now - self._looked < LOOK_SECONDS:  # a clock may be set back
-            self._looked = now
-            self.look(status)
+        if not 0.0 <= now - self._refreshed_at < REFRESH_SECONDS:  # a clock may be set back
+            self._refreshed_at = now
+            self.refresh(status)
 
-    def on_checkpoint(self, result: Written | Failed) -> None:
+    def on_checkpoint(self, result: WrittenCheckpoint | FailedCheckpoint) -> None:
         """How the last one went."""
         if hasattr(result, "error"):
             self.board.add("checkpoint_failures_total", 1)
@@ -217,23 +217,23 @@ class TelemetryCollector(Observer):
         """The curves, and how many events they span."""
         return {
             "history": self.history.state(),
-            "seen": self.tally.seen,
-            "quality": self.judge.state(),
+            "seen": self.counts.seen,
+            "quality": self.quality.state(),
         }
 
     def restore(self, state: Any) -> None:
         """Go on from there."""
         self.history.restore(state["history"])
-        self.tally.seen = int(state["seen"])
-        self.judge.restore(state.get("quality", {}))
+        self.counts.seen = int(state["seen"])
+        self.quality.restore(state.get("quality", {}))
 
     # -- a batch ----------------------------------------------------------------------------------
 
-    def _refused(self, part: Part) -> None:
+    def _record_invalid(self, part: PartitionBatch) -> None:
         """Count and remember records that could not be read."""
         records, now = part.records, self.clock()
         where = records.partition
-        for i, field, reason in part.bad:
+        for i, field, reason in part.invalid:
             kind = reason_code(field, reason)
             self.board.add("events_bad_total", 1, kind)
             value = records.values[i] if self.shows_events else None
@@ -244,24 +244,24 @@ class TelemetryCollector(Observer):
                     where.number,
                     records.offsets[i],
                     kind,
-                    None if field is None else str(field)[:PAYLOAD],
+                    None if field is None else str(field)[:MAX_PAYLOAD],
                     reason[:1000] if self.shows_events else None,
-                    None if value is None else value[:PAYLOAD].decode(errors="replace"),
+                    None if value is None else value[:MAX_PAYLOAD].decode(errors="replace"),
                 )
             )
 
     # -- looking around ---------------------------------------------------------------------------
 
-    def look(self, status: Status) -> None:
+    def refresh(self, status: Status) -> None:
         """All that is not counted by batch."""
-        self._flow(status)
+        self._measure_source(status)
         if self.learners is None:
             return
-        self.judge.measure(self.learners)
+        self.quality.measure(self.learners)
         for learner in self.learners:
-            self._inspect(learner)
-        self._look.due(self.learners)
-        self.regrets.measure()
+            self._measure_model(learner)
+        self.weights.measure_if_due(self.learners)
+        self.regret.measure()
         self.waiting.measure()
         choice = self.learners.choice
         if choice is not None:
@@ -270,19 +270,19 @@ class TelemetryCollector(Observer):
         lag = [waiting for waiting in status.lag.values() if waiting is not None]
         curves = {"rate": self.board.about.rate, "lag": float(sum(lag)) if lag else None}
         self.recent.add(self.clock(), {**curves, **self._curves(slow=True)})
-        self._fresh = True
+        self._slow_curves_due = True
 
-    def _flow(self, status: Status) -> None:
+    def _measure_source(self, status: Status) -> None:
         """Lag and positions of the partitions that are held, and how fast events come."""
         self.board.about.ended = status.ended
         held = status.lag.keys() or status.positions.keys()
         if held:
-            self.tally.hold(held)
+            self.counts.drop_unassigned(held)
         lag: dict[tuple[str, ...], float] = {}
         lost: dict[tuple[str, ...], float] = {}
         offsets: dict[tuple[str, ...], float] = {}
         for where in held:
-            labels, waiting = self.tally.place(where), status.lag.get(where)
+            labels, waiting = self.counts.place(where), status.lag.get(where)
             if waiting is not None:
                 lag[labels] = lag.get(labels, 0) + waiting
             lost[labels] = lost.get(labels, 0) + status.lost.get(where, 0)
@@ -299,10 +299,10 @@ class TelemetryCollector(Observer):
         now = self.clock()
         events, before = self._before
         if now > before:
-            board.about.rate = (self.tally.seen - events) / (now - before)
-        self._before = (self.tally.seen, now)
+            board.about.rate = (self.counts.seen - events) / (now - before)
+        self._before = (self.counts.seen, now)
 
-    def _inspect(self, learner: Learner) -> None:
+    def _measure_model(self, learner: Learner) -> None:
         """What costs little to know of a model."""
         board, model, name = self.board, learner.model, learner.name
         board.set("diverged_events", learner.diverged, name)
@@ -320,7 +320,7 @@ class TelemetryCollector(Observer):
         for learner in self.learners or ():
             name, loss = learner.name, learner.progress["loss"]
             points[f"loss/{name}"], points[f"recent/{name}"] = loss.mean, loss.recent
-            for curve, metric in SLOW.items() if slow else ():
+            for curve, metric in SLOW_CURVES.items() if slow else ():
                 value = board.value(metric, name)
                 if value is not None:
                     points[f"{curve}/{name}"] = value
@@ -330,7 +330,7 @@ class TelemetryCollector(Observer):
         return points
 
 
-def described(learner: config.LearnerConfig) -> str:
+def model_text(learner: config.LearnerConfig) -> str:
     """A learner's model as the configuration has it."""
     if learner.start is not None:
         return f"saved: {learner.start}"
@@ -340,7 +340,7 @@ def described(learner: config.LearnerConfig) -> str:
     return " · ".join(parts) or "a mixture that needs no tuning"
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether an address is heard by this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -348,19 +348,19 @@ def loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def exposed(given: config.TelemetryConfig) -> str | None:
+def missing_protection(given: config.TelemetryConfig) -> str | None:
     """What protects numbers that anybody on the network may read; None if nobody else may.
 
     >>> from streamlearn.config import TelemetryConfig
-    >>> exposed(TelemetryConfig()), exposed(TelemetryConfig(host="0.0.0.0"))
+    >>> missing_protection(TelemetryConfig()), missing_protection(TelemetryConfig(host="0.0.0.0"))
     (None, 'set telemetry.token')
     """
-    if loopback(given.host) or given.token is not None:
+    if is_loopback(given.host) or given.token is not None:
         return None
     return "set telemetry.token" + ("" if given.page else " and telemetry.protect_metrics")
 
 
-def release() -> str:
+def installed_version() -> str:
     """The installed version, if it is installed."""
     try:
         return version("streamlearn")

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     Marks = NDArray[np.bool_]
 
 TOP = 1000
-LONGEST = 200  # characters of a name
+MAX_LENGTH = 200  # characters of a name
 SECONDS = 1.0
 # names are looked up for those who read them, and now and then for who will ask
 ASKED_SECONDS, UNASKED_SECONDS = 10.0, 30.0
-SHARE = 0.003  # most of the time that may go into looking
+MAX_SHARE = 0.003  # most of the time that may go into looking
 
 
 class WeightsCollector:
@@ -39,7 +39,7 @@ class WeightsCollector:
         self.clock = clock
         self._next = 0.0
 
-    def due(self, learners: Learners) -> None:
+    def measure_if_due(self, learners: Learners) -> None:
         """Look, unless the last time is too near."""
         now, begun = time.monotonic(), time.thread_time()
         if now < self._next or not any(one.learned for one in learners):
@@ -54,7 +54,7 @@ class WeightsCollector:
             board.weights_time = time_now
         for learner in learners:
             weights = learner.model.coefficients()
-            self._tell(learner.name, weights)
+            self._report(learner.name, weights)
             if names:
                 board.weights[learner.name] = largest(weights, labels(learner.model), reader)
             if isinstance(reader, Hashing):
@@ -68,9 +68,9 @@ class WeightsCollector:
         if isinstance(reader, Hashing):
             board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
         took = time.thread_time() - begun
-        self._next = now + max(0.95 * SECONDS, took / SHARE)  # asked for once a second, or so
+        self._next = now + max(0.95 * SECONDS, took / MAX_SHARE)  # asked for once a second, or so
 
-    def _tell(self, name: str, weights: Array) -> None:
+    def _report(self, name: str, weights: Array) -> None:
         board = self.board
         board.set("nonzero_weights", int(np.count_nonzero(weights)), name)
         board.set("weights_norm", math.sqrt(np.einsum("ij,ij->", weights, weights)), name)
@@ -100,7 +100,7 @@ def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
 def shown(name: Any) -> str:
     """A feature's name as text; of an interaction its parts."""
     whole = " & ".join(map(shown, name)) if isinstance(name, tuple) else str(name)
-    return whole if len(whole) <= LONGEST else whole[:LONGEST] + "…"
+    return whole if len(whole) <= MAX_LENGTH else whole[:MAX_LENGTH] + "…"
 
 
 def labels(model: Any) -> list[Any]:

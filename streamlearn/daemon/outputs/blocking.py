@@ -22,8 +22,8 @@ class BlockingSink(Sink):
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.waits: Callable[[], None] = lambda: None  # called while it is full; may raise
-        self.stopping: Callable[[], bool] = lambda: False
+        self.on_wait: Callable[[], None] = lambda: None  # called while it is full; may raise
+        self.should_stop: Callable[[], bool] = lambda: False
         self.largest: int | None = getattr(sink, "largest", None)
 
     def send(
@@ -38,8 +38,8 @@ class BlockingSink(Sink):
             try:
                 self.sink.send_all(records)
             except SinkFull as full:
-                self.waits()
-                if self.stopping():
+                self.on_wait()
+                if self.should_stop():
                     raise
                 records = records[full.taken :]
             else:

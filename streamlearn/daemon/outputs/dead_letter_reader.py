@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from streamlearn.stream import Records
     from streamlearn.stream.sources.source import Header
 
-ORIGIN = OWN_HEADERS + "origin."  # where a record was that was sent back; it stays, however often
-LETTER = OWN_HEADERS + "letter"  # and which letter it was
-PLACE = ("topic", "partition", "offset")
+ORIGIN_PREFIX = (
+    OWN_HEADERS + "origin."
+)  # where a record was that was sent back; it stays, however often
+LETTER_HEADER = OWN_HEADERS + "letter"  # and which letter it was
+ORIGIN_FIELDS = ("topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """A dead letter: the record as it came, and what is said of it."""
 
     name: str  # the place of the letter itself
@@ -31,27 +33,28 @@ class Letter:
     key: bytes | None = None
     headers: list[Header] = field(default_factory=list)
 
-    def said(self, name: str) -> str | None:
+    def metadata(self, name: str) -> str | None:
         """What is said of it; None: nothing."""
         found = [value for key, value in self.headers if key == OWN_HEADERS + name]
         value = found[-1] if found else None
         return None if value is None else value.decode(errors="replace")
 
     @property
-    def problem(self) -> str | None:
+    def undeliverable(self) -> str | None:
         """Why it cannot be sent back."""
-        if any(self.said(name) is None for name in PLACE):
+        if any(self.metadata(name) is None for name in ORIGIN_FIELDS):
             return "it does not say where it comes from"
-        if self.said("size") is not None:
+        if self.metadata("size") is not None:
             return "it was cut for its size"
         return None
 
-    def back(self) -> list[Header]:
+    def replay_headers(self) -> list[Header]:
         """The headers it is sent back with: its own, where it was first, and which letter it was.
 
-        >>> said = [("streamlearn.topic", b"clicks"), ("streamlearn.partition", b"0")]
-        >>> said += [("streamlearn.offset", b"17"), ("streamlearn.reason", b"no JSON")]
-        >>> for name, value in Letter("dead/0/3", b"{", None, [("own", b"1"), *said]).back():
+        >>> metadata = [("streamlearn.topic", b"clicks"), ("streamlearn.partition", b"0")]
+        >>> metadata += [("streamlearn.offset", b"17"), ("streamlearn.reason", b"no JSON")]
+        >>> letter = DeadLetter("dead/0/3", b"{", None, [("own", b"1"), *metadata])
+        >>> for name, value in letter.replay_headers():
         ...     print(name, value)
         own b'1'
         streamlearn.origin.topic b'clicks'
@@ -60,18 +63,21 @@ class Letter:
         streamlearn.letter b'dead/0/3'
         """
         kept = [one for one in self.headers if not one[0].startswith(OWN_HEADERS)]
-        origin = [one for one in self.headers if one[0].startswith(ORIGIN)]
+        origin = [one for one in self.headers if one[0].startswith(ORIGIN_PREFIX)]
         if not origin:
-            origin = [(ORIGIN + name, (self.said(name) or "").encode()) for name in PLACE]
-        return [*kept, *origin, (LETTER, self.name.encode())]
+            origin = [
+                (ORIGIN_PREFIX + name, (self.metadata(name) or "").encode())
+                for name in ORIGIN_FIELDS
+            ]
+        return [*kept, *origin, (LETTER_HEADER, self.name.encode())]
 
 
-def of_records(records: Records) -> Iterator[Letter]:
+def read_records(records: Records) -> Iterator[DeadLetter]:
     """The letters of a topic."""
     for i, offset in enumerate(records.offsets):
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
-        yield Letter(place(records, offset), records.values[i], key, headers)
+        yield DeadLetter(letter_name(records, offset), records.values[i], key, headers)
 
 
 class LetterLine(msgspec.Struct):
@@ -84,40 +90,41 @@ class LetterLine(msgspec.Struct):
     value_base64: str | None = None
 
 
-LINES = msgspec.json.Decoder(LetterLine)
+LINE_DECODER = msgspec.json.Decoder(LetterLine)
 
 
-def of_lines(records: Records) -> Iterator[Letter]:
+def read_lines(records: Records) -> Iterator[DeadLetter]:
     """The letters of a file; a line that is none has no origin."""
     for offset, line in zip(records.offsets, records.values, strict=True):
-        name = place(records, offset)
+        name = letter_name(records, offset)
         try:
-            read = LINES.decode(line or b"")
-            key = unpacked(read.key_base64) if read.key is None else read.key.encode()
-            value = unpacked(read.value_base64)
-            headers = headers_of(read)
+            read = LINE_DECODER.decode(line or b"")
+            key = decode_base64(read.key_base64) if read.key is None else read.key.encode()
+            value = decode_base64(read.value_base64)
+            headers = line_headers(read)
         except (msgspec.DecodeError, binascii.Error):
-            yield Letter(name, line)
+            yield DeadLetter(name, line)
             continue
-        yield Letter(name, value, key, headers)
+        yield DeadLetter(name, value, key, headers)
 
 
-def headers_of(line: LetterLine) -> list[Header]:
+def line_headers(line: LetterLine) -> list[Header]:
     """The headers of a line."""
     if line.headers_base64 is None:
         return [
             (name, None if text is None else text.encode()) for name, text in line.headers.items()
         ]
     return [
-        (header_name(unpacked(name) or b""), unpacked(text)) for name, text in line.headers_base64
+        (header_name(decode_base64(name) or b""), decode_base64(text))
+        for name, text in line.headers_base64
     ]
 
 
-def place(records: Records, offset: int) -> str:
+def letter_name(records: Records, offset: int) -> str:
     """The name of a letter."""
     return f"{records.partition.topic}/{records.partition.number}/{offset}"
 
 
-def unpacked(text: str | None) -> bytes | None:
+def decode_base64(text: str | None) -> bytes | None:
     """Bytes from base64."""
     return None if text is None else base64.b64decode(text, validate=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.daemon.process.blame import blame
-from streamlearn.daemon.scores import Blocks
+from streamlearn.daemon.process.error_context import attach_records
+from streamlearn.daemon.scores import BlockSums
 from streamlearn.stream.formats.fields import ROLES
 from streamlearn.stream.sources.source import OWN_HEADERS, name_bytes
 
@@ -25,47 +25,49 @@ if TYPE_CHECKING:
     from streamlearn.stream.sinks.sink import Sink
     from streamlearn.stream.sources.source import Header
 
-LARGEST = 1_000_000  # bytes of a record that a broker takes when nothing else is configured
-ROOM = 4_096  # of them, for what we say and what the protocol adds
-REASON = 1_000  # characters
+DEFAULT_MAX_BYTES = (
+    1_000_000  # bytes of a record that a broker takes when nothing else is configured
+)
+HEADER_RESERVE = 4_096  # of them, for what we say and what the protocol adds
+MAX_REASON = 1_000  # characters
 
 
-class DeadLetters:
+class DeadLetterPublisher:
     """Sends bad records on."""
 
     def __init__(self, sink: Sink | None, epoch: int = 0) -> None:
         self.sink = sink
         self.epoch = epoch
-        self.largest: int = getattr(sink, "largest", None) or LARGEST
+        self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
-    def send(self, records: Records, bad: Sequence[tuple[int, str | None, str]]) -> None:
+    def send(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
         """Send these records: their place in the batch, the field at fault, and the reason."""
         if self.sink is None:
             return
-        for i, field, reason in bad:
+        for i, field, reason in invalid:
             try:
                 self._send(self.sink, records, i, field, reason)
             except Exception as error:
-                blame(error, [records.part(i, i + 1)])
+                attach_records(error, [records.part(i, i + 1)])
                 raise
 
     def _send(self, sink: Sink, records: Records, i: int, field: str | None, reason: str) -> None:
         value = records.values[i]
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
-        said = self.said(records, i, field, reason)
-        room = self.largest - ROOM - len(reason[:REASON].encode())
-        if weight(key, headers) > room // 2:
-            said.append((OWN_HEADERS + "dropped", b"key and headers, for their size"))
+        metadata = self.metadata(records, i, field, reason)
+        room = self.largest - HEADER_RESERVE - len(reason[:MAX_REASON].encode())
+        if record_overhead(key, headers) > room // 2:
+            metadata.append((OWN_HEADERS + "dropped", b"key and headers, for their size"))
             key, headers = None, []
-        room -= weight(key, headers)
+        room -= record_overhead(key, headers)
         if value is not None and len(value) > room:
-            said.append((OWN_HEADERS + "size", b"%d" % len(value)))
-            said.append((OWN_HEADERS + "sha256", hashlib.sha256(value).hexdigest().encode()))
+            metadata.append((OWN_HEADERS + "size", b"%d" % len(value)))
+            metadata.append((OWN_HEADERS + "sha256", hashlib.sha256(value).hexdigest().encode()))
             value = value[: max(room, 0)]
-        sink.send(value, key=key, headers=[*headers, *said])
+        sink.send(value, key=key, headers=[*headers, *metadata])
 
-    def said(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
+    def metadata(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
         """Where the record comes from, and why it is here."""
         partition = records.partition
         facts: dict[str, object] = {
@@ -75,12 +77,12 @@ class DeadLetters:
             "epoch": self.epoch,
             "time": round(time.time() * 1000),
             "code": reason_code(field, reason),
-            "reason": reason[:REASON],
+            "reason": reason[:MAX_REASON],
         }
         if records.times is not None:
             facts["record_time"] = records.times[i]
         if field is not None:
-            facts["field"] = field[:REASON]
+            facts["field"] = field[:MAX_REASON]
         encoded = [(name, str(fact).encode(errors="replace")) for name, fact in facts.items()]
         return [(OWN_HEADERS + name, fact) for name, fact in encoded]
 
@@ -99,29 +101,29 @@ def reason_code(field: str | None, reason: str) -> str:
     return "syntax" if field is None else "value"
 
 
-def weight(key: bytes | None, headers: Sequence[Header]) -> int:
+def record_overhead(key: bytes | None, headers: Sequence[Header]) -> int:
     """Bytes of a key and headers in a record."""
     own = sum(len(name_bytes(name)) + len(item or b"") + 16 for name, item in headers)
     return own + len(key or b"")
 
 
-class Tolerance:
+class InvalidRecordLimit:
     """How many bad events are too many: a share of the last `window` events, and a least count.
 
-    >>> tolerance = Tolerance(0.5, window=100, least=3)
+    >>> tolerance = InvalidRecordLimit(0.5, window=100, min_count=3)
     >>> tolerance.add([2, 5], of=10), tolerance.add([0], of=10), tolerance.add(range(20), of=20)
     (None, None, 19)
     """
 
-    def __init__(self, ratio: float, window: int, least: int) -> None:
+    def __init__(self, ratio: float, window: int, min_count: int) -> None:
         self.ratio = ratio
         self.window = window
-        self.least = least
-        self.blocks = Blocks(2, window)
+        self.min_count = min_count
+        self.blocks = BlockSums(2, window)
 
-    def add(self, bad: Sequence[int], of: int) -> int | None:
+    def add(self, invalid: Sequence[int], of: int) -> int | None:
         """A batch of so many records, of which these were bad; where there were too many."""
-        if not bad:  # the share cannot have risen
+        if not invalid:  # the share cannot have risen
             self.blocks.add(np.broadcast_to([[0.0], [1.0]], (2, of)))
             return None
         start = 0
@@ -129,18 +131,18 @@ class Tolerance:
             # up to the end of a block, so that the verdict falls where it falls with any batch
             stop = min(start + self.blocks.size - self.blocks.count % self.blocks.size, of)
             marks = np.zeros((2, stop - start))
-            marks[0, [i - start for i in bad if start <= i < stop]] = 1.0
+            marks[0, [i - start for i in invalid if start <= i < stop]] = 1.0
             marks[1] = 1.0
             self.blocks.add(marks)
             wrong, seen = self.blocks.total().tolist()
-            if wrong >= self.least and wrong > self.ratio * seen:
+            if wrong >= self.min_count and wrong > self.ratio * seen:
                 return stop - 1
             start = stop
         return None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin afresh."""
-        self.blocks = Blocks(2, self.window)
+        self.blocks = BlockSums(2, self.window)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""

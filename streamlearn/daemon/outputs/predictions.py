@@ -14,14 +14,14 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from streamlearn.daemon.outputs.dead_letters import weight
+from streamlearn.daemon.outputs.dead_letters import record_overhead
 from streamlearn.estimators.regressor import LinearRegressor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.daemon.learners import Learner, Model, Outcome
-    from streamlearn.daemon.reading import Reading
+    from streamlearn.daemon.event_reader import EventReader
+    from streamlearn.daemon.learners import Learner, LearnerResult, Model
     from streamlearn.engine.events import Events
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Records
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.sources.polled import Polled
 
     Kind = TypeVar("Kind")
-    Unsure: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one
+    PerEvent: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one
 
 SCHEMA = b"1"  # of what is published: docs/predictions.md
 
@@ -47,11 +47,11 @@ class Prediction(msgspec.Struct):
     value: float | UnsetType = UNSET  # of a regression
 
 
-TOGETHER = 256  # records made before they are sent: so many stay in the processor's cache
+RECORDS_PER_SEND = 256  # records made before they are sent: so many stay in the processor's cache
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
-class Predictions:
+class PredictionPublisher:
     """Publishes what one learner, or the best one of late, predicts."""
 
     def __init__(self, sink: Sink, epoch: int = 0) -> None:
@@ -63,46 +63,46 @@ class Predictions:
         self,
         polled: Polled,
         events: Events,
-        stretches: Sequence[tuple[int, int, Learner, Outcome]],
+        segments: Sequence[tuple[int, int, Learner, LearnerResult]],
         predicted: Array,
-        reading: Reading,
+        event_reader: EventReader,
     ) -> None:
         """Publish the events of each stretch [start, stop) as its learner saw them.
 
         Those that were `predicted`; `events.index` counts the records in order.
         """
-        closed = reading.closed
+        closed = event_reader.closed
         records, encode = polled.records, ENCODER.encode_lines
-        said = [self._said(one) for one in records]
+        shared_headers = [self._shared_headers(one) for one in records]
         offsets = [one.offsets for one in records]
         keys = [
             [None] * len(one.offsets) if one.keys is None else list(one.keys) for one in records
         ]
         longest = max(map(len, filter(None, chain.from_iterable(keys))), default=0)
-        for start, stop, learner, outcome in stretches:
+        for start, stop, learner, result in segments:
             chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
                 continue
-            known = None if outcome.known is None else outcome.known[chosen]
-            values, *told = predictions(
-                learner.model, outcome.scores[chosen], known, reading.labels, closed[chosen]
+            known = None if result.known is None else result.known[chosen]
+            values, *fields = predict_batch(
+                learner.model, result.scores[chosen], known, event_reader.labels, closed[chosen]
             )
-            steps = outcome.steps[chosen].tolist()
+            steps = result.steps[chosen].tolist()
             ids = events.id_texts(chosen)
-            made = map(Prediction, ids, values, repeat(learner.name), steps, *told)
+            made = map(Prediction, ids, values, repeat(learner.name), steps, *fields)
             which, at = polled.find(events.index[chosen])
             places = zip(which.tolist(), at.tolist(), strict=True)
-            while text := encode(islice(made, TOGETHER)):
+            while text := encode(islice(made, RECORDS_PER_SEND)):
                 lines = text[:-1].split(b"\n")  # no line of JSON has an end of line inside
                 sent: list[Record] = [
-                    (line, keys[k][i], [*said[k], ("offset", b"%d" % offsets[k][i])])
+                    (line, keys[k][i], [*shared_headers[k], ("offset", b"%d" % offsets[k][i])])
                     for line, (k, i) in zip(lines, places, strict=False)
                 ]
                 if self.largest is not None and len(text) + longest > self.largest // 4:
-                    sent = [fitting(one, self.largest) for one in sent]
+                    sent = [shrink_to_fit(one, self.largest) for one in sent]
                 self.sink.send_all(sent)
 
-    def _said(self, records: Records) -> list[tuple[str, bytes]]:
+    def _shared_headers(self, records: Records) -> list[tuple[str, bytes]]:
         """What is said of every prediction of these records."""
         topic, partition = records.partition
         return [
@@ -113,28 +113,28 @@ class Predictions:
         ]
 
 
-def fitting(record: Record, largest: int) -> Record:
+def shrink_to_fit(record: Record, largest: int) -> Record:
     """A record that its topic takes: without key and id, where those make it too large.
 
     Else one event with a huge key would stop the daemon, again and again.
     """
     value, key, headers = record
-    if value is None or len(value) + weight(key, headers) <= largest:
+    if value is None or len(value) + record_overhead(key, headers) <= largest:
         return record
-    told = msgspec.json.decode(value)
+    fields = msgspec.json.decode(value)
     dropped = ("dropped", b"key and id, for their size")
-    return ENCODER.encode({**told, "id": None}), None, [*headers, dropped]
+    return ENCODER.encode({**fields, "id": None}), None, [*headers, dropped]
 
 
-def predictions(
+def predict_batch(
     model: Model, scores: Array, known: Array | None, labels: LabelSet, closed: Array
-) -> tuple[list[Any], Unsure[float], Unsure[dict[str, float]], Unsure[float]]:
+) -> tuple[list[Any], PerEvent[float], PerEvent[dict[str, float]], PerEvent[float]]:
     """The prediction of each score, with its probability, probabilities and value.
 
     A probability is that of the positive one of two labels, once they are `closed`; of other
     labels there is one for each, and while they may still close there is none.
     """
-    nothing: Unsure[Any] = [UNSET] * len(scores)
+    nothing: PerEvent[Any] = [UNSET] * len(scores)
     values = model.predictions(scores, known)
     finite = np.isfinite(scores if scores.ndim == 2 else scores[:, None]).all(axis=1)
     for i in np.flatnonzero(~finite).tolist():
@@ -148,31 +148,31 @@ def predictions(
         finite = finite & closed
     shares[~finite] = np.nan
     if labels.positive is None:
-        return values, nothing, by_label(model.labels, shares), nothing
+        return values, nothing, probabilities_by_label(model.labels, shares), nothing
     if labels.positive not in model.labels:
         return values, nothing, nothing, nothing
     column = shares[:, model.labels.index(labels.positive)]
-    chances: Unsure[float] = column.tolist()
+    chances: PerEvent[float] = column.tolist()
     for i in np.flatnonzero(np.isnan(column)).tolist():
         chances[i] = UNSET
     return values, chances, nothing, nothing
 
 
-def by_label(labels: Sequence[Any], shares: Array) -> Unsure[dict[str, float]]:
+def probabilities_by_label(labels: Sequence[Any], shares: Array) -> PerEvent[dict[str, float]]:
     """Probabilities by what a label is in JSON; those that are not known (NaN) are left out.
 
-    >>> by_label([1, "b", True], np.array([[0.5, 0.25, 0.25], [np.nan] * 3]))
+    >>> probabilities_by_label([1, "b", True], np.array([[0.5, 0.25, 0.25], [np.nan] * 3]))
     [{'1': 0.5, 'b': 0.25, 'true': 0.25}, UNSET]
     """
     names = [
         label if isinstance(label, str) else msgspec.json.encode(label, enc_hook=str).decode()
         for label in labels
     ]
-    found: Unsure[dict[str, float]] = []
+    found: PerEvent[dict[str, float]] = []
     for row in shares.tolist():
-        told: dict[str, float] = {}
+        fields: dict[str, float] = {}
         for name, share in zip(names, row, strict=True):
             if share == share:  # noqa: PLR0124 - a NaN is not itself
-                told[name] = told.get(name, 0.0) + share  # 1 and "1" are written alike
-        found.append(told or UNSET)
+                fields[name] = fields.get(name, 0.0) + share  # 1 and "1" are written alike
+        found.append(fields or UNSET)
     return found

@@ -26,7 +26,7 @@ from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.durable import make_directory, write_whole
 from streamlearn.daemon.outputs.blocking import BlockingSink
-from streamlearn.daemon.outputs.dead_letter_reader import LETTER, of_lines, of_records
+from streamlearn.daemon.outputs.dead_letter_reader import LETTER_HEADER, read_lines, read_records
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import SourceChanged, SourceError
 from streamlearn.estimators import checkpoints
@@ -36,32 +36,32 @@ from streamlearn.stream import Files, Partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.daemon.outputs.dead_letter_reader import Letter
+    from streamlearn.daemon.outputs.dead_letter_reader import DeadLetter
     from streamlearn.stream import Records, Source
     from streamlearn.stream.sinks.sink import Sink
 
 FLUSH_SECONDS = 30.0
-NOTES = "replayed.json"
+PROGRESS_FILE = "replayed.json"
 Where = list[tuple[str, int, int]]  # topic, partition, position
 
 
-class Notes(msgspec.Struct):
+class ReplayProgress(msgspec.Struct):
     """What is remembered between two runs."""
 
     letters: str  # whose positions these are
     identity: dict[str, str] = {}
     positions: Where = []
     # where the targets ended when a run began that has not ended; None: it has
-    begun: Where | None = None
+    target_ends: Where | None = None
 
 
 class Target(Protocol):
     """Where letters go back to."""
 
-    def refuses(self, letter: Letter) -> str | None:
+    def rejection(self, letter: DeadLetter) -> str | None:
         """Why not this one."""
 
-    def send(self, letter: Letter) -> None:
+    def send(self, letter: DeadLetter) -> None:
         """Hand it over."""
 
     def flush(self) -> None:
@@ -77,7 +77,7 @@ class Target(Protocol):
         """Give everything back."""
 
 
-class SentBack:
+class TopicTarget:
     """Into the topics of the source, which its daemon reads."""
 
     def __init__(self, settings: config.KafkaSourceConfig) -> None:
@@ -87,19 +87,19 @@ class SentBack:
         self.topics = {topic for topic, _, _ in where}
         self.sinks: dict[str, Sink] = {}
 
-    def refuses(self, letter: Letter) -> str | None:
+    def rejection(self, letter: DeadLetter) -> str | None:
         """It must come from a topic of this source."""
-        topic = letter.said("topic")
+        topic = letter.metadata("topic")
         return (
             None if topic in self.topics else f"it comes from {topic}, which is not of this source"
         )
 
-    def send(self, letter: Letter) -> None:
+    def send(self, letter: DeadLetter) -> None:
         """To the topic that it came from; its key says to which partition."""
-        topic = letter.said("topic") or ""
+        topic = letter.metadata("topic") or ""
         if topic not in self.sinks:
             self.sinks[topic] = BlockingSink(self.connection.sink(topic))
-        self.sinks[topic].send(letter.value, key=letter.key, headers=letter.back())
+        self.sinks[topic].send(letter.value, key=letter.key, headers=letter.replay_headers())
 
     def flush(self) -> None:
         """Deliver to all of them."""
@@ -121,7 +121,7 @@ class SentBack:
             while not source.ended():
                 for records in source.poll(0.25):
                     for headers in records.headers or ():
-                        name = dict(headers).get(LETTER)
+                        name = dict(headers).get(LETTER_HEADER)
                         if name is not None:
                             names.add(name.decode(errors="replace"))
         return names
@@ -138,7 +138,7 @@ class SentBack:
             sink.close()
 
 
-class SetAside:
+class FileTarget:
     """Into a file, a letter's own bytes a line; after a kill some lines may come twice."""
 
     def __init__(self, path: str) -> None:
@@ -146,11 +146,11 @@ class SetAside:
         if path != "-" and not self.file.tell():  # a new one
             fsync_directory(Path(path).parent)
 
-    def refuses(self, letter: Letter) -> str | None:
+    def rejection(self, letter: DeadLetter) -> str | None:
         """A line holds no line."""
         return "it has a line break in it" if b"\n" in (letter.value or b"") else None
 
-    def send(self, letter: Letter) -> None:
+    def send(self, letter: DeadLetter) -> None:
         """One line."""
         self.file.write((letter.value or b"") + b"\n")
 
@@ -179,7 +179,7 @@ class ReplayResult:
     """What became of the letters."""
 
     sent: int = 0
-    before: int = 0  # sent by a run that was killed before it could note it
+    already_sent: int = 0  # sent by a run that was killed before it could note it
     left: Counter[str] = field(default_factory=Counter)  # not sent, by the reason
 
 
@@ -187,82 +187,92 @@ def replay(settings: config.Config, target: Target, *, again: bool = False) -> R
     """Send the dead letters of a daemon back, those that were not sent yet."""
     if settings.checkpoint is None:
         raise ValueError("checkpoint.path: missing; what was sent back is remembered there")
-    directory = noted_in(settings.checkpoint)
+    directory = progress_directory(settings.checkpoint)
     make_directory(directory)
-    letters = Letters(settings)
+    letters = DeadLetterSource(settings)
     outcome = ReplayResult()
-    with alone(directory):
-        path = directory / NOTES
-        notes = Notes(letters.name) if again else noted(path, letters.name)
-        known = set() if notes.begun is None else target.sent(notes.begun)
-        if notes.begun is None:
-            notes.begun = target.ends()
-            note(path, notes)
-        for records, source in letters.after(notes):
+    with exclusive(directory):
+        path = directory / PROGRESS_FILE
+        progress = ReplayProgress(letters.name) if again else load_progress(path, letters.name)
+        known = set() if progress.target_ends is None else target.sent(progress.target_ends)
+        if progress.target_ends is None:
+            progress.target_ends = target.ends()
+            save_progress(path, progress)
+        for records, source in letters.after(progress):
             if not records.offsets:  # a position alone
                 continue
             for letter in letters.read(records):
-                send_back(letter, target, known, outcome)
+                replay_letter(letter, target, known, outcome)
             target.flush()
-            at = positions(notes.positions) | {records.partition: records.end}
-            notes.positions = [(*where, end) for where, end in at.items()]
-            notes.identity = dict(source.identity())
-            note(path, notes)
-        notes.begun = None
-        note(path, notes)
+            at = positions(progress.positions) | {records.partition: records.end}
+            progress.positions = [(*where, end) for where, end in at.items()]
+            progress.identity = dict(source.identity())
+            save_progress(path, progress)
+        progress.target_ends = None
+        save_progress(path, progress)
     return outcome
 
 
-def send_back(letter: Letter, target: Target, known: set[str], outcome: ReplayResult) -> None:
+def replay_letter(
+    letter: DeadLetter, target: Target, known: set[str], outcome: ReplayResult
+) -> None:
     """Send one, unless it was or cannot be."""
-    problem = letter.problem or target.refuses(letter)
+    problem = letter.undeliverable or target.rejection(letter)
     if problem is not None:
         outcome.left[problem] += 1
     elif letter.name in known:
-        outcome.before += 1
+        outcome.already_sent += 1
     else:
         target.send(letter)
         outcome.sent += 1
 
 
-def reasons(settings: config.Config) -> Counter[str]:
+def count_reasons(settings: config.Config) -> Counter[str]:
     """How many dead letters wait, by what was wrong with them; nothing is sent or remembered."""
-    letters, kept = Letters(settings), settings.checkpoint
-    notes = Notes(letters.name) if kept is None else noted(noted_in(kept) / NOTES, letters.name)
+    letters, kept = DeadLetterSource(settings), settings.checkpoint
+    progress = (
+        ReplayProgress(letters.name)
+        if kept is None
+        else load_progress(progress_directory(kept) / PROGRESS_FILE, letters.name)
+    )
     found = Counter[str]()
-    for records, _ in letters.after(notes):
-        found.update(letter.said("reason") or "no dead letter" for letter in letters.read(records))
+    for records, _ in letters.after(progress):
+        found.update(
+            letter.metadata("reason") or "no dead letter" for letter in letters.read(records)
+        )
     return found
 
 
-class Letters:
+class DeadLetterSource:
     """The dead letters of a configuration."""
 
     def __init__(self, settings: config.Config) -> None:
         output = settings.dead_letters
         self.source: Source
-        self.read: Callable[[Records], Iterator[Letter]]
+        self.read: Callable[[Records], Iterator[DeadLetter]]
         if output.topic is not None and isinstance(settings.source, config.KafkaSourceConfig):
             own = {"topics": (output.topic,), "pattern": None, "on_gap": "continue"}
             own["start"] = "earliest"
             self.source = build.source(msgspec.structs.replace(settings.source, **own))
-            self.read, self.name = of_records, f"topic {output.topic}"
+            self.read, self.name = read_records, f"topic {output.topic}"
         elif output.path is not None:
             # followed, so that a line that is not yet whole is left for the next time
             self.source = Files([output.path], follow=True)
-            self.read, self.name = of_lines, f"file {output.path}"
+            self.read, self.name = read_lines, f"file {output.path}"
         else:
             raise ValueError("dead_letters: neither topic nor path: they were only counted")
 
-    def after(self, notes: Notes) -> Iterator[tuple[Records, Source]]:
+    def after(self, progress: ReplayProgress) -> Iterator[tuple[Records, Source]]:
         """Those there are now; what comes meanwhile is for the next time."""
-        with opened(self.source, positions(notes.positions), notes.identity or None) as source:
+        with opened(
+            self.source, positions(progress.positions), progress.identity or None
+        ) as source:
             if not isinstance(source, Files):
                 while not source.ended():
                     yield from ((records, source) for records in source.poll(0.25))
                 return
             # of a file that was rotated since, the rest and the new one: two partitions
-            left, at = sum(filter(None, source.lag().values())), positions(notes.positions)
+            left, at = sum(filter(None, source.lag().values())), positions(progress.positions)
             while left > 0 and (polled := source.poll(0.0)):
                 for records in polled:
                     left -= records.end - at.get(records.partition, 0)
@@ -280,13 +290,13 @@ def opened(
         yield source
     except SourceChanged as error:
         hint = "replay --again takes all that is there, from its beginning"
-        raise Stop(Exit.STREAM, f"{error} ({hint})") from None
+        raise Stop(Exit.SOURCE_CHANGED, f"{error} ({hint})") from None
     finally:
         source.close()
 
 
 @contextmanager
-def alone(directory: Path) -> Iterator[None]:
+def exclusive(directory: Path) -> Iterator[None]:
     """One replay at a time."""
     handle = os.open(directory, os.O_RDONLY)
     try:
@@ -298,7 +308,7 @@ def alone(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def noted_in(kept: config.CheckpointConfig) -> Path:
+def progress_directory(kept: config.CheckpointConfig) -> Path:
     """The directory of the notes; without those that are there, letters would be sent again."""
     directory = Path(kept.path)
     if kept.required and not checkpoints.places(directory):
@@ -310,20 +320,20 @@ def noted_in(kept: config.CheckpointConfig) -> Path:
     return directory
 
 
-def noted(path: Path, name: str) -> Notes:
+def load_progress(path: Path, name: str) -> ReplayProgress:
     """What is remembered of these letters; of others, nothing."""
     try:
-        notes = msgspec.json.decode(path.read_bytes(), type=Notes)
+        progress = msgspec.json.decode(path.read_bytes(), type=ReplayProgress)
     except FileNotFoundError:
-        return Notes(name)
+        return ReplayProgress(name)
     except msgspec.DecodeError as error:
         raise SourceError(f"{path} is damaged ({error}): --again begins at the beginning") from None
-    return notes if notes.letters == name else Notes(name)
+    return progress if progress.letters == name else ReplayProgress(name)
 
 
-def note(path: Path, notes: Notes) -> None:
+def save_progress(path: Path, progress: ReplayProgress) -> None:
     """Remember it."""
-    plain: Any = msgspec.to_builtins(notes)
+    plain: Any = msgspec.to_builtins(progress)
     write_whole(path, [json.dumps(plain, indent=1).encode() + b"\n"], lambda: None)
 
 

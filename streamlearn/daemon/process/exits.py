@@ -24,16 +24,16 @@ class Exit(IntEnum):
     CRASH = 1  # an error nobody foresaw; the log has its stack
     USAGE = 2  # the command line or the config file
     SOURCE = 3  # the source or an output is not reachable, or failed in another way
-    STREAM = 4  # not the stream of the checkpoint, or its position is gone: see --on-gap
-    BAD_EVENTS = 5  # too many events that cannot be read: see --skip-to
+    SOURCE_CHANGED = 4  # not the stream of the checkpoint, or its position is gone: see --on-gap
+    INVALID_RECORDS = 5  # too many events that cannot be read: see --skip-to
     CHECKPOINT = 6  # no checkpoint could be written for too long, or none can be read
     FENCED = 7  # another instance has taken over
     WATCHDOG = 8  # the loop was silent for too long; the log has its stack
     OWNED = 9  # another instance owns the models, and this one is not to wait as a standby
     UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learned again
     DENIED = 11  # the source or an output is there, and refuses the login or the right
-    MISSING = 12  # the server is there, and has no such topic; or there is no such file
-    UNLEARNED = 13  # the end was reached, and none of the records could be learned
+    NOT_FOUND = 12  # the server is there, and has no such topic; or there is no such file
+    NOTHING_LEARNED = 13  # the end was reached, and none of the records could be learned
     NO_CHECKPOINT = 14  # there is none where one is required, or its directory went while it ran
 
 
@@ -53,23 +53,23 @@ class Fenced(Stop):
         super().__init__(Exit.FENCED, reason)
 
 
-KINDS: dict[type[SourceError | SinkError], Exit] = {
-    SourceChanged: Exit.STREAM,
+EXIT_CODES: dict[type[SourceError | SinkError], Exit] = {
+    SourceChanged: Exit.SOURCE_CHANGED,
     SourceDenied: Exit.DENIED,
-    SourceNotFound: Exit.MISSING,
+    SourceNotFound: Exit.NOT_FOUND,
     TableMismatch: Exit.USAGE,
     SinkDenied: Exit.DENIED,
     SinkFenced: Exit.FENCED,
-    SinkNotFound: Exit.MISSING,
+    SinkNotFound: Exit.NOT_FOUND,
 }
 
 
-def code_of(error: SourceError | SinkError) -> Exit:
+def exit_code(error: SourceError | SinkError) -> Exit:
     """The exit code for a source or an output that failed.
 
-    >>> code_of(SourceNotFound("no topic 'cliks'"))
-    <Exit.MISSING: 12>
-    >>> code_of(SinkError("not all records delivered"))
+    >>> exit_code(SourceNotFound("no topic 'cliks'"))
+    <Exit.NOT_FOUND: 12>
+    >>> exit_code(SinkError("not all records delivered"))
     <Exit.SOURCE: 3>
     """
-    return next((code for kind, code in KINDS.items() if isinstance(error, kind)), Exit.SOURCE)
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), Exit.SOURCE)

@@ -38,12 +38,12 @@ class Fault:
     kind: str
 
 
-def parsed(text: str) -> Fault:
+def parse_fault(text: str) -> Fault:
     """A fault as the variable has it.
 
-    >>> parsed("rename")
+    >>> parse_fault("rename")
     Fault(step='rename', first=1, last=1, kind='kill')
-    >>> parsed("write:2-4:error")
+    >>> parse_fault("write:2-4:error")
     Fault(step='write', first=2, last=4, kind='error')
     """
     step, times, kind, *more = [*text.split(":"), *("1", "kill")[text.count(":") :]]
@@ -56,21 +56,21 @@ def parsed(text: str) -> Fault:
     return Fault(step, int(first), int(last or first), kind)
 
 
-_reached: Counter[str] = Counter()
+_counts: Counter[str] = Counter()
 
 
-def reach(step: str) -> None:
+def fault_point(step: str) -> None:
     """Say that a step begins."""
     text = os.environ.get(VARIABLE)
     if not text:
         return
-    fault = parsed(text)
-    _reached[step] += 1
-    if fault.step == step and fault.first <= _reached[step] <= fault.last:
-        strike(fault)
+    fault = parse_fault(text)
+    _counts[step] += 1
+    if fault.step == step and fault.first <= _counts[step] <= fault.last:
+        trigger(fault)
 
 
-def strike(fault: Fault) -> None:
+def trigger(fault: Fault) -> None:
     """Let it happen."""
     if fault.kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)

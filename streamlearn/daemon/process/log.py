@@ -18,7 +18,7 @@ from typing import IO, Any, Literal
 
 LEVELS = ("debug", "info", "warning", "error")
 REPEAT_SECONDS = 10.0
-LONGEST = 2_000  # characters of one value; a hostile record may be of any size
+MAX_LENGTH = 2_000  # characters of one value; a hostile record may be of any size
 
 
 class Log:
@@ -45,39 +45,39 @@ class Log:
         self.stream = sys.stderr if stream is None else stream
         self.clock = clock
         self._lock = threading.Lock()
-        self._said: dict[str, tuple[float, int]] = {}  # when last said, and how often held back
+        self._limits: dict[str, tuple[float, int]] = {}  # when last said, and how often held back
 
-    def debug(self, event: str, **facts: Any) -> None:
+    def debug(self, event: str, **fields: Any) -> None:
         """What only helps to find an error."""
-        self._say("debug", event, facts)
+        self._write("debug", event, fields)
 
-    def info(self, event: str, **facts: Any) -> None:
+    def info(self, event: str, **fields: Any) -> None:
         """A fact of the daemon's life."""
-        self._say("info", event, facts)
+        self._write("info", event, fields)
 
-    def warning(self, event: str, **facts: Any) -> None:
+    def warning(self, event: str, **fields: Any) -> None:
         """What may need a look."""
-        self._say("warning", event, facts)
+        self._write("warning", event, fields)
 
-    def error(self, event: str, **facts: Any) -> None:
+    def error(self, event: str, **fields: Any) -> None:
         """What needs one."""
-        self._say("error", event, facts)
+        self._write("error", event, fields)
 
-    def limited(self, kind: str, level: str, event: str, **facts: Any) -> None:
+    def rate_limited(self, kind: str, level: str, event: str, **fields: Any) -> None:
         """A line that may come very often: at most one of its kind in a while."""
         now = time.monotonic()
         with self._lock:
-            last, held = self._said.get(kind, (-REPEAT_SECONDS, 0))
+            last, held = self._limits.get(kind, (-REPEAT_SECONDS, 0))
             if now - last < REPEAT_SECONDS:
-                self._said[kind] = (last, held + 1)
+                self._limits[kind] = (last, held + 1)
                 return
-            self._said[kind] = (now, 0)
-        self._say(level, event, {**facts, "more_of_these": held} if held else facts)
+            self._limits[kind] = (now, 0)
+        self._write(level, event, {**fields, "more_of_these": held} if held else fields)
 
-    def _say(self, level: str, event: str, facts: dict[str, Any]) -> None:
+    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
         if LEVELS.index(level) < self.least:
             return
-        line = self.line(level, event, facts)
+        line = self.format_line(level, event, fields)
         with self._lock:
             try:
                 self.stream.write(line)
@@ -85,33 +85,33 @@ class Log:
             except (OSError, ValueError):
                 pass  # whoever read the log is gone; that must not stop the learning
 
-    def line(self, level: str, event: str, facts: dict[str, Any]) -> str:
+    def format_line(self, level: str, event: str, fields: dict[str, Any]) -> str:
         """One line as it is written."""
         now = datetime.fromtimestamp(self.clock(), UTC)
         if self.style == "json":
             stamp = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
             whole = {"time": stamp, "level": level, "event": event}
-            whole |= {name: plain(value) for name, value in facts.items() if name not in whole}
+            whole |= {name: to_json(value) for name, value in fields.items() if name not in whole}
             return json.dumps(whole, separators=(",", ":")) + "\n"
-        told = " ".join(f"{name}={shown(plain(value))}" for name, value in facts.items())
+        told = " ".join(f"{name}={to_console(to_json(value))}" for name, value in fields.items())
         return f"{now:%H:%M:%S} {level:<8} {event}{'  ' if told else ''}{told}\n"
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """A value as JSON may hold it."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if abs(value) < float("inf") else str(value)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= LONGEST else text[:LONGEST] + ".."
+    return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH] + ".."
 
 
-def shown(value: Any) -> str:
+def to_console(value: Any) -> str:
     """A value in a console's line: quoted where it has spaces, never with control characters."""
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -120,7 +120,7 @@ def shown(value: Any) -> str:
     return text if simple or not isinstance(value, str) else json.dumps(text, ensure_ascii=False)
 
 
-class Forward(logging.Handler):
+class LibraryLogHandler(logging.Handler):
     """What libraries say by Python's logging, as lines of ours, limited by where they come from."""
 
     def __init__(self, log: Log) -> None:
@@ -135,4 +135,4 @@ class Forward(logging.Handler):
         except Exception:  # noqa: BLE001 - a library's message and its arguments do not fit
             text = str(record.msg)
         kind = f"{record.name}:{record.lineno}"
-        self.log.limited(kind, level, "library", name=record.name, said=text)
+        self.log.rate_limited(kind, level, "library", name=record.name, said=text)

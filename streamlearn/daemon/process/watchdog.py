@@ -14,8 +14,8 @@ import threading
 from typing import Any
 
 from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.heartbeat import Heartbeat, ignore
 from streamlearn.daemon.process.log import Log
-from streamlearn.daemon.process.pulse import Pulse, ignore
 
 
 class Watchdog:
@@ -24,45 +24,45 @@ class Watchdog:
     def __init__(self, seconds: float, log: Log) -> None:
         self.seconds = seconds
         self.log = log
-        self.pulse = Pulse()
-        self.beat = self.pulse.beat
+        self.heartbeat = Heartbeat()
+        self.beat = self.heartbeat.beat
 
     def start(self) -> None:
         """Begin to watch."""
-        handle = self._handle = self._opened()
+        handle = self._handle = self._log_descriptor()
         # The interpreter takes the dump of the stacks away before libraries end, and puts back what
         # was there before: by default the end of the process by this signal, without its exit code.
         faulthandler.unregister(signal.SIGUSR2)
         ignore(signal.SIGUSR2)
         faulthandler.register(signal.SIGUSR2, file=handle, all_threads=True)
-        silent = self._line(
+        stalled = self._log_line(
             "the loop is silent: the process ends; the stacks of its threads follow",
             {"seconds": self.seconds, "exit": int(Exit.WATCHDOG)},
         )
-        late = self._line(
+        overdue = self._log_line(
             "the end takes too long: it is cut short; the stacks of its threads follow", {}
         )
         threading.Thread(
-            target=self.pulse.watch,
+            target=self.heartbeat.watch,
             args=(
                 self.seconds,
                 int(Exit.WATCHDOG),
                 int(signal.SIGUSR2),
                 handle,
-                silent,
-                late,
+                stalled,
+                overdue,
             ),
             name="watchdog",
             daemon=True,
         ).start()
 
-    def _line(self, event: str, facts: dict[str, Any]) -> bytes:
+    def _log_line(self, event: str, facts: dict[str, Any]) -> bytes:
         """A line of the log whose time is put in when it is said, which nothing of Python's can."""
-        line = Log(self.log.style, clock=lambda: 0.0).line("error", event, facts)
+        line = Log(self.log.style, clock=lambda: 0.0).format_line("error", event, facts)
         line = line.replace("%", "%%").replace("1970-01-01T", "%Y-%m-%dT", 1)
         return line.replace("00:00:00", "%H:%M:%S", 1).encode()
 
-    def _opened(self) -> int:
+    def _log_descriptor(self) -> int:
         """Where the log is written to, for as long as the process lives."""
         try:
             return os.dup(self.log.stream.fileno())
@@ -75,14 +75,14 @@ class Watchdog:
 
     def deadline(self, seconds: float, code: int) -> None:
         """End the process with this code when so much time has passed, whatever it is doing."""
-        self.pulse.deadline(seconds, int(code))
+        self.heartbeat.deadline(seconds, int(code))
 
     def end(self) -> None:
         """Watch no more."""
-        self.pulse.end()
+        self.heartbeat.end()
 
 
-def end_soon(seconds: float, code: int, log: Log) -> None:
+def exit_within(seconds: float, code: int, log: Log) -> None:
     """End the process with this code in this time, also if the interpreter's own end hangs.
 
     It waits for threads, and for what libraries want to do last.

@@ -12,7 +12,13 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.daemon.checkpointing.ownership import Ownership
-from streamlearn.daemon.checkpointing.writer import CheckpointWriter, Failed, Written, prune, sweep
+from streamlearn.daemon.checkpointing.writer import (
+    CheckpointWriter,
+    FailedCheckpoint,
+    WrittenCheckpoint,
+    prune,
+    remove_partial_files,
+)
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
@@ -43,7 +49,7 @@ def state(events: int) -> dict[str, Any]:
     return {"events": events, "weights": np.arange(3.0) * events}
 
 
-def write(writer: CheckpointWriter, events: int) -> Written | Failed | None:
+def write(writer: CheckpointWriter, events: int) -> WrittenCheckpoint | FailedCheckpoint | None:
     writer.begin(state(events), {CLICKS: events})
     return writer.collect(10.0)
 
@@ -61,7 +67,7 @@ def test_what_is_written_is_read(owner: Ownership) -> None:
     assert checkpoints.newest(owner.directory) is None
     for events in (10, 20, 30):
         written = write(writer, events)
-        assert isinstance(written, Written)
+        assert isinstance(written, WrittenCheckpoint)
         assert written.positions == {CLICKS: events}
     found = checkpoints.newest(owner.directory)
     assert found is not None
@@ -137,7 +143,7 @@ def test_what_the_killed_left_is_swept(owner: Ownership) -> None:
     for name in ("00000000-00000009.checkpoint.part", ".epoch-00000001.aa.part"):
         (owner.directory / name).touch()
     (owner.directory / ".epoch-00000002.bb.part").touch()  # a standby, about to claim
-    sweep(owner.directory, owner.epoch)
+    remove_partial_files(owner.directory, owner.epoch)
     left = [name for name in checkpoints.names(owner.directory) if name.endswith(".part")]
     assert left == [".epoch-00000002.bb.part"]
 
@@ -149,25 +155,25 @@ def test_failure_at_a_step_keeps_the_old_one_and_is_tried_again(
     now = 0.0
     writer = CheckpointWriter(owner, flush=undisturbed, clock=lambda: now)
     write(writer, 10)
-    monkeypatch.setattr(faults, "_reached", Counter[str]())
+    monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, f"{step}:1-3:error")
     waits: list[float] = []
     for failures in (1, 2, 3):
         assert writer.ready
         failed = write(writer, 20)
-        assert isinstance(failed, Failed)
+        assert isinstance(failed, FailedCheckpoint)
         assert isinstance(failed.error, OSError)
         assert failed.error.errno == errno.ENOSPC
         assert writer.failures == failures
         assert not writer.ready
-        waits.append(failed.again_in)
-        now += failed.again_in
+        waits.append(failed.retry_in)
+        now += failed.retry_in
         found = checkpoints.newest(owner.directory)
         assert found is not None
         # renamed, but not yet durable: it may be there
         assert found[1]["events"] == (20 if step == "fsync-directory" else 10)
     assert waits == [0.5, 1.0, 2.0]
-    assert isinstance(write(writer, 30), Written)
+    assert isinstance(write(writer, 30), WrittenCheckpoint)
     found = checkpoints.newest(owner.directory)
     assert found is not None
     assert found[1]["events"] == 30
@@ -179,7 +185,7 @@ def test_outputs_that_cannot_be_delivered_hold_the_checkpoint_back(owner: Owners
         raise TimeoutError("3 records were not delivered")
 
     failed = write(CheckpointWriter(owner, flush=unreachable), 10)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedCheckpoint)
     assert checkpoints.newest(owner.directory) is None
 
 
@@ -187,7 +193,7 @@ def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=undisturbed)
     writer.begin({"set": {1}}, {})
     failed = writer.collect(10.0)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedCheckpoint)
     assert isinstance(failed.error, sl.ModelFileError)
 
 

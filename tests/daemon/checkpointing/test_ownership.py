@@ -131,16 +131,16 @@ def test_only_one_of_many_takes_over(tmp_path: Path) -> None:
     first.release()
     contenders = [Ownership(tmp_path) for _ in range(8)]
     start = threading.Barrier(len(contenders))
-    outcomes: list[int] = []
+    results: list[int] = []
 
     def run(contender: Ownership) -> None:
         start.wait()
         try:
             acquire(contender, looks=5, seconds=0.02)
         except Stop as stop:
-            outcomes.append(-stop.code)
+            results.append(-stop.code)
         else:
-            outcomes.append(contender.epoch)
+            results.append(contender.epoch)
 
     threads = [threading.Thread(target=run, args=(one,)) for one in contenders]
     for thread in threads:
@@ -149,7 +149,7 @@ def test_only_one_of_many_takes_over(tmp_path: Path) -> None:
         thread.join()
     for contender in contenders:
         contender.release()
-    assert sorted(outcomes) == [-Exit.OWNED] * 7 + [2]
+    assert sorted(results) == [-Exit.OWNED] * 7 + [2]
 
 
 def test_load_is_repeated_if_a_waking_owner_wrote_meanwhile(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_standby_that_was_frozen_counts_no_silence_that_it_did_not_see(
     looks = [0.0, 0.4, 1000.0, 1000.05, 1000.3]
     clock = SimpleNamespace(monotonic=iter(looks).__next__)
     monkeypatch.setattr(ownership, "time", clock)
-    watch = ownership._Watch(tmp_path, lease_seconds=1.0)
+    watch = ownership._OwnerWatch(tmp_path, lease_seconds=1.0)
     silent = [watch.owner() is None for _ in looks]
     assert silent == [False, False, False, False, True]
     watch.close()

@@ -84,7 +84,7 @@ def predicted(root: Path) -> set[int]:
 @pytest.fixture
 def patch() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ownership, "renew", lambda *_: None)  # a lease is for the living
+        patch.setattr(ownership, "write_lease", lambda *_: None)  # a lease is for the living
         patch.setattr(os, "fsync", lambda _: None)  # the power cuts here are made up
         yield patch
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streamlearn import LinearClassifier
-from streamlearn.daemon.collectors.regret import RegretCollector, likeness
+from streamlearn.daemon.collectors.regret import RegretCollector, comparator_key
 from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import checkpoints
@@ -33,11 +33,11 @@ def followed(
     members = loop.pipeline.learners
     loop.pipeline.observers.append(RegretTrackers(log, 300, 0, 0.1))
     assert loop.run() == 0
-    regrets = RegretCollector(Board(), 0.1)
-    regrets.start(members)
-    for tracker in regrets.trackers.values():
+    regret = RegretCollector(Board(), 0.1)
+    regret.start(members)
+    for tracker in regret.trackers.values():
         tracker.ledger._closed = False  # so that tests can solve to the end
-    return regrets
+    return regret
 
 
 def replayed(directory: Path, name: str) -> Tracker:
@@ -59,8 +59,8 @@ def test_it_is_that_of_the_library_also_after_a_restart(
     tmp_path: Path, lengths: tuple[int, ...]
 ) -> None:
     for length in lengths:
-        regrets = followed(tmp_path, length)
-    own, theirs = regrets.trackers["sparse"].report(9.0), replayed(tmp_path, "sparse").report(9.0)
+        regret = followed(tmp_path, length)
+    own, theirs = regret.trackers["sparse"].report(9.0), replayed(tmp_path, "sparse").report(9.0)
     assert own.events == theirs.events
     assert own.certified == theirs.certified == (lengths == (150,))
     # Psi(w) is looked at after batches here and after events there
@@ -70,11 +70,11 @@ def test_it_is_that_of_the_library_also_after_a_restart(
 
 
 def test_what_is_measured_is_on_the_board() -> None:
-    regrets = followed(None, 150)
-    board = regrets.board
-    for tracker in regrets.trackers.values():
+    regret = followed(None, 150)
+    board = regret.board
+    for tracker in regret.trackers.values():
         tracker.report(1.0)
-    regrets.measure()
+    regret.measure()
     low, high = (board.value(f"regret_{end}", "sparse") for end in ("low", "high"))
     assert low is not None
     assert high is not None
@@ -90,58 +90,58 @@ def test_what_is_measured_is_on_the_board() -> None:
 
 
 def test_a_regret_of_which_nothing_is_known_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    regrets = followed(None, 150)
-    board, tracker = regrets.board, regrets.trackers["sparse"]
+    regret = followed(None, 150)
+    board, tracker = regret.board, regret.trackers["sparse"]
     known = tracker.report(1.0)
-    regrets.measure()
+    regret.measure()
     assert board.value("regret_low", "sparse") is not None
     wide = dataclasses.replace(known, regret_low=0.0, regret_high=known.objective)
     monkeypatch.setattr(tracker, "report", lambda _: wide)
-    regrets._next = 0.0
-    regrets.measure()
+    regret._next = 0.0
+    regret.measure()
     for name in ("regret_low", "regret_high", "regret_stderr"):
         assert board.value(name, "sparse") is None
     assert board.about.regret_unknown["sparse"] == wide.why_unknown == SOLVE_LONGER
     # of a sample the standard error may be what is missing
     wide = dataclasses.replace(wide, regret_high=1.0, stderr=known.objective, certified=False)
-    regrets._next = 0.0
-    regrets.measure()
+    regret._next = 0.0
+    regret.measure()
     assert board.about.regret_unknown["sparse"] == SAMPLE_MORE
 
 
 def test_learners_that_are_alike_share_a_comparator() -> None:
-    regrets = followed(None, 100, "default,sparse,slower")
-    assert regrets.leaders == {"default": "default", "sparse": "sparse", "slower": "sparse"}
-    regrets.trackers["sparse"].report(1.0)
-    regrets.measure()
-    found = regrets.trackers["sparse"].ledger.comparator
+    regret = followed(None, 100, "default,sparse,slower")
+    assert regret.solvers == {"default": "default", "sparse": "sparse", "slower": "sparse"}
+    regret.trackers["sparse"].report(1.0)
+    regret.measure()
+    found = regret.trackers["sparse"].ledger.comparator
     assert found is not None
-    assert regrets.trackers["slower"].ledger.comparator is found
+    assert regret.trackers["slower"].ledger.comparator is found
     # and are told to: what one wrote as an ElasticNet is the other's L1
-    comparators = {labels[0]: labels[3] for labels in regrets.board.values("learner_info")}
+    comparators = {labels[0]: labels[3] for labels in regret.board.values("learner_info")}
     assert comparators["slower"] == comparators["sparse"]
-    shares = [tracker.ledger.cpu_share for tracker in regrets.trackers.values()]
+    shares = [tracker.ledger.cpu_share for tracker in regret.trackers.values()]
     assert shares == [0.05, 0.05, 0.05]  # two solve
 
 
 def test_a_learner_that_begins_afresh_begins_its_regret_afresh(tmp_path: Path) -> None:
     followed(tmp_path, 100)
-    regrets = followed(tmp_path, 200, reset=["sparse"])
-    events = {name: one.report(0.0).events for name, one in regrets.trackers.items()}
+    regret = followed(tmp_path, 200, reset=["sparse"])
+    events = {name: one.report(0.0).events for name, one in regret.trackers.items()}
     assert 0 < events["sparse"] < events["default"]
     assert events["ftrl"] == events["default"]
 
 
 def test_a_learner_that_begins_later_does_not_take_a_bound_of_other_events(tmp_path: Path) -> None:
     followed(tmp_path, 100, "sparse,slower")
-    regrets = followed(tmp_path, 200, "sparse,slower", reset=["slower"])
-    assert regrets.leaders == {"sparse": "sparse", "slower": "slower"}
-    for tracker in regrets.trackers.values():
+    regret = followed(tmp_path, 200, "sparse,slower", reset=["slower"])
+    assert regret.solvers == {"sparse": "sparse", "slower": "slower"}
+    for tracker in regret.trackers.values():
         tracker.report(9.0)
-    truth = regrets.trackers["slower"].report(0.0)
-    regrets.leaders["slower"] = "sparse"  # as if it had lost count later
-    regrets.measure()
-    high = regrets.trackers["slower"].report(0.0).regret_high
+    truth = regret.trackers["slower"].report(0.0)
+    regret.solvers["slower"] = "sparse"  # as if it had lost count later
+    regret.measure()
+    high = regret.trackers["slower"].report(0.0).regret_high
     assert high is not None
     assert truth.certified
     assert truth.regret is not None
@@ -151,7 +151,7 @@ def test_a_learner_that_begins_later_does_not_take_a_bound_of_other_events(tmp_p
 def test_learners_that_weigh_classes_otherwise_are_not_alike() -> None:
     loop = made(None, MadeUp(2, 10), log=Log("json", "error"), names="sparse,slower")
     sparse, slower = loop.pipeline.learners
-    assert likeness(sparse) == likeness(slower)
+    assert comparator_key(sparse) == comparator_key(slower)
     assert isinstance(slower.model, LinearClassifier)
     slower.model.class_weight = {True: 2.0}
-    assert likeness(sparse) != likeness(slower)
+    assert comparator_key(sparse) != comparator_key(slower)

@@ -13,8 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 from streamlearn import config
 from streamlearn.daemon import build
-from streamlearn.daemon.checkpointing.writer import Failed, Written
-from streamlearn.daemon.collectors.counts import MOST_PLACES
+from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
+from streamlearn.daemon.collectors.counts import MAX_PARTITIONS
 from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
@@ -37,13 +37,13 @@ def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
     source = MadeUp(3, 400, garbage=0.1)
     loop, watching = watched(tmp_path, source)
     assert loop.run() == 0
-    watching.look(Status())
+    watching.refresh(Status())
     board, counts = watching.board, loop.pipeline.counts
     assert sum(board.values("events_polled_total").values()) == counts.records == 1200
     assert board.value("events_learned_total", "default") == counts.learned
     assert board.value("events_predicted_total", "sparse") == counts.events
     assert board.value("events_unlabeled_total") == counts.unlabeled > 0
-    assert sum(board.values("events_bad_total").values()) == counts.bad > 0
+    assert sum(board.values("events_bad_total").values()) == counts.invalid > 0
     assert board.value("events_deleted_total") == counts.tombstones > 0
     (learner, _) = loop.pipeline.learners
     assert board.value("progressive_loss", "default") == learner.progress["loss"].mean
@@ -96,7 +96,7 @@ def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> 
     assert loop.run() == 0
     past = before.history.columns
     assert after.history.columns["events"][: len(past["events"])] == past["events"]
-    assert after.tally.seen == 1200
+    assert after.counts.seen == 1200
     assert after.board.value("learned_events", "default") == loop.pipeline.counts.learned
     now = after.board.value("events_learned_total", "default")
     assert now is not None
@@ -110,11 +110,11 @@ def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
         loop, watching = watched(tmp_path, MadeUp(3, 200), reset=reset)
         assert loop.run() == 0
         for learner in loop.pipeline.learners:
-            scores, positive = watching.judge.quality[learner.name].window()
+            scores, positive = watching.quality.quality[learner.name].window()
             assert len(scores) == len(positive) == learner.learned
             assert bool(len(scores)) == (learner.name not in reset)
         area = watching.board.value("window_roc_area_ratio", "default")
-        assert area == roc_area(*watching.judge.quality["default"].window())
+        assert area == roc_area(*watching.quality.quality["default"].window())
 
 
 def test_what_a_full_table_turns_away_is_counted() -> None:
@@ -127,8 +127,8 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
             one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)
         )
         assert loop.run() == 0
-        watching._look._next = 0.0
-        watching.look(Status())
+        watching.weights._next = 0.0
+        watching.refresh(Status())
         away = watching.board.value("turned_away_features")
         reader: Any = loop.pipeline.learners.reader
         assert away == reader.turned_away
@@ -177,20 +177,20 @@ def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
 
 def test_series_of_what_is_gone_are_dropped_and_too_many_added_up() -> None:
     _, watching = watched(None, MadeUp(1, 0))
-    many = [Partition("t", n) for n in range(MOST_PLACES + 10)]
+    many = [Partition("t", n) for n in range(MAX_PARTITIONS + 10)]
     status = Status(
         positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2), lost={many[-1]: 8, many[3]: 9}
     )
     for where in many:
-        watching.board.add("events_polled_total", 1, *watching.tally.place(where))
-    watching.look(status)
+        watching.board.add("events_polled_total", 1, *watching.counts.place(where))
+    watching.refresh(status)
     lag = watching.board.values("lag_events")
-    assert len(lag) == MOST_PLACES + 1
+    assert len(lag) == MAX_PARTITIONS + 1
     assert lag["other", "other"] == 20
     lost = watching.board.values("events_lost_total")
     assert (lost["other", "other"], lost["t", "3"], sum(lost.values())) == (8, 9, 17)
-    assert len(watching.board.values("events_polled_total")) == MOST_PLACES + 1
-    watching.look(Status(positions=status.positions, lag={many[3]: 7}))
+    assert len(watching.board.values("events_polled_total")) == MAX_PARTITIONS + 1
+    watching.refresh(Status(positions=status.positions, lag={many[3]: 7}))
     assert watching.board.values("lag_events") == {("t", "3"): 7}
     assert watching.board.values("position_offset") == {("t", "3"): 5}
     assert watching.board.values("events_polled_total") == {("t", "3"): 1}
@@ -218,10 +218,10 @@ def test_checkpoints_that_fail_are_counted() -> None:
     _, watching = watched(None, MadeUp(1, 0))
     board = watching.board
     for k in range(3):
-        watching.on_checkpoint(Failed(OSError("full"), 0.1, 1.0))
+        watching.on_checkpoint(FailedCheckpoint(OSError("full"), 0.1, 1.0))
         assert board.value("checkpoint_failures_total") == k + 1
     assert board.value("checkpoint_bytes") is None
-    watching.on_checkpoint(Written(Place(1, 2), 512, 0.25, {}))
+    watching.on_checkpoint(WrittenCheckpoint(Place(1, 2), 512, 0.25, {}))
     assert board.value("checkpoint_failures_total") == 3
     assert board.value("checkpoint_bytes") == 512
     assert board.value("checkpoint_duration_seconds") == 0.25
@@ -240,7 +240,7 @@ def test_ready_once_each_partition_has_a_position_or_an_end() -> None:
         (Status(lag={one: 3, other: 4}), 0),
         (Status(), 0),
     ):
-        watching.look(status)
+        watching.refresh(status)
         assert watching.board.unknown == unknown
         assert watching.health.ready(about, watching.board.unknown)[0] == (unknown == 0)
 
@@ -326,9 +326,9 @@ def test_several_outputs_have_no_area_and_weights_for_each() -> None:
     loop, watching = watched(None, Three(1, 300), names="default")
     assert loop.run() == 0
     assert watching.board.value("error_ratio", "default") is not None
-    watching._look._next = 0.0
+    watching.weights._next = 0.0
     watching.board.weights_time = 0.0
-    watching.look(Status())
+    watching.refresh(Status())
     assert watching.board.value("window_roc_area_ratio", "default") is None
     named: Any = [one.name for one in watching.board.weights["default"]]
     assert any("→" in name for name in named)

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn.daemon.outputs.dead_letters import LARGEST, DeadLetters, Tolerance, weight
-from streamlearn.daemon.process.log import Forward, Log
+from streamlearn.daemon.outputs.dead_letters import (
+    DEFAULT_MAX_BYTES,
+    DeadLetterPublisher,
+    InvalidRecordLimit,
+    record_overhead,
+)
+from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.errors import SinkError
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.sinks.sink import FileSink, Sink
@@ -37,7 +42,7 @@ class Sent(list[Any], Sink):
 
 
 def size(value: bytes | None, key: bytes | None, headers: Any) -> int:
-    return len(value or b"") + weight(key, headers)
+    return len(value or b"") + record_overhead(key, headers)
 
 
 def refused(
@@ -45,7 +50,7 @@ def refused(
 ) -> Any:
     records = Records(PARTITION, [17], [value], 18, [key], [1234], [list(headers)])
     sink = Sent()
-    DeadLetters(sink, 5).send(records, [(0, "age", reason)])
+    DeadLetterPublisher(sink, 5).send(records, [(0, "age", reason)])
     (sent,) = sink
     return sent
 
@@ -70,29 +75,31 @@ def test_a_dead_letter_is_the_record_and_what_is_known_of_it() -> None:
 
 @pytest.mark.parametrize("extra", [-5000, -3000, -100, 0, 100, 10**6])
 def test_what_is_too_large_is_cut_and_says_so(extra: int) -> None:
-    raw = bytes(range(256)) * ((LARGEST + extra) // 256)
+    raw = bytes(range(256)) * ((DEFAULT_MAX_BYTES + extra) // 256)
     value, key, headers = refused(raw, b"k" * 100, [("h", b"x" * 100)], "é" * 3000)
-    assert size(value, key, headers) <= LARGEST
+    assert size(value, key, headers) <= DEFAULT_MAX_BYTES
     told = dict(headers)
     if len(value) < len(raw):
         assert told["streamlearn.size"] == b"%d" % len(raw)
         assert told["streamlearn.sha256"] == hashlib.sha256(raw).hexdigest().encode()
     assert raw.startswith(value)
-    assert len(value) > LARGEST - 20_000 + min(extra, 0)
+    assert len(value) > DEFAULT_MAX_BYTES - 20_000 + min(extra, 0)
 
 
 def test_a_key_and_headers_that_are_too_large_are_dropped() -> None:
-    value, key, headers = refused(b"x" * 100, b"k" * LARGEST, [("h", b"x" * LARGEST)])
+    value, key, headers = refused(
+        b"x" * 100, b"k" * DEFAULT_MAX_BYTES, [("h", b"x" * DEFAULT_MAX_BYTES)]
+    )
     assert (value, key) == (b"x" * 100, None)
     assert "streamlearn.dropped" in dict(headers)
-    assert size(value, key, headers) <= LARGEST
+    assert size(value, key, headers) <= DEFAULT_MAX_BYTES
 
 
 def test_verdict_is_the_same_whatever_the_batches() -> None:
     bad = {i for i in range(5000) if (i * 7919) % 10 < (1 if i < 3000 else 4)}
     verdicts = set()
     for size in (1, 17, 100, 5000):
-        tolerance, start, found = Tolerance(0.2, 1000, 50), 0, None
+        tolerance, start, found = InvalidRecordLimit(0.2, 1000, 50), 0, None
         while found is None and start < 5000:
             batch = range(start, min(start + size, 5000))
             found = tolerance.add([i - start for i in batch if i in bad], len(batch))
@@ -139,8 +146,8 @@ def test_a_full_disk_is_said_as_a_sink_says_it() -> None:
 def test_what_may_come_with_every_record_is_said_once_in_a_while() -> None:
     log = Log("json", stream=io.StringIO())
     for _ in range(1000):
-        log.limited("bad", "warning", "bad event", reason="x")
-        log.limited("other", "warning", "another kind")
+        log.rate_limited("bad", "warning", "bad event", reason="x")
+        log.rate_limited("other", "warning", "another kind")
     assert isinstance(log.stream, io.StringIO)
     assert len(log.stream.getvalue().splitlines()) == 2
 
@@ -166,7 +173,7 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
 
 def test_what_libraries_say_is_said() -> None:
     log = Log("json", stream=io.StringIO())
-    logger, forward = logging.getLogger("tests.client"), Forward(log)
+    logger, forward = logging.getLogger("tests.client"), LibraryLogHandler(log)
     logger.propagate = False
     logger.addHandler(forward)
     logger.info("much")

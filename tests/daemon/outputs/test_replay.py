@@ -13,16 +13,16 @@ import pytest
 from streamlearn import config
 from streamlearn.cli.main import main
 from streamlearn.daemon.outputs import replay
-from streamlearn.daemon.outputs.dead_letters import DeadLetters
-from streamlearn.daemon.outputs.replay import alone, reasons
+from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher
+from streamlearn.daemon.outputs.replay import count_reasons, exclusive
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.stream import Files, Partition, Records
 from streamlearn.stream.sinks.sink import FileSink
 from tests.support.disks import Disk, Recorder
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.outputs.dead_letter_reader import Letter
-    from streamlearn.daemon.outputs.replay import Notes, Where
+    from streamlearn.daemon.outputs.dead_letter_reader import DeadLetter
+    from streamlearn.daemon.outputs.replay import ReplayProgress, Where
 
 GARBAGE = [b"{", b"\xff\xfe", b"null", b'{"a":"\xc3\xa9"}', b""]
 
@@ -31,13 +31,13 @@ class Memory:
     """A topic in memory."""
 
     def __init__(self) -> None:
-        self.letters: list[Letter] = []
+        self.letters: list[DeadLetter] = []
         self.since: list[Where] = []
 
-    def refuses(self, letter: Letter) -> str | None:
-        return None if letter.said("topic") == "clicks" else "it is not of clicks"
+    def rejection(self, letter: DeadLetter) -> str | None:
+        return None if letter.metadata("topic") == "clicks" else "it is not of clicks"
 
-    def send(self, letter: Letter) -> None:
+    def send(self, letter: DeadLetter) -> None:
         self.letters.append(letter)
 
     def flush(self) -> None:
@@ -81,7 +81,9 @@ def die(directory: Path, values: list[bytes], start: int = 0, topic: str = "clic
         keys=[b"k%d" % i for i in range(len(values))],
         headers=[[("own", b"%d" % i)] for i in range(len(values))],
     )
-    DeadLetters(sink, 7).send(records, [(i, "f", f"bad {i % 2}") for i in range(len(values))])
+    DeadLetterPublisher(sink, 7).send(
+        records, [(i, "f", f"bad {i % 2}") for i in range(len(values))]
+    )
     sink.flush(1.0)
     sink.close()
 
@@ -89,12 +91,12 @@ def die(directory: Path, values: list[bytes], start: int = 0, topic: str = "clic
 def test_each_goes_back_once(tmp_path: Path) -> None:
     read, topic = settings(tmp_path), Memory()
     die(tmp_path, GARBAGE)
-    assert reasons(read) == {"bad 0": 3, "bad 1": 2}
+    assert count_reasons(read) == {"bad 0": 3, "bad 1": 2}
     assert replay.replay(read, topic).sent == 5
     assert topic.values() == GARBAGE
     assert replay.replay(read, topic).sent == 0
     die(tmp_path, [b"[", b"]"], start=5)
-    assert reasons(read) == {"bad 0": 1, "bad 1": 1}
+    assert count_reasons(read) == {"bad 0": 1, "bad 1": 1}
     assert replay.replay(read, topic).sent == 2
     assert topic.values() == [*GARBAGE, b"[", b"]"]
     assert replay.replay(read, topic, again=True).sent == 7
@@ -110,7 +112,7 @@ def test_none_goes_back_where_the_notes_are_away(tmp_path: Path) -> None:
     with pytest.raises(Stop) as replayed:
         replay.replay(read, topic)
     with pytest.raises(Stop) as counted:
-        reasons(read)
+        count_reasons(read)
     assert replayed.value.code == counted.value.code == Exit.NO_CHECKPOINT
     assert not topic.letters
     assert not (tmp_path / "models").exists()
@@ -123,13 +125,15 @@ def test_letters_in_a_file_survive_a_power_cut(
     die(tmp_path, GARBAGE)
     (tmp_path / "out").mkdir()
     recorder, disk = Recorder(tmp_path, monkeypatch), Disk()
-    aside = replay.SetAside(str(tmp_path / "out" / "letters"))
+    aside = replay.FileTarget(str(tmp_path / "out" / "letters"))
     replay.replay(read, aside)
     aside.close()
     for count, step in enumerate(recorder.steps, 1):
         disk.take(step)
         for state in disk.states() if count >= recorder.begun else ():
-            notes = json.loads(state.get(Path("models", replay.NOTES)) or b'{"positions": []}')
+            notes = json.loads(
+                state.get(Path("models", replay.PROGRESS_FILE)) or b'{"positions": []}'
+            )
             if notes["positions"]:
                 assert state[Path("out", "letters")] == b"".join(one + b"\n" for one in GARBAGE)
     assert notes["positions"]
@@ -141,10 +145,10 @@ class Slow(Memory):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.buffer: list[Letter] = []
+        self.buffer: list[DeadLetter] = []
         self.delivered_at: list[tuple[int, int]] = []  # letters there, and position noted
 
-    def send(self, letter: Letter) -> None:
+    def send(self, letter: DeadLetter) -> None:
         self.look()
         self.buffer.append(letter)
 
@@ -163,7 +167,7 @@ def test_a_position_is_noted_when_its_letters_are_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whenever it is killed, no letter before the position is missing in the topic."""
-    read, topic = settings(tmp_path), Slow(tmp_path / "models" / replay.NOTES)
+    read, topic = settings(tmp_path), Slow(tmp_path / "models" / replay.PROGRESS_FILE)
 
     class Few(Files):
         def __init__(self, paths: list[str], **options: Any) -> None:
@@ -191,7 +195,7 @@ def test_letters_whose_file_was_rotated(tmp_path: Path) -> None:
     die(tmp_path, [b"[", b"]"], start=5)
     (tmp_path / "dead.jsonl").rename(tmp_path / "dead.jsonl.1")
     die(tmp_path, [b"("], start=7)
-    assert reasons(read) == {"bad 0": 2, "bad 1": 1}
+    assert count_reasons(read) == {"bad 0": 2, "bad 1": 1}
     assert replay.replay(read, topic).sent == 3
     assert topic.values() == [*GARBAGE, b"[", b"]", b"("]
     assert replay.replay(read, topic).sent == 0
@@ -202,7 +206,7 @@ def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
     die(tmp_path, GARBAGE, start=40)
     replay.replay(settings(tmp_path), topic)
     letter = topic.letters[1]
-    back = dict(letter.back())
+    back = dict(letter.replay_headers())
     name = back.pop("streamlearn.letter")
     assert letter.key == b"k1"
     assert back == {
@@ -212,13 +216,15 @@ def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
         "streamlearn.origin.offset": b"41",
     }
     # it dies again, elsewhere: where it was first is still said, and it is another letter
-    records = Records(Partition("clicks", 0), [99], [letter.value], 100, headers=[letter.back()])
+    records = Records(
+        Partition("clicks", 0), [99], [letter.value], 100, headers=[letter.replay_headers()]
+    )
     sink = FileSink(tmp_path / "dead.jsonl", binary=True)
-    DeadLetters(sink).send(records, [(0, None, "still bad")])
+    DeadLetterPublisher(sink).send(records, [(0, None, "still bad")])
     sink.flush(1.0)
     sink.close()
     replay.replay(settings(tmp_path), topic)
-    second = dict(topic.letters[-1].back())
+    second = dict(topic.letters[-1].replay_headers())
     assert second.pop("streamlearn.letter") != name
     assert second == back
 
@@ -233,22 +239,22 @@ def test_a_run_that_was_cut_off_sends_none_twice(
     die(tmp_path, [b"%d" % i for i in range(10)])
     written = []
 
-    def failing(path: Path, notes: Notes) -> None:
+    def failing(path: Path, notes: ReplayProgress) -> None:
         written.append(notes)
         if len(written) == cut:
             raise OSError("cut off")
         note(path, notes)
 
-    note = replay.note
-    monkeypatch.setattr(replay, "note", failing)
+    note = replay.save_progress
+    monkeypatch.setattr(replay, "save_progress", failing)
     with pytest.raises(OSError, match="cut off"):
         replay.replay(read, topic)
-    monkeypatch.setattr(replay, "note", note)
+    monkeypatch.setattr(replay, "save_progress", note)
     sent = len(topic.letters) - 5
     outcome = replay.replay(read, topic)
-    assert (outcome.sent, outcome.before) == (10 - sent, sent if cut == 2 else 0)
+    assert (outcome.sent, outcome.already_sent) == (10 - sent, sent if cut == 2 else 0)
     assert topic.values() == [*GARBAGE, *(b"%d" % i for i in range(10))]
-    assert replay.replay(read, topic).before == 0
+    assert replay.replay(read, topic).already_sent == 0
 
 
 def test_what_cannot_go_back_is_counted(tmp_path: Path) -> None:
@@ -277,7 +283,7 @@ def test_one_at_a_time_and_of_one_file(tmp_path: Path) -> None:
     read, topic = settings(tmp_path), Memory()
     die(tmp_path, GARBAGE)
     replay.replay(read, topic)
-    with alone(tmp_path / "models"), pytest.raises(Stop, match="another replay") as stop:
+    with exclusive(tmp_path / "models"), pytest.raises(Stop, match="another replay") as stop:
         replay.replay(read, topic)
     assert stop.value.code == Exit.OWNED
     (tmp_path / "dead.jsonl").write_bytes(b"another\n")

@@ -158,8 +158,8 @@ def test_end_that_is_cut_short_keeps_its_code(last: str) -> None:
     program = f"""
 import ctypes, signal, sys, time
 from streamlearn.daemon.process.log import Log
-from streamlearn.daemon.process.watchdog import end_soon
-end_soon(1.0, {Exit.FENCED:d}, Log("json"))
+from streamlearn.daemon.process.watchdog import exit_within
+exit_within(1.0, {Exit.FENCED:d}, Log("json"))
 {last}
 sys.exit({Exit.FENCED:d})
 """

@@ -57,13 +57,13 @@ def watch(options: Options) -> tuple[View, Exit]:
     log = Log(level="warning")
     # the view reads the numbers of the live page, even if it is not served
     telemetry = TelemetryCollector(settings, log, serves=not options.no_page)
-    telemetry.regrets.share = 0.2  # regret is what the demo shows
+    telemetry.regret.share = 0.2  # regret is what the demo shows
     screen = screen_of(options)
     view = View(settings, screen, telemetry, lambda: summarize(view, stream_of(loop.source)))
     disabled = msgspec.structs.replace(settings.telemetry, enabled=False)
     settings = msgspec.structs.replace(settings, telemetry=disabled)
     loop = build.loop(settings, log, observers=[telemetry, view])
-    view.stop_wanted = loop.stop_wanted
+    view.stop_requested = loop.stop_requested
     loop.policy = dataclasses.replace(loop.policy, until=UntilUnwatched(view))
     return view, loop.run()
 

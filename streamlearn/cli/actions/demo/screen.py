@@ -133,7 +133,7 @@ class PlainScreen(Silent):
         except BrokenPipeError:
             # the reader (head, less) has closed the pipe; discard what is buffered
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            view.stop_wanted.set()
+            view.stop_requested.set()
 
 
 class Screen(Silent):

@@ -85,7 +85,7 @@ class View(Observer):
         self.screen = screen
         self.telemetry = telemetry
         self.summarize = summarize
-        self.stop_wanted = threading.Event()
+        self.stop_requested = threading.Event()
         self.learners: Learners | None = None
         self.summary: Summary | None = None
         self.tracks: dict[str, Track] = {}
@@ -108,9 +108,9 @@ class View(Observer):
 
     def on_batch(self, batch: Batch) -> None:
         """Count errors."""
-        for name, outcome in batch.outcomes.items():
-            if "error" in outcome.measures and len(batch.events):
-                self.tracks[name].add(outcome.measures["error"], self.seen, self.length)
+        for name, result in batch.results.items():
+            if "error" in result.measures and len(batch.events):
+                self.tracks[name].add(result.measures["error"], self.seen, self.length)
         self.seen += len(batch.events)
         self.clicked += int(np.nansum(batch.events.labels))
         self.learned = time.monotonic()
@@ -134,7 +134,7 @@ class View(Observer):
             return
         for learner in self.learners if self.seen else ():
             self.screen.draw(self, f"measuring the regret of {learner.name}...")
-            if not self.stop_wanted.is_set():
+            if not self.stop_requested.is_set():
                 self._solve(learner)
         self.summary = self.summarize()
         self.ended = time.monotonic()
@@ -154,7 +154,7 @@ class View(Observer):
     @property
     def stays(self) -> bool:
         """Whether the page is served after the end."""
-        return self.screen.live and self.page is not None and not self.stop_wanted.is_set()
+        return self.screen.live and self.page is not None and not self.stop_requested.is_set()
 
     def unwatched(self) -> float:
         """Return the seconds since the last request to the page, or since the end."""

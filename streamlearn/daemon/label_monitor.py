@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from streamlearn.stream import Decoder
     from streamlearn.stream.formats.label_set import LabelSet
 
-MANY = 1000  # events in a row
-NAMES = 1000  # fields that are compared with the label's
+UNLABELED_RUN = 1000  # events in a row
+MAX_FIELDS = 1000  # fields that are compared with the label's
 
 
-class Unlabeled:
+class LabelMonitor:
     """Logs that many events in a row had no label, or none a positive one; once until one has."""
 
     def __init__(self, log: Log) -> None:
@@ -23,15 +23,17 @@ class Unlabeled:
         self.logged = False
         self.logged_negative = False
 
-    def look(self, events: int, decoder: Decoder) -> None:
+    def check_run(self, events: int, decoder: Decoder) -> None:
         """So many events have come since the last one with a label."""
-        if events < MANY:
+        if events < UNLABELED_RUN:
             self.logged = False
         elif not self.logged:
             self.logged = True
-            self.log.limited("no labels", "warning", "no labels", events=events, **about(decoder))
+            self.log.rate_limited(
+                "no labels", "warning", "no labels", events=events, **label_hint(decoder)
+            )
 
-    def look_at(self, labels: LabelSet, least: int = MANY) -> None:
+    def check_positive(self, labels: LabelSet, least: int = UNLABELED_RUN) -> None:
         """At least so many labels, and none of the declared positive ones: logged once."""
         wanted = labels.positive_values
         if wanted is None or labels.positive_seen or labels.events < least or self.logged_negative:
@@ -45,10 +47,10 @@ class Unlabeled:
         )
 
 
-def about(decoder: Decoder) -> dict[str, Any]:
+def label_hint(decoder: Decoder) -> dict[str, Any]:
     """The label's field, and the fields of records whose names are nearest to it."""
     label = decoder.fields.label
-    names = list(islice(decoder.field_names(), NAMES))
+    names = list(islice(decoder.field_names(), MAX_FIELDS))
     if label is None or label in names:
         return {"field": label}
     near = difflib.get_close_matches(label, names, 3)

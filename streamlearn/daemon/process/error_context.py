@@ -9,41 +9,41 @@ if TYPE_CHECKING:
 
     from streamlearn.stream import Records
 
-MOST = 8  # partitions that are named
+MAX_PARTITIONS = 8  # partitions that are named
 
 
-def blame(error: Exception, records: Sequence[Records]) -> None:
+def attach_records(error: Exception, records: Sequence[Records]) -> None:
     """Note that an error came from these records, unless some of them are noted already."""
     if not hasattr(error, "__notes__"):
-        error.add_note(named(records))
+        error.add_note(describe_records(records))
 
 
-def message(error: Exception, text: str) -> str:
+def error_message(error: Exception, text: str) -> str:
     """Return the text of an error, behind the records that it came from.
 
     >>> from streamlearn.stream import Partition, Records
     >>> error = KeyError("x")
-    >>> blame(error, [Records(Partition("clicks", 2), [17], [b"?"], 18)])
-    >>> message(error, repr(error))
+    >>> attach_records(error, [Records(Partition("clicks", 2), [17], [b"?"], 18)])
+    >>> error_message(error, repr(error))
     "clicks:2:17 (--skip-to clicks:2:18 resumes after it): KeyError('x')"
     """
     return ": ".join([*getattr(error, "__notes__", []), text])
 
 
-def named(records: Sequence[Records]) -> str:
+def describe_records(records: Sequence[Records]) -> str:
     """Return the places of records, and the option to resume after them.
 
     >>> from streamlearn.stream import Partition, Records
-    >>> print(named([Records(Partition("clicks", 2), [3, 4, 7], [], 8)]))
+    >>> print(describe_records([Records(Partition("clicks", 2), [3, 4, 7], [], 8)]))
     clicks:2:3 to 7 (--skip-to clicks:2:8 resumes after them, --set source.batch=1 names the one)
     """
     places, options = [], []
-    for one in records[:MOST]:
+    for one in records[:MAX_PARTITIONS]:
         topic, number = one.partition
         last = f" to {one.offsets[-1]}" if len(one.offsets) > 1 else ""
         places.append(f"{topic}:{number}:{one.offsets[0]}{last}")
         options.append(f"--skip-to {topic}:{number}:{one.end}")
-    more = ", .." if len(records) > MOST else ""
+    more = ", .." if len(records) > MAX_PARTITIONS else ""
     several = len(records) > 1 or len(records[0].offsets) > 1
     remedy = f"{' '.join(options)} resumes after {'them' if several else 'it'}"
     if several:

@@ -15,7 +15,7 @@ from streamlearn.engine.events import Events
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamlearn.daemon.collectors.observer import Bad
+    from streamlearn.daemon.collectors.observer import InvalidRecord
     from streamlearn.daemon.learners import Learner
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Decoder, Records
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from streamlearn.stream.sources.polled import Polled
 
 
-class Reading(Protocol):
+class EventReader(Protocol):
     """Records in, rows out; what it remembers is in the checkpoint."""
 
-    late: bool  # whether labels come later
+    delayed: bool  # whether labels come later
     decoder: Decoder  # of the events
     labels: LabelSet  # which labels there may be
 
-    def read(self, polled: Polled) -> list[Bad]:
+    def read(self, polled: Polled) -> list[InvalidRecord]:
         """Read a batch, of which `rows` are what there is to do; what could not be read."""
 
     @property
@@ -52,7 +52,7 @@ class Reading(Protocol):
     def orphans(self) -> list[tuple[Records, str]]:
         """Records that have waited in vain, and the reason."""
 
-    def begin(self, learners: Sequence[Learner]) -> None:
+    def attach(self, learners: Sequence[Learner]) -> None:
         """These learners learn the rows."""
 
     def state(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Reading(Protocol):
         """Go on from there."""
 
 
-def closing(labels: LabelSet, before: int, labeled: Array) -> float:
+def closing_row(labels: LabelSet, before: int, labeled: Array) -> float:
     """The row that closed the labels, of which `before` were seen before the first row.
 
     -1: they were closed before it; infinite: they are not closed.
@@ -74,10 +74,10 @@ def closing(labels: LabelSet, before: int, labeled: Array) -> float:
     return float(np.flatnonzero(labeled)[labels.closed_at - before - 1])
 
 
-class AtOnce:
+class ImmediateEventReader:
     """Events that bring their own labels."""
 
-    late = False
+    delayed = False
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
@@ -85,7 +85,7 @@ class AtOnce:
         self.rows = Events()
         self._before = 0  # labeled events before the batch
 
-    def read(self, polled: Polled) -> list[Bad]:
+    def read(self, polled: Polled) -> list[InvalidRecord]:
         """Decode them."""
         self._before = self.labels.events
         self.rows.clear()
@@ -95,7 +95,7 @@ class AtOnce:
     @property
     def closed(self) -> Array:
         """Those behind the event that closed the labels."""
-        row = closing(self.labels, self._before, self.learned > 0.0)
+        row = closing_row(self.labels, self._before, self.learned > 0.0)
         return np.arange(len(self.rows)) > row
 
     @property
@@ -112,7 +112,7 @@ class AtOnce:
         """None."""
         return []
 
-    def begin(self, learners: Sequence[Learner]) -> None:
+    def attach(self, learners: Sequence[Learner]) -> None:
         """Nothing to prepare."""
 
     def state(self) -> dict[str, Any]:

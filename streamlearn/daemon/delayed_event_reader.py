@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from streamlearn.daemon.reading import closing
+from streamlearn.daemon.event_reader import closing_row
 from streamlearn.engine.events import Events
 from streamlearn.late.join import DROP
 from streamlearn.late.joined import CORRECTED, PREDICTED
@@ -22,7 +22,7 @@ from streamlearn.stream.sources.source import header_name, name_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from streamlearn.daemon.collectors.observer import Bad
+    from streamlearn.daemon.collectors.observer import InvalidRecord
     from streamlearn.daemon.learners import Learner
     from streamlearn.estimators.frames import Array
     from streamlearn.late.join import Join
@@ -33,7 +33,7 @@ ORPHAN = "a label whose event did not come, or had gone before it"
 EVENTS, LABELS = range(2)  # the sides of a join
 
 
-class Origin(msgspec.Struct, array_like=True):
+class LabelRecord(msgspec.Struct, array_like=True):
     """The record of a label that waits, if it may become a dead letter."""
 
     topic: str
@@ -45,7 +45,7 @@ class Origin(msgspec.Struct, array_like=True):
     headers: tuple[tuple[bytes, bytes | None], ...]
 
 
-class DelayedReading:
+class DelayedEventReader:
     """Events whose labels come later.
 
     Parameters
@@ -62,7 +62,7 @@ class DelayedReading:
         Records tell times themselves, where no field does (Kafka).
     """
 
-    late = True
+    delayed = True
 
     def __init__(
         self,
@@ -75,20 +75,20 @@ class DelayedReading:
     ) -> None:
         self.join = join
         self.decoder = decoder
-        self.told = labels
+        self.label_decoder = labels
         self.topic = topic
         self.own_times = own_times
-        self._events, self._told = Events(), Events()
+        self._events, self._label_events = Events(), Events()
         self.labels = self._source.labels
         for one in (decoder, labels):
             if one is not None:
                 one.needs_id = True  # else a label that is refused here would be one of theirs
-        self._closing = -1.0  # the record that closed the labels
+        self._closing_record = -1.0  # the record that closed the labels
 
     @property
     def _source(self) -> Decoder:
         """What reads labels."""
-        return self.decoder if self.told is None else self.told
+        return self.decoder if self.label_decoder is None else self.label_decoder
 
     @property
     def rows(self) -> Events:
@@ -112,9 +112,9 @@ class DelayedReading:
     @property
     def closed(self) -> Array:
         """Those that came after the record of the label that closed them."""
-        return np.asarray(self.join.rows.index > self._closing)
+        return np.asarray(self.join.rows.index > self._closing_record)
 
-    def read(self, polled: Polled) -> list[Bad]:
+    def read(self, polled: Polled) -> list[InvalidRecord]:
         """Decode them, and hold or join what is in them.
 
         Two topics may take turns with every record: all of a decoder are decoded in one go, and
@@ -127,11 +127,14 @@ class DelayedReading:
         if polled.order is not None:
             sides = sides[polled.order]
         self._decode(self.decoder, self._events, polled.only([not label for label in labels]))
-        self._decode(self.told, self._told, polled.only(labels))
-        self._closing = self._closed_by(before, sides)
+        self._decode(self.label_decoder, self._label_events, polled.only(labels))
+        self._closing_record = self._find_closing_record(before, sides)
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
-        self.join.both(self._events, self._told, sides, origins)
-        return [*self._bad(self._events, sides, EVENTS), *self._bad(self._told, sides, LABELS)]
+        self.join.both(self._events, self._label_events, sides, origins)
+        return [
+            *self._invalid(self._events, sides, EVENTS),
+            *self._invalid(self._label_events, sides, LABELS),
+        ]
 
     def _decode(self, decoder: Decoder | None, events: Events, polled: Polled) -> None:
         """What these records hold."""
@@ -147,16 +150,18 @@ class DelayedReading:
                     places = polled.order[places]
                 times[unknown] = 1e-3 * polled.times()[places]
 
-    def _closed_by(self, before: int, sides: Array) -> float:
+    def _find_closing_record(self, before: int, sides: Array) -> float:
         """The number of the record that closed the labels, among those of both sides."""
-        side, events = (EVENTS, self._events) if self.told is None else (LABELS, self._told)
-        row = closing(self.labels, before, ~np.isnan(events.labels))
+        side, events = (
+            (EVENTS, self._events) if self.label_decoder is None else (LABELS, self._label_events)
+        )
+        row = closing_row(self.labels, before, ~np.isnan(events.labels))
         if not 0.0 <= row < math.inf:
             return row
         return float(np.flatnonzero(sides == side)[events.index[int(row)]])
 
     @staticmethod
-    def _bad(events: Events, sides: Array, side: int) -> list[Bad]:
+    def _invalid(events: Events, sides: Array, side: int) -> list[InvalidRecord]:
         """What could not be read, by the number of its record among those of both sides."""
         if not events.bad:
             return []
@@ -168,16 +173,16 @@ class DelayedReading:
         for k, i in zip(
             *(found.tolist() for found in polled.find(np.arange(len(polled)))), strict=True
         ):
-            yield origin(polled.records[k], i)
+            yield pack_record(polled.records[k], i)
 
     def _is_label(self, where: Partition) -> bool:
-        return self.told is not None and where.topic == self.topic
+        return self.label_decoder is not None and where.topic == self.topic
 
     def orphans(self) -> list[tuple[Records, str]]:
         """The records of labels that have waited in vain, if those are wanted."""
         found = []
         for text in self.join.orphans:
-            one = msgspec.msgpack.decode(text, type=Origin)
+            one = msgspec.msgpack.decode(text, type=LabelRecord)
             records = Records(
                 Partition(one.topic, one.partition),
                 [one.offset],
@@ -190,7 +195,7 @@ class DelayedReading:
             found.append((records, ORPHAN))
         return found
 
-    def begin(self, learners: Sequence[Learner]) -> None:
+    def attach(self, learners: Sequence[Learner]) -> None:
         """Each learner remembers its own predictions."""
         for learner in learners:
             learner.memory = Remembered(self.join)
@@ -198,26 +203,26 @@ class DelayedReading:
     def state(self) -> dict[str, Any]:
         """What is held, and the labels met."""
         decoders = {"decoder": self.decoder.state()}
-        if self.told is not None:
-            decoders["labels"] = self.told.state()
+        if self.label_decoder is not None:
+            decoders["labels"] = self.label_decoder.state()
         return {**decoders, "join": self.join.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there; a checkpoint from before there were late labels has nothing held."""
         self.decoder.restore(state["decoder"])
-        if self.told is not None and "labels" in state:
-            self.told.restore(state["labels"])
+        if self.label_decoder is not None and "labels" in state:
+            self.label_decoder.restore(state["labels"])
         if self.join.on_timeout != DROP:
             self._source.admit(self.join.on_timeout)  # which may be another one now
         if "join" in state:
             self.join.restore(state["join"])
 
 
-def origin(records: Records, i: int) -> bytes:
+def pack_record(records: Records, i: int) -> bytes:
     """What is said of a record when its label has waited in vain."""
     time = None if records.times is None else int(records.times[i])
     return msgspec.msgpack.encode(
-        Origin(
+        LabelRecord(
             *records.partition,
             records.offsets[i],
             records.values[i],

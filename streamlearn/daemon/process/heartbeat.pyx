@@ -1,17 +1,17 @@
-"""The watchdog's native half: it ends a process whose loop is silent, whoever holds the GIL."""
+"""The watchdog's native half: it ends a process whose loop is stalled, whoever holds the GIL."""
 
 from libc.time cimport gmtime_r, strftime, time, time_t, tm
 
 cdef extern from "<signal.h>" nogil:
     ctypedef void (*handler_t)(int) noexcept nogil
-    int send_self "raise"(int signal)
+    int raise_signal "raise"(int signal)
     handler_t set_handler "signal"(int signal, handler_t handler)
     handler_t SIG_IGN
     int SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV
 
 cdef extern from "<unistd.h>" nogil:
-    void leave "_exit"(int code)
-    ssize_t put "write"(int handle, const void* text, size_t length)
+    void exit_process "_exit"(int code)
+    ssize_t write_bytes "write"(int handle, const void* text, size_t length)
     int usleep(unsigned int microseconds)
 
 cdef extern from "<time.h>" nogil:
@@ -24,7 +24,7 @@ cdef extern from "<time.h>" nogil:
 
 cdef enum:
     TICK = 50_000  # microseconds
-    LONGEST = 1024  # bytes of a line
+    MAX_LENGTH = 1024  # bytes of a line
 
 
 cdef double seconds_now() noexcept nogil:
@@ -33,25 +33,25 @@ cdef double seconds_now() noexcept nogil:
     return now.tv_sec + 1e-9 * now.tv_nsec
 
 
-cdef void say(int handle, const char* line) noexcept nogil:
+cdef void write_line(int handle, const char* line) noexcept nogil:
     """Write a line, with the time as it is now where the line has its fields."""
-    cdef char text[LONGEST]
+    cdef char text[MAX_LENGTH]
     cdef tm parts
     cdef time_t now = time(NULL)
     gmtime_r(&now, &parts)
-    put(handle, text, strftime(text, LONGEST, line, &parts))
+    write_bytes(handle, text, strftime(text, MAX_LENGTH, line, &parts))
 
 
 cdef int[5] fatal_signals = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV]
 cdef int last_code = 0  # with which the process ends, whatever dumping the stacks comes to
 
 
-cdef void leave_now(int _) noexcept nogil:
+cdef void exit_on_signal(int _) noexcept nogil:
     """End the process, as the handler of a signal that would end it without its code."""
-    leave(last_code)
+    exit_process(last_code)
 
 
-cdef void cut_short(int signal, int code) noexcept nogil:
+cdef void abort(int signal, int code) noexcept nogil:
     """Dump the stacks by raising this signal, and end with the code.
 
     The interpreter may be in the middle of its own end, so that a stack is half gone.
@@ -59,9 +59,9 @@ cdef void cut_short(int signal, int code) noexcept nogil:
     global last_code
     last_code = code
     for fatal in fatal_signals:
-        set_handler(fatal, leave_now)
-    send_self(signal)
-    leave(code)
+        set_handler(fatal, exit_on_signal)
+    raise_signal(signal)
+    exit_process(code)
 
 
 def ignore(int signal):
@@ -69,10 +69,10 @@ def ignore(int signal):
     set_handler(signal, SIG_IGN)
 
 
-cdef class Pulse:
+cdef class Heartbeat:
     """Beats of a loop, and a watch over them that needs no GIL once it runs.
 
-    A process that was stopped (SIGSTOP, a frozen container) is not silent: a tick of the watch
+    A process that was stopped (SIGSTOP, a frozen container) is not stalled: a tick of the watch
     counts for two at most, however long it took.
     """
 
@@ -98,36 +98,36 @@ cdef class Pulse:
         self.ended = True
 
     def watch(
-        self, double seconds, int code, int signal, int handle, bytes silent, bytes late
+        self, double seconds, int code, int signal, int handle, bytes stalled, bytes overdue
     ):
-        """Wait until `end`, or say the line, raise the signal here, and end with the code.
+        """Wait until `end`, or write_line the line, raise the signal here, and end with the code.
 
-        `silent` is said when there was no beat for so many seconds, `late` after the deadline;
+        `stalled` is said when there was no beat for so many seconds, `overdue` after the deadline;
         both as for strftime, which puts the time in.
         """
-        cdef const char* silent_line = silent
-        cdef const char* late_line = late
+        cdef const char* silent_line = stalled
+        cdef const char* late_line = overdue
         with nogil:
             self.wait(seconds, code, signal, handle, silent_line, late_line)
 
     cdef void wait(
-        self, double seconds, int code, int signal, int handle, const char* silent,
-        const char* late,
+        self, double seconds, int code, int signal, int handle, const char* stalled,
+        const char* overdue,
     ) noexcept nogil:
         cdef long long last = self.beats
-        cdef double silence = 0.0, before = seconds_now(), now, tick
+        cdef double idle = 0.0, before = seconds_now(), now, tick
         while not self.ended:
             usleep(TICK)
             now = seconds_now()
             tick = min(now - before, 2e-6 * TICK)
             before = now
-            silence = silence + tick if self.beats == last else 0.0
+            idle = idle + tick if self.beats == last else 0.0
             last = self.beats
             if self.left > 0.0:
                 self.left -= tick
                 if self.left <= 0.0:
-                    say(handle, late)
-                    cut_short(signal, self.late_code)
-            if silence > seconds:
-                say(handle, silent)
-                cut_short(signal, code)
+                    write_line(handle, overdue)
+                    abort(signal, self.late_code)
+            if idle > seconds:
+                write_line(handle, stalled)
+                abort(signal, code)
