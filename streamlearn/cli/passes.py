@@ -151,7 +151,7 @@ def no_labels(decoder: Decoder, events: int, options: Options) -> str:
             "nothing was learned; fill it in, or name another field with --label FIELD"
         )
     whose = "" if options.label is not None else ", the label of the model's training"
-    near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
+    near = f" (nearest: {', '.join(found['similar'])})" if "similar" in found else ""
     return (
         f"none of {events:,} events has the label field {found['field']!r}{whose}; "
         f"name it with --label FIELD{near}"

@@ -1,1 +1,1 @@
-"""The daemon: poll, decode, predict, learn, account, checkpoint; the only part to know Kafka."""
+"""The daemon: poll, decode, predict, learn, publish, measure, checkpoint."""

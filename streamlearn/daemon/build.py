@@ -1,4 +1,4 @@
-"""What a configuration describes, as objects: source, decoder, outputs, and the loop over them."""
+"""Build the daemon from a configuration: source, decoder, outputs, and the loop over them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from streamlearn.stream import Decoder, Partition, Source
     from streamlearn.stream.sinks.sink import Sink
 
-TRANSACTION_MARGIN_SECONDS = 30.0  # for which a transaction may outlast the wait for a checkpoint
+TRANSACTION_MARGIN_SECONDS = 30.0  # by which a transaction may outlast `max_age_seconds`
 
 
 def loop(
@@ -51,7 +51,7 @@ def loop(
     begin: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Loop:
-    """The daemon that the configuration describes, not yet running."""
+    """Build the daemon, not yet running."""
     shared = config.reader(settings.features, settings.format)
     best = settings.predictions.best
     learners = Learners(
@@ -71,9 +71,9 @@ def loop(
         predictions=None if published is None else PredictionPublisher(published),
         predictor=settings.predictions.learner or settings.learners[0].name,
         observers=[
-            *audit.wanted(),
-            *regret_trackers.wanted(settings.regret, log),
-            *telemetry.wanted(settings, log),
+            *audit.observers(),
+            *regret_trackers.observers(settings.regret, log),
+            *telemetry.observers(settings, log),
             *observers,
         ],
     )
@@ -95,7 +95,7 @@ def loop(
 
 
 def fencing(settings: config.Config, role: str) -> Fencing | None:
-    """How an output in Kafka is kept from earlier owners; None: it is not."""
+    """Return how a Kafka output fences off earlier owners; None without transactions."""
     kept = settings.checkpoint
     if kept is None or not kept.transactions:
         return None
@@ -103,7 +103,7 @@ def fencing(settings: config.Config, role: str) -> Fencing | None:
 
 
 def ownership(kept: config.CheckpointConfig, log: Log) -> Ownership:
-    """Who owns the models."""
+    """Build the ownership of the checkpoint directory."""
     return Ownership(
         Path(kept.path),
         lease_seconds=kept.lease_seconds,
@@ -118,13 +118,13 @@ def policy(
     *,
     begin: bool,
 ) -> Policy:
-    """When to do what."""
+    """Build the policy of the run."""
     kept, run = settings.checkpoint, settings.run
     given: dict[str, Any] = {}
     if kept is not None:
         names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
         given = {name: getattr(kept, name) for name in names}
-    piped = isinstance(settings.source, config.StdinSourceConfig)  # the end of a pipe is the end
+    piped = isinstance(settings.source, config.StdinSourceConfig)
     until = "end" if piped and run.until is None else run.until
     return Policy(
         **given,
@@ -138,7 +138,7 @@ def policy(
 
 
 def with_label_topic(settings: config.Config) -> config.Source:
-    """The source with the topic of labels, where they have their own."""
+    """Add the topic of the labels to the source, if they have their own."""
     found, labels = settings.source, settings.labels
     if labels is None or labels.topic is None or not isinstance(found, config.KafkaSourceConfig):
         return found
@@ -148,18 +148,18 @@ def with_label_topic(settings: config.Config) -> config.Source:
 
 
 def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> EventReader:
-    """How records become rows."""
+    """Build what turns records into rows."""
     labels, table = settings.labels, settings.format
     if labels is None:
         return ImmediateEventReader(decoder(settings, shared, learners))
     of_events, of_labels = config.label_fields(table, labels)
     events = decoder_of(table.kind, shared, of_events, learners, grow_always=True)
-    told = None
+    label_decoder = None
     if of_labels is not None:
-        told = decoder_of(table.kind, Names(), of_labels, learners)
+        label_decoder = decoder_of(table.kind, Names(), of_labels, learners)
     guess = labels.on_timeout
     if guess != DROP:
-        guess = (events if told is None else told).meet_label(guess)
+        guess = (events if label_decoder is None else label_decoder).meet_label(guess)
     join = Join(
         labels.hold_events,
         labels.hold_for,
@@ -169,27 +169,24 @@ def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any
         labels.hold_bytes,
     )
     kafka = isinstance(settings.source, config.KafkaSourceConfig)
-    return DelayedEventReader(join, events, told, labels.topic, own_times=kafka)
+    return DelayedEventReader(join, events, label_decoder, labels.topic, record_times=kafka)
 
 
 def input_settings(settings: config.Config) -> dict[str, str]:
-    """How bytes become rows, as text: with another reading the models mean something else.
+    """Return the settings that turn bytes into rows, as text; models do not survive a change.
 
-    Which fields are the id and the time matters only in that they are no features. Which labels
-    there are is for `LabelSet.restore` to say.
+    The id and time fields count only as excluded features. `LabelSet.restore` checks the labels.
     """
     format_ = plan.plain(settings.format)
-    aside = {format_.pop(name) for name in ("id", "time")} - {None}
+    excluded = {format_.pop(name) for name in ("id", "time")} - {None}
     for name in ("time_unit", "labels", "label_warmup", "max_classes"):
         del format_[name]
     features = plan.plain(settings.features)
-    del features["max_bytes"]  # which may be raised before the table is full
-    if format_["text"] is None:  # which older checkpoints do not know
-        del format_["text"]
+    del features["max_bytes"]  # may be raised before the table is full
     include = format_["include"]
-    if include is not None:  # then most fields are no features anyway
-        aside = {name for name in aside if any(name.startswith(f"{one}.") for one in include)}
-    format_["exclude"] = sorted({*format_["exclude"], *aside})
+    if include is not None:  # other fields are not features anyway
+        excluded = {name for name in excluded if any(name.startswith(f"{one}.") for one in include)}
+    format_["exclude"] = sorted({*format_["exclude"], *excluded})
     tables = {"features": features, "format": format_}
     return {
         f"{name}.{key}": str(value)
@@ -199,14 +196,14 @@ def input_settings(settings: config.Config) -> dict[str, str]:
 
 
 def label_settings(labels: config.LabelsConfig | None) -> dict[str, str]:
-    """What late labels are; where they are and how long anything is held may change."""
+    """Return the settings of delayed labels that must not change."""
     if labels is None or labels.label is None:
         return {}
     return {"labels.label": labels.label}
 
 
 def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = ()) -> Decoder:
-    """What makes events of the source's records."""
+    """Build the decoder of the source's records."""
     table = settings.format
     return decoder_of(
         table.kind,
@@ -226,7 +223,7 @@ def source(
     reset_offsets: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> Source:
-    """Where records come from, of this format; what happens to followed files is reported."""
+    """Build the source; `report` logs rotations of followed files."""
     if isinstance(settings, config.KafkaSourceConfig):
         return KafkaSource(
             connection(settings),
@@ -258,7 +255,7 @@ def source(
 
 
 def connection(settings: config.KafkaSourceConfig) -> Connection:
-    """How to reach the brokers."""
+    """Build the connection to the brokers."""
     given = settings.security
     return Connection(
         bootstrap=settings.bootstrap,
@@ -284,7 +281,7 @@ def sink(
     *,
     binary: bool = False,
 ) -> Sink | None:
-    """Where an output goes; None: nowhere."""
+    """Build the sink of an output; None if it has no destination."""
     if output.topic is not None and isinstance(settings, config.KafkaSourceConfig):
         return BlockingSink(connection(settings).sink(output.topic, fencing=fencing))
     return None if output.path is None else FileSink(output.path, binary=binary)

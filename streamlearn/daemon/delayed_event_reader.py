@@ -1,6 +1,6 @@
-"""Late labels in the daemon: records of features and of labels become the rows of a join.
+"""Delayed labels in the daemon: join records of features with records of labels.
 
-What is held is a part of the checkpoint.
+The events and labels held for the join are part of the checkpoint.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from streamlearn.stream import Decoder
     from streamlearn.stream.sources.polled import Polled
 
-ORPHAN = "a label whose event did not come, or had gone before it"
+ORPHAN = "orphan label: its event did not arrive in time"
 EVENTS, LABELS = range(2)  # the sides of a join
 
 
 class LabelRecord(msgspec.Struct, array_like=True):
-    """The record of a label that waits, if it may become a dead letter."""
+    """The record of a label that waits for its event, kept as a possible dead letter."""
 
     topic: str
     partition: int
@@ -46,20 +46,20 @@ class LabelRecord(msgspec.Struct, array_like=True):
 
 
 class DelayedEventReader:
-    """Events whose labels come later.
+    """Read events whose labels arrive later.
 
     Parameters
     ----------
     join
-        The rules.
+        The join of events and labels.
     decoder
-        Reads events, and labels too if those come in the same records.
+        Decodes events, and labels if they are in the same records.
     labels
-        Reads the labels of `topic`.
+        Decodes the labels of `topic`.
     topic
-        Where labels come from; None: from where events come.
-    own_times
-        Records tell times themselves, where no field does (Kafka).
+        The topic of the labels; None if events and labels share the same records.
+    record_times
+        Use the time of the record where no field holds one (Kafka).
     """
 
     delayed = True
@@ -71,38 +71,41 @@ class DelayedEventReader:
         labels: Decoder | None = None,
         topic: str | None = None,
         *,
-        own_times: bool = False,
+        record_times: bool = False,
     ) -> None:
         self.join = join
         self.decoder = decoder
         self.label_decoder = labels
         self.topic = topic
-        self.own_times = own_times
+        self.record_times = record_times
         self._events, self._label_events = Events(), Events()
-        self.labels = self._source.labels
+        self.labels = self._labels_from.labels
         for one in (decoder, labels):
             if one is not None:
-                one.needs_id = True  # else a label that is refused here would be one of theirs
+                one.needs_id = True  # labels are matched to events by id
         self._closing_record = -1.0  # the record that closed the labels
 
     @property
-    def _source(self) -> Decoder:
-        """What reads labels."""
+    def _labels_from(self) -> Decoder:
+        """Return the decoder of the labels."""
         return self.decoder if self.label_decoder is None else self.label_decoder
 
     @property
     def rows(self) -> Events:
-        """What there is to do, in its order."""
+        """Return the rows of the join, in order."""
         return self.join.rows
 
     @property
     def predicted(self) -> Array:
-        """The events that came."""
+        """Mark the events that arrived."""
         return np.asarray(self.join.rows.roles == PREDICTED)
 
     @property
-    def learned(self) -> Array:
-        """Those whose label came or timed out; a correction is learned, and not measured again."""
+    def weights(self) -> Array:
+        """Return the weights of rows whose label arrived or timed out.
+
+        A correction is learned but not measured again, so its weight is 0 here.
+        """
         rows = self.join.rows
         weights = np.asarray(rows.learned_weights())
         if self.join.corrections:
@@ -110,15 +113,15 @@ class DelayedEventReader:
         return weights
 
     @property
-    def closed(self) -> Array:
-        """Those that came after the record of the label that closed them."""
+    def after_closing(self) -> Array:
+        """Mark the rows after the label record that closed the label set."""
         return np.asarray(self.join.rows.index > self._closing_record)
 
     def read(self, polled: Polled) -> list[InvalidRecord]:
-        """Decode them, and hold or join what is in them.
+        """Decode a batch and join it; return the invalid records.
 
-        Two topics may take turns with every record: all of a decoder are decoded in one go, and
-        joined in the order in which they came.
+        Two topics may alternate with every record: each decoder decodes all of its records at once,
+        and the join follows the polled order.
         """
         self.join.clear()
         before = self.labels.events
@@ -137,12 +140,12 @@ class DelayedEventReader:
         ]
 
     def _decode(self, decoder: Decoder | None, events: Events, polled: Polled) -> None:
-        """What these records hold."""
+        """Decode records into `events`, with the time of the record where it has no own time."""
         events.clear()
         if decoder is None or not len(polled):
             return
         decoder.decode(polled.values, events, polled.order)
-        if self.own_times:
+        if self.record_times:
             times, unknown = events.times, np.isnan(events.times)
             if unknown.any():
                 places = events.index[unknown]
@@ -151,7 +154,7 @@ class DelayedEventReader:
                 times[unknown] = 1e-3 * polled.times()[places]
 
     def _find_closing_record(self, before: int, sides: Array) -> float:
-        """The number of the record that closed the labels, among those of both sides."""
+        """Return the number of the record that closed the label set, counting both sides."""
         side, events = (
             (EVENTS, self._events) if self.label_decoder is None else (LABELS, self._label_events)
         )
@@ -162,14 +165,14 @@ class DelayedEventReader:
 
     @staticmethod
     def _invalid(events: Events, sides: Array, side: int) -> list[InvalidRecord]:
-        """What could not be read, by the number of its record among those of both sides."""
+        """Return the invalid records of one side, numbered by the records of both sides."""
         if not events.bad:
             return []
         numbers = np.flatnonzero(sides == side).tolist()
         return [(numbers[i], field, reason) for i, field, reason in events.bad]
 
     def _origins(self, polled: Polled) -> Iterator[bytes]:
-        """What is said of each record, in order of the turns, when its label has waited in vain."""
+        """Pack each record, in polled order, in case its label becomes an orphan."""
         for k, i in zip(
             *(found.tolist() for found in polled.find(np.arange(len(polled)))), strict=True
         ):
@@ -179,7 +182,7 @@ class DelayedEventReader:
         return self.label_decoder is not None and where.topic == self.topic
 
     def orphans(self) -> list[tuple[Records, str]]:
-        """The records of labels that have waited in vain, if those are wanted."""
+        """Return the records of orphan labels, if the join keeps them."""
         found = []
         for text in self.join.orphans:
             one = msgspec.msgpack.decode(text, type=LabelRecord)
@@ -196,30 +199,30 @@ class DelayedEventReader:
         return found
 
     def attach(self, learners: Sequence[Learner]) -> None:
-        """Each learner remembers its own predictions."""
+        """Give each learner a memory of its own predictions."""
         for learner in learners:
             learner.memory = Remembered(self.join)
 
     def state(self) -> dict[str, Any]:
-        """What is held, and the labels met."""
+        """Return the held events and labels, and the labels seen."""
         decoders = {"decoder": self.decoder.state()}
         if self.label_decoder is not None:
             decoders["labels"] = self.label_decoder.state()
         return {**decoders, "join": self.join.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there; a checkpoint from before there were late labels has nothing held."""
+        """Restore the state; a checkpoint without [labels] holds nothing."""
         self.decoder.restore(state["decoder"])
         if self.label_decoder is not None and "labels" in state:
             self.label_decoder.restore(state["labels"])
         if self.join.on_timeout != DROP:
-            self._source.admit(self.join.on_timeout)  # which may be another one now
+            self._labels_from.admit(self.join.on_timeout)  # the configured label may have changed
         if "join" in state:
             self.join.restore(state["join"])
 
 
 def pack_record(records: Records, i: int) -> bytes:
-    """What is said of a record when its label has waited in vain."""
+    """Pack a record, to become a dead letter if its label is an orphan."""
     time = None if records.times is None else int(records.times[i])
     return msgspec.msgpack.encode(
         LabelRecord(

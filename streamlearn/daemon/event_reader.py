@@ -1,6 +1,7 @@
-"""How records become rows to be predicted and learned: at once, or when their labels come.
+"""Turn records into rows to predict and learn: immediately, or when delayed labels arrive.
 
-The seam between the daemon and late labels. `At once` is the way of events that bring their labels.
+This is the interface between the daemon and delayed labels. `ImmediateEventReader` serves events
+that include their labels.
 """
 
 from __future__ import annotations
@@ -24,48 +25,48 @@ if TYPE_CHECKING:
 
 
 class EventReader(Protocol):
-    """Records in, rows out; what it remembers is in the checkpoint."""
+    """Turn records into rows; its state is part of the checkpoint."""
 
-    delayed: bool  # whether labels come later
+    delayed: bool  # whether labels are delayed
     decoder: Decoder  # of the events
-    labels: LabelSet  # which labels there may be
+    labels: LabelSet
 
     def read(self, polled: Polled) -> list[InvalidRecord]:
-        """Read a batch, of which `rows` are what there is to do; what could not be read."""
+        """Read a batch into `rows`; return the invalid records."""
 
     @property
     def rows(self) -> Events:
-        """The rows of the last batch."""
+        """Return the rows of the last batch."""
 
     @property
     def predicted(self) -> Array:
-        """Which of them were predicted, for the first time."""
+        """Mark the rows that are predicted; a row is predicted once."""
 
     @property
-    def learned(self) -> Array:
-        """The weight with which each of them is learned and measured; 0: not."""
+    def weights(self) -> Array:
+        """Return the weight with which each row is learned and measured; 0 for neither."""
 
     @property
-    def closed(self) -> Array:
-        """Which of them came after the labels had closed."""
+    def after_closing(self) -> Array:
+        """Mark the rows that arrived after the label set was closed."""
 
     def orphans(self) -> list[tuple[Records, str]]:
-        """Records that have waited in vain, and the reason."""
+        """Return label records that never found an event, with the reason."""
 
     def attach(self, learners: Sequence[Learner]) -> None:
-        """These learners learn the rows."""
+        """Prepare the learners that will learn the rows."""
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Return the state for a checkpoint."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
 
 
 def closing_row(labels: LabelSet, before: int, labeled: Array) -> float:
-    """The row that closed the labels, of which `before` were seen before the first row.
+    """Return the row that closed the label set, after `before` labels in earlier batches.
 
-    -1: they were closed before it; infinite: they are not closed.
+    -1 if an earlier batch closed it, infinity if it is still open.
     """
     if not labels.closed:
         return math.inf
@@ -75,7 +76,7 @@ def closing_row(labels: LabelSet, before: int, labeled: Array) -> float:
 
 
 class ImmediateEventReader:
-    """Events that bring their own labels."""
+    """Read events that include their labels."""
 
     delayed = False
 
@@ -86,39 +87,39 @@ class ImmediateEventReader:
         self._before = 0  # labeled events before the batch
 
     def read(self, polled: Polled) -> list[InvalidRecord]:
-        """Decode them."""
+        """Decode a batch into `rows`; return the invalid records."""
         self._before = self.labels.events
         self.rows.clear()
         self.decoder.decode(polled.values, self.rows, polled.order)
         return self.rows.bad
 
     @property
-    def closed(self) -> Array:
-        """Those behind the event that closed the labels."""
-        row = closing_row(self.labels, self._before, self.learned > 0.0)
+    def after_closing(self) -> Array:
+        """Mark the rows after the event that closed the label set."""
+        row = closing_row(self.labels, self._before, self.weights > 0.0)
         return np.arange(len(self.rows)) > row
 
     @property
     def predicted(self) -> Array:
-        """All of them."""
+        """Mark all rows."""
         return np.ones(len(self.rows), dtype=bool)
 
     @property
-    def learned(self) -> Array:
-        """Those with a label."""
+    def weights(self) -> Array:
+        """Return the weights of the labeled rows; 0 for the others."""
         return self.rows.learned_weights()
 
     def orphans(self) -> list[tuple[Records, str]]:
-        """None."""
+        """Return nothing: an event and its label are one record."""
         return []
 
     def attach(self, learners: Sequence[Learner]) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def state(self) -> dict[str, Any]:
-        """The labels met."""
+        """Return the labels seen."""
         return {"decoder": self.decoder.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self.decoder.restore(state["decoder"])

@@ -1,4 +1,4 @@
-"""Events without a label, or a positive one: a field or a value is misspelled, or was renamed."""
+"""Warn of streams without labels, or without positive ones: often a misspelled field or value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from streamlearn.stream import Decoder
     from streamlearn.stream.formats.label_set import LabelSet
 
-UNLABELED_RUN = 1000  # events in a row
-MAX_FIELDS = 1000  # fields that are compared with the label's
+UNLABELED_RUN = 1000  # consecutive events without a label
+MAX_FIELDS = 1000  # field names compared with the label field
 
 
 class LabelMonitor:
-    """Logs that many events in a row had no label, or none a positive one; once until one has."""
+    """Log long runs of events without a label, and label sets without a positive value."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -24,7 +24,7 @@ class LabelMonitor:
         self.logged_negative = False
 
     def check_run(self, events: int, decoder: Decoder) -> None:
-        """So many events have come since the last one with a label."""
+        """Log a long run of unlabeled events, once until a label occurs."""
         if events < UNLABELED_RUN:
             self.logged = False
         elif not self.logged:
@@ -33,10 +33,15 @@ class LabelMonitor:
                 "no labels", "warning", "no labels", events=events, **label_hint(decoder)
             )
 
-    def check_positive(self, labels: LabelSet, least: int = UNLABELED_RUN) -> None:
-        """At least so many labels, and none of the declared positive ones: logged once."""
+    def check_positive(self, labels: LabelSet, min_events: int = UNLABELED_RUN) -> None:
+        """Log, once, that at least `min_events` labels had none of the declared positive values."""
         wanted = labels.positive_values
-        if wanted is None or labels.positive_seen or labels.events < least or self.logged_negative:
+        if (
+            wanted is None
+            or labels.positive_seen
+            or labels.events < min_events
+            or self.logged_negative
+        ):
             return
         self.logged_negative = True
         self.log.warning(
@@ -48,10 +53,10 @@ class LabelMonitor:
 
 
 def label_hint(decoder: Decoder) -> dict[str, Any]:
-    """The label's field, and the fields of records whose names are nearest to it."""
+    """Return the label field, and the most similar field names of the records."""
     label = decoder.fields.label
     names = list(islice(decoder.field_names(), MAX_FIELDS))
     if label is None or label in names:
         return {"field": label}
     near = difflib.get_close_matches(label, names, 3)
-    return {"field": label, "nearest": near} if near else {"field": label, "fields": names[:20]}
+    return {"field": label, "similar": near} if near else {"field": label, "fields": names[:20]}

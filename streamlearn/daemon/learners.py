@@ -1,7 +1,7 @@
 """The learners of a daemon: several models that learn the same decoded events side by side.
 
-They share one reader of features, which the checkpoint keeps once; each has its own state, its own
-progressive scores, and a place in the stream where its life began.
+They share one feature reader, which a checkpoint stores once. Each has its own state and
+progressive scores, and knows the position in the stream at which it was created.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LearnerResult:
-    """What one learner made of a batch; a number for each event."""
+    """The results of one learner on a batch, with a number for each event."""
 
-    scores: Array  # before learning; a row for each event where there are several outputs
+    scores: Array  # before learning; a row for each event if there are several outputs
     measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learned
-    learned: Array  # whether it was learned
-    before: int  # events that the learner had learned before the batch
-    count: int  # events that it learned from it
-    known: Array | None = None  # how many labels it knew when it scored each event
+    learned: Array  # whether the event was learned
+    before: int  # events learned before the batch
+    count: int  # events learned from the batch
+    known: Array | None = None  # number of labels known when each event was scored
 
     @property
     def steps(self) -> Array:
-        """How many events had been learned when each event was scored."""
+        """Count the events learned before each event was scored."""
         return np.asarray(self.before + np.cumsum(self.learned) - self.learned)
 
 
 class Learner:
-    """A model with its scores."""
+    """A model with its progressive scores."""
 
     def __init__(self, name: str, model: Model, measures: list[str], window: int) -> None:
         self.name = name
         self.model = model
         self.progress = {measure: ProgressiveMean(window) for measure in measures}
         self.learned = 0
-        self.diverged = 0  # events whose score was not finite, and which were left out
-        self.created_at: dict[str, Any] = {}  # where its life began
-        self.tracker: Tracker | None = None  # of its regret, if that is followed
-        self.memory: Remembered | None = None  # of its predictions, if labels come late
+        self.diverged = 0  # events that were skipped because their score was not finite
+        self.created_at: dict[str, Any] = {}  # events and positions; {}: with the daemon
+        self.tracker: Tracker | None = None  # of its regret, if tracked
+        self.memory: Remembered | None = None  # of its predictions, if labels are delayed
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the model is made of, as text: with others it would be another learner."""
+        """Describe the model's parameters as text, to compare with a checkpoint."""
         model = self.model
         params = {name: repr(value) for name, value in model.params.items()}
         params.pop("features", None)  # shared, and compared on their own
@@ -68,15 +68,15 @@ class Learner:
 
     @property
     def learns(self) -> Literal["classes", "numbers", "restricted numbers"]:
-        """What a label is to the model, for the decoder."""
+        """Return the kind of labels that the model learns, for the decoder."""
         return self.model.learns
 
     def check_labels(self, labels: list[Any]) -> None:
-        """InvalidEventError if the model cannot learn these labels, for the decoder."""
+        """Raise InvalidEventError if the model cannot learn these labels, for the decoder."""
         self.model.check_labels(labels)
 
     def learn(self, events: Events, wanted: Array) -> LearnerResult:
-        """Learn a batch, of which `wanted` have a label and a weight."""
+        """Learn a batch; `wanted` marks the events with a label and a weight above 0."""
         measures = {name: np.empty(len(events)) for name in self.progress}
         if self.learns == "classes":
             measures["known"] = np.empty(len(events))
@@ -95,7 +95,7 @@ class Learner:
         return result
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: a copy."""
+        """Copy the state for a checkpoint."""
         memory = {} if self.memory is None else {"memory": self.memory.state()}
         return {
             **memory,
@@ -108,8 +108,8 @@ class Learner:
         }
 
     def restore(self, state: Mapping[str, Any], reader: Reader) -> None:
-        """Go on from there; the features are restored before."""
-        self.model = self.model.clone()  # one that began from a file has a state of its own
+        """Restore the state; the shared features are restored first."""
+        self.model = self.model.clone()  # a model loaded from a file has a state already
         self.model.share_features(reader)
         self.model.restore(state["model"]["state"])
         for name, progress in self.progress.items():
@@ -122,18 +122,18 @@ class Learner:
 
 
 class Learners:
-    """All learners, over one reader.
+    """All learners, over one feature reader.
 
     Parameters
     ----------
     models
-        By name; the first is the one that predicts, if nothing else is said.
+        By name; the first one predicts by default.
     reader
-        The features that all share.
+        The features, shared by all models.
     window
-        Events over which recent scores are taken.
+        Events in the window of recent scores.
     best
-        (measure, window, hysteresis) of the choice of the best one; None: no choice.
+        (measure, window, hysteresis) of the choice of the best learner; None for no choice.
     """
 
     def __init__(
@@ -155,7 +155,9 @@ class Learners:
             wanted = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.by == m]
             self.members[name] = Learner(name, model, wanted, window)
         self.choice = None if best is None else BestLearner(list(models), best[1], best[2])
-        self._changes: list[tuple[int, str]] = []  # of the batch: from which row on who is best
+        self._changes: list[
+            tuple[int, str]
+        ] = []  # rows of the batch where the best learner changed
         self._pool = (
             ThreadPoolExecutor(len(models), thread_name_prefix="learner")
             if len(models) > 1
@@ -169,9 +171,9 @@ class Learners:
         return self.members[name]
 
     def learn(self, events: Events, weights: Array | None = None) -> dict[str, LearnerResult]:
-        """Learn a batch with every learner, each on a thread of its own.
+        """Learn a batch with every learner, each on its own thread.
 
-        `weights` are those with which events are measured, if not all that are learned are.
+        `weights` are the weights of the measured events, if not all learned events are measured.
         """
         wanted = (events.learned_weights() if weights is None else weights) > 0.0
         members = self.members.values()
@@ -191,22 +193,22 @@ class Learners:
         return results
 
     def changes(self) -> list[tuple[int, str]]:
-        """The rows of the last batch from which on another learner was the best, and which."""
+        """Return the rows of the last batch at which the best learner changed, with its name."""
         return self._changes[1:]
 
     def segments(
         self, name: str, results: Mapping[str, LearnerResult], n: int
     ) -> list[tuple[int, int, Learner, LearnerResult]]:
-        """The rows of the last batch, each with the learner that predicts it."""
+        """Split the last batch into (start, stop) segments with the learner that predicts them."""
         changes = self._changes if name == "best" else [(0, name)]
         ends = [start for start, _ in changes[1:]] + [n]
         return [
-            (start, stop, self.members[who], results[who])
-            for (start, who), stop in zip(changes, ends, strict=True)
+            (start, stop, self.members[learner], results[learner])
+            for (start, learner), stop in zip(changes, ends, strict=True)
             if start < stop
         ]
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         if self._pool is not None:
             self._pool.shutdown(wait=False)

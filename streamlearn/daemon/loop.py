@@ -1,4 +1,4 @@
-"""The daemon's loop: claim, load, then poll and process until the end, and a clean end."""
+"""Run the daemon: take ownership, load the checkpoint, poll and learn, shut down cleanly."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
     Found = tuple[Place, dict[str, Any]] | None
 
-POLL_SECONDS = 0.25  # a signal is seen between two polls
+POLL_SECONDS = 0.25  # signals are handled between two polls
 TICK_SECONDS = 0.25
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# after these the state is as good as ever, and worth a last checkpoint
+# the state is still consistent after these, so a final checkpoint is written
 CHECKPOINT_CODES = {Exit.OK, Exit.SOURCE, Exit.DENIED, Exit.NOT_FOUND, Exit.SOURCE_CHANGED}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """When to do what."""
+    """When to checkpoint, when to stop, and how to treat an existing checkpoint."""
 
     every_events: int = 1_000_000
     every_seconds: float = 10.0
@@ -57,11 +57,11 @@ class Policy:
     until: Until = field(default_factory=Until)
     skip_to: Mapping[Partition, int] = field(default_factory=dict)
     reset: Collection[str] = ()
-    input_settings: Mapping[str, str] = field(default_factory=dict)  # features and format, as text
+    input_settings: Mapping[str, str] = field(default_factory=dict)  # see `build.input_settings`
 
 
 class Loop:
-    """One run of the daemon; `ownership` is None where nothing is kept."""
+    """One run of the daemon; without `ownership` nothing is checkpointed."""
 
     def __init__(
         self,
@@ -81,17 +81,17 @@ class Loop:
         self.watchdog = watchdog
         self.sinks = sinks
         self.status = Status()
-        self.started = False  # whether there are learners with something to show
+        self.started = False  # whether the learners are loaded
         self.stop_requested = threading.Event()
         self.checkpointer: Checkpointer | None = None
         self._last_tick = 0.0
-        self._counts_at_start = Counts()  # of this run
+        self._counts_at_start = Counts()
         for sink in sinks:
             if isinstance(sink, BlockingSink):
                 sink.on_wait, sink.should_stop = self._wait_for_output, self.stop_requested.is_set
 
     def run(self) -> Exit:
-        """Run until the end; the exit code."""
+        """Run until stopped, and return the exit code."""
         before = self._handle_signals()
         self.watchdog.start()
         try:
@@ -103,7 +103,7 @@ class Loop:
                 signal.signal(number, handler)
 
     def _run_until_stopped(self) -> Stop | None:
-        """Start and learn; why it ended, None: as it should."""
+        """Start and learn; return the reason for stopping, or None for a normal end."""
         try:
             self._start()
             self._learn()
@@ -113,13 +113,13 @@ class Loop:
             return Stop(exit_code(error), error_message(error, str(error)))
         except ModelFileError as error:
             return Stop(Exit.CHECKPOINT, str(error))
-        except Exception as error:  # noqa: BLE001 - said with its stack, and nothing is saved
+        except Exception as error:  # noqa: BLE001 - logged with its stack, and nothing is saved
             self.log.error("crashed", stack=traceback.format_exc())  # noqa: TRY400 - our own log
-            return Stop(Exit.CRASH, error_message(error, f"an error nobody foresaw: {error!r}"))
+            return Stop(Exit.CRASH, error_message(error, f"unexpected error: {error!r}"))
         return None
 
     def _handle_signals(self) -> dict[int, Any]:
-        """A signal asks for the end; a second one ends at once."""
+        """Stop on the first signal, and let a second one kill the process."""
         if threading.current_thread() is not threading.main_thread():
             return {}
         before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
@@ -136,10 +136,10 @@ class Loop:
         self.status.state, self.status.reason = state, reason
         self.pipeline.notify("on_state", self.status)
 
-    # -- the start --------------------------------------------------------------------------------
+    # -- start ------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Become the owner, load, and go to the positions."""
+        """Take ownership, load the checkpoint, and seek to its positions."""
         found: Found = None
         if self.ownership is not None:
             found = self.ownership.acquire(self._load, wait=self._wait_as_standby)
@@ -164,12 +164,11 @@ class Loop:
         )
 
     def _open(self, identity: Mapping[str, str] | None) -> None:
-        """Open the source; while it waits for its server, make room for checkpoints."""
-        beside: list[threading.Thread] = []
+        """Open the source, and meanwhile allocate memory for checkpoint copies."""
+        thread: threading.Thread | None = None
         if self.checkpointer is not None:
-            room = self.checkpointer.make_room
-            beside.append(threading.Thread(target=room, name="checkpoint", daemon=True))
-        for thread in beside:
+            allocate = self.checkpointer.allocate
+            thread = threading.Thread(target=allocate, name="checkpoint", daemon=True)
             thread.start()
         try:
             self.source.open(self.pipeline.positions, identity)
@@ -179,20 +178,19 @@ class Loop:
             asked = ", ".join(f"{where.topic}:{where.number}:{at}" for where, at in skipped.items())
             raise Stop(Exit.USAGE, f"--skip-to {asked}: {error}") from error
         finally:
-            for thread in beside:
+            if thread is not None:
                 thread.join()
-        positions, there = self.pipeline.positions, self.source.lag()
-        if positions and not positions.keys() & there.keys():
-            self.log.warning("source changed: it begins at its start", there=len(there))
+        positions, partitions = self.pipeline.positions, self.source.lag()
+        if positions and not positions.keys() & partitions.keys():
+            self.log.warning("source changed", start="beginning", partitions=len(partitions))
         resume.restore_header(self.source, self.pipeline.event_reader.decoder)
 
     def _load(self) -> Found:
-        """The newest sound checkpoint, if there may be one; those that are damaged are logged."""
+        """Load the newest valid checkpoint, and log each damaged one."""
 
         def damaged(place: Place, error: Exception) -> None:
             self.log.error(
-                "a checkpoint is damaged: the one before it counts, and what followed that one is "
-                "learned again",
+                "checkpoint damaged",
                 checkpoint=place.name,
                 error=str(error),
             )
@@ -204,32 +202,32 @@ class Loop:
         if found is None and policy.required and not policy.begin:
             raise Stop(
                 Exit.NO_CHECKPOINT,
-                f"{directory} has no checkpoint, and checkpoint.required = true: if its volume is "
-                "not mounted, mount it; to start a new model there, run with --begin first",
+                f"{directory} has no checkpoint, but checkpoint.required = true; mount its volume, "
+                "or run once with --begin to start a new model",
             )
         if found is not None and policy.begin:
             raise Stop(
                 Exit.USAGE,
-                f"--begin: {directory} has the checkpoint {found[0].name} already; leave the "
-                "option out to resume from it",
+                f"--begin: {directory} already has the checkpoint {found[0].name}; omit --begin to "
+                "resume from it",
             )
         return found
 
     def _wait_as_standby(self) -> bool:
-        """Wait a little as a standby; False if that is not wanted."""
+        """Wait briefly as a standby; return False if standby is disabled."""
         self.watchdog.beat()
         if not self.policy.standby:
             return False
         if self.status.state != "standby":
             self._set_state("standby")
-            self.log.info("another instance is the owner: waiting as a standby")
+            self.log.info("standby")
         self.pipeline.notify("on_tick", self.status)
         if self.stop_requested.wait(TICK_SECONDS / 2.0):
-            raise Stop(Exit.OK, "asked to stop as a standby")
+            raise Stop(Exit.OK, "stop requested during standby")
         return True
 
     def _restore(self, found: Found) -> None:
-        """The pipeline as the checkpoint has it."""
+        """Restore the pipeline from the checkpoint."""
         pipeline, policy, ownership = self.pipeline, self.policy, self.ownership
         changes = resume.resume(pipeline, found, policy.input_settings, policy.reset)
         directory = None if ownership is None else ownership.directory
@@ -258,7 +256,7 @@ class Loop:
     # -- learning ---------------------------------------------------------------------------------
 
     def _learn(self) -> None:
-        """Learn until the end comes or is asked for."""
+        """Poll and learn until the end of the run or a stop request."""
         until, source = self.policy.until, self.source
         self._counts_at_start = replace(self.pipeline.counts)
         while not self.stop_requested.is_set():
@@ -272,16 +270,16 @@ class Loop:
                 self.pipeline.process(wanted)
                 self.watchdog.beat()
             if self.checkpointer is not None:
-                self.checkpointer.keep()
+                self.checkpointer.update()
             self._tick()
             if until.reached(source):
                 self._update_status()
                 return
-            if not polled and source.ended():  # which does not wait: there is nothing to wait for
+            if not polled and source.ended():  # its poll returns immediately
                 self.stop_requested.wait(max(POLL_SECONDS - seconds, 0.0))
 
     def _wait_for_output(self) -> None:
-        """An output is full: that is no silence, but must not last for ever."""
+        """Keep the watchdog quiet while an output is full, up to the maximum checkpoint age."""
         self.watchdog.beat()
         if self.checkpointer is not None:
             self.checkpointer.check_age()
@@ -291,7 +289,7 @@ class Loop:
             self.ownership.check()
 
     def _tick(self) -> None:
-        """Tell the observers how things are, a few times a second."""
+        """Notify the observers of the status, a few times a second."""
         now = time.monotonic()
         if now - self._last_tick >= TICK_SECONDS:
             self._last_tick = now
@@ -299,17 +297,17 @@ class Loop:
             self.pipeline.notify("on_tick", self.status)
 
     def _update_status(self) -> None:
-        """Where the source is."""
+        """Read positions and lag from the source."""
         status, source = self.status, self.source
         status.positions = dict(self.pipeline.positions)
         status.lag, status.lost, status.ended = source.lag(), source.lost(), source.ended()
 
-    # -- the end ----------------------------------------------------------------------------------
+    # -- shutdown ----------------------------------------------------------------------------------
 
     def _end(self, stop: Stop | None) -> Exit:
-        """Save what may be saved, and say how it ended."""
-        asked = "asked to stop" if self.stop_requested.is_set() else "the end was reached"
-        reason = asked if stop is None else stop.reason
+        """Write the final checkpoint if the state allows it, and log how the run ended."""
+        normal = "stop requested" if self.stop_requested.is_set() else "end reached"
+        reason = normal if stop is None else stop.reason
         code = Exit.OK if stop is None else stop.code
         self._set_state("stopping", reason)
         rate_limited = self.stop_requested.is_set() or stop is not None
@@ -321,36 +319,41 @@ class Loop:
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
         if sound and self.started:
             self._log_learners()
-            self.pipeline.label_monitor.check_positive(self.pipeline.event_reader.labels, least=1)
+            self.pipeline.label_monitor.check_positive(
+                self.pipeline.event_reader.labels, min_events=1
+            )
             if self._nothing_learned():
                 code = Exit.NOTHING_LEARNED
-                reason = f"no record was learned: {self._why_unlearned()}"
-        say = self.log.info if code == Exit.OK else self.log.error
-        say("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
+                reason = f"no record was learned: {self._why_nothing_learned()}"
+        log = self.log.info if code == Exit.OK else self.log.error
+        log("stopped", reason=reason, exit=int(code), records=self.pipeline.counts.records)
         self.status.exit = int(code)
         self._set_state("stopped", reason)
         return code
 
     def _nothing_learned(self) -> bool:
-        """Whether a run to its end had records, and learned none; not where labels are delayed."""
+        """Tell whether a run to the end of its input read records but learned none of them.
+
+        With delayed labels this is normal.
+        """
         if self.stop_requested.is_set():
             return False
         before, now = self._counts_at_start, self.pipeline.counts
         read = now.events + now.invalid - before.events - before.invalid
         return read > 0 and now.learned == before.learned and not self.pipeline.event_reader.delayed
 
-    def _why_unlearned(self) -> str:
-        """What is wrong, as far as one can see."""
+    def _why_nothing_learned(self) -> str:
+        """Explain why no record was learned, as far as can be determined."""
         if self.pipeline.counts.events == self._counts_at_start.events:
-            return "all were invalid"
+            return "all records were invalid"
         decoder = self.pipeline.event_reader.decoder
         found = label_hint(decoder)
-        near = f" (nearest: {', '.join(found['nearest'])})" if "nearest" in found else ""
-        weighed = " and a weight above 0" if decoder.fields.weight else ""
-        return f"none had a label in the field {found['field']!r}{weighed}{near}"
+        similar = f" (similar fields: {', '.join(found['similar'])})" if "similar" in found else ""
+        weight = " and a weight above 0" if decoder.fields.weight else ""
+        return f"none had a label in the field {found['field']!r}{weight}{similar}"
 
     def _log_learners(self) -> None:
-        """What came of the run, however it ended, for who reads only the log: a line a learner."""
+        """Log the results of each learner, for readers who see only the log."""
         for one in self.pipeline.learners:
             means = {name: progress.mean for name, progress in one.progress.items()}
             self.log.info(
@@ -360,28 +363,28 @@ class Loop:
     def _save(
         self, checkpointer: Checkpointer, code: Exit, reason: str, *, rate_limited: bool
     ) -> tuple[Exit, str]:
-        """A last checkpoint; how it ended then."""
+        """Write the final checkpoint; return the exit code and the reason."""
         seconds = (
             0.7 * self.policy.shutdown_seconds if rate_limited else self.policy.max_age_seconds
         )
         try:
-            # in the middle of a batch models and positions do not fit each other
+            # an unfinished batch leaves models and positions inconsistent
             saved = self.pipeline.consistent and checkpointer.finish(seconds, self.watchdog)
         except Stop as fenced:
             return fenced.code, fenced.reason
-        except SinkError as error:  # one that no later try would change
+        except SinkError as error:  # no retry would help
             if code == Exit.OK:
                 return exit_code(error), str(error)
             saved = False
         if saved or not (code == Exit.OK or self.stop_requested.is_set()):
             return code, reason
         return Exit.UNSAVED, (
-            "stopped without a last checkpoint: the one before is intact, and what followed it is "
-            "learned again at the next start"
+            "stopped without a final checkpoint; the previous one is intact, and the records after "
+            "it are learned again at the next start"
         )
 
     def _close(self) -> None:
-        """Give everything back; what fails there is said, and changes nothing any more."""
+        """Close everything; log what fails, which no longer affects the result."""
         self.pipeline.notify("on_end")
         closers = [*(sink.close for sink in self.sinks), self.source.close]
         closers.append(self.pipeline.learners.close)
@@ -390,6 +393,6 @@ class Loop:
         for close in closers:
             try:
                 close()
-            except Exception as error:  # noqa: BLE001 - we are leaving
-                self.log.warning("not closed", what=repr(close), error=repr(error))
-        self.watchdog.end()
+            except Exception as error:  # noqa: BLE001 - shutting down
+                self.log.warning("close failed", what=repr(close), error=repr(error))
+        self.watchdog.stop()

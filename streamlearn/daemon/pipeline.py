@@ -1,7 +1,7 @@
-"""The way of records through the daemon: decode, predict and learn, publish, account.
+"""Process records: decode, predict and learn, publish, count.
 
-What it has become after a batch is one state: models, scores, positions and whatever observers
-remember. `state` copies all of it, `restore` goes on from the copy.
+Between two batches the pipeline has one consistent state: models, scores, positions, and the state
+of its observers. `state` copies all of it, and `restore` resumes from the copy.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Counts:
-    """How many of what, over the model's life."""
+    """Counts over the lifetime of the models."""
 
     records: int = 0
     events: int = 0
-    learned: int = 0  # with a label and a weight
+    learned: int = 0  # events with a label and a weight above 0
     unlabeled: int = 0
     tombstones: int = 0
     invalid: int = 0
-    skipped: int = 0  # positions that were jumped over, as asked
-    since_label: int = 0  # events since the last one with a label
+    skipped: int = 0  # positions passed over by --skip-to
+    since_label: int = 0  # events since the last labeled one
 
 
 @dataclass
 class Pipeline:
-    """What records go through."""
+    """The stages that records pass through, and their state."""
 
     event_reader: EventReader
     learners: Learners
@@ -63,16 +63,16 @@ class Pipeline:
     observers: list[Observer] = field(default_factory=list)
     positions: dict[Partition, int] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
-    revision: int = 0  # how often the state has changed in this run
-    logged_full: bool = False  # that the table of names is full was logged
-    consistent: bool = True  # False in the middle of a batch, and for ever if it was not finished
+    revision: int = 0  # batches processed in this run: the version of the state
+    logged_full: bool = False  # whether a full feature table was logged
+    consistent: bool = True  # False during a batch, and for good if the batch failed
 
     def __post_init__(self) -> None:
         self.event_reader.attach(list(self.learners))
         self.label_monitor = LabelMonitor(self.log)
 
     def set_epoch(self, epoch: int) -> None:
-        """What is published says in which epoch."""
+        """Set the epoch that published records carry."""
         self.dead_letters.epoch = epoch
         if self.predictions is not None:
             self.predictions.epoch = epoch
@@ -97,7 +97,7 @@ class Pipeline:
         closed = event_reader.labels.closed
         begun = clock()
         invalid = sorted(event_reader.read(polled), key=lambda one: one[0])
-        events, predicted, weights = event_reader.rows, event_reader.predicted, event_reader.learned
+        events, predicted, weights = event_reader.rows, event_reader.predicted, event_reader.weights
         parts = self._parts(polled, invalid)
         decoded = clock()
         results = self.learners.learn(events, weights)
@@ -116,7 +116,7 @@ class Pipeline:
         self._report(polled, invalid)
 
     def log_labels(self) -> None:
-        """Log which labels there are from now on."""
+        """Log the label set, once it is closed."""
         labels = self.event_reader.labels
         self.log.info(
             "labels closed",
@@ -126,7 +126,7 @@ class Pipeline:
         )
 
     def _parts(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> list[PartitionBatch]:
-        """What became of the records of each partition."""
+        """Split a batch by partition, with the invalid records of each."""
         parts, positions = [], dict(self.positions)
         for one in polled.records:
             size, tombstones = weighed(one.values)
@@ -148,7 +148,7 @@ class Pipeline:
         results: Mapping[str, LearnerResult],
         predicted: Array,
     ) -> None:
-        """Predictions, records that could not be read, and labels that have waited in vain."""
+        """Publish predictions, invalid records, and labels without an event."""
         events = self.event_reader.rows
         if self.predictions is not None:
             segments = self.learners.segments(self.predictor, results, len(events))
@@ -160,7 +160,7 @@ class Pipeline:
             self.dead_letters.send(orphan, [(0, None, reason)])
 
     def _count(self, parts: Sequence[PartitionBatch], predicted: Array, learned: Array) -> int:
-        """Count it; how many events will not be learned."""
+        """Update the counts; return how many events will never be learned."""
         counts = self.counts
         unlabeled = 0 if self.event_reader.delayed else int(np.count_nonzero(~learned))
         counts.events += int(np.count_nonzero(predicted))
@@ -178,25 +178,23 @@ class Pipeline:
         return unlabeled
 
     def _report(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
-        """Say what is out of the ordinary; stop at too many bad records."""
+        """Log anything unusual, and stop at too many invalid records."""
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
         self.label_monitor.check_positive(self.event_reader.labels)
         for _, name in self.learners.changes():
-            self.log.info("best learner", name=name, by=self.learners.by)
+            self.log.info("best learner changed", name=name, by=self.learners.by)
         reader = self.learners.reader
         if isinstance(reader, Names) and reader.full and not self.logged_full:
             self.logged_full = True
             self.log.warning(
-                "table of names full", names=reader.size, bytes=reader.bytes_used,
+                "feature table full", names=reader.size, bytes=reader.bytes_used,
                 on_full=reader.on_full,
             )  # fmt: skip
         for learner in self.learners:
             if learner.diverged:
                 self.log.rate_limited(
-                    f"diverged {learner.name}", "error", "a score was not finite, or a gradient "
-                    "too large, and its event not learned: the steps are too long for features of "
-                    "this size",
-                    learner=learner.name, events=learner.diverged,
+                    f"diverged {learner.name}", "error", "learner diverged", learner=learner.name,
+                    events=learner.diverged, remedy="use a smaller step size or scale the features",
                 )  # fmt: skip
         if invalid:
             number, at_fault, reason = invalid[0]
@@ -212,31 +210,31 @@ class Pipeline:
             last = next(reason for number, _, reason in reversed(invalid) if number <= too_many)
             raise Stop(
                 Exit.INVALID_RECORDS,
-                f"too many invalid records, up to {where.topic}:{where.number}:{offset}: more than "
-                f"{self.tolerance.ratio:.1%} of the last {self.tolerance.window} (the last: "
-                f"{last}); to go on behind them, and past the good ones since the last checkpoint: "
-                f"--skip-to {where.topic}:{where.number}:{end}",
+                f"too many invalid records up to {where.topic}:{where.number}:{offset}: more than "
+                f"{self.tolerance.ratio:.1%} of the last {self.tolerance.window} (most recent: "
+                f"{last}). --skip-to {where.topic}:{where.number}:{end} resumes after them, and "
+                "also skips the valid records since the last checkpoint",
             )
 
     @staticmethod
     def _place(polled: Polled, number: int) -> tuple[Partition, int, int]:
-        """The partition and offset of a record, and the position behind all that came with it."""
+        """Return a record's partition and offset, and the end position of its poll."""
         [k], [i] = polled.find(np.array([number]))
         records = polled.records[k]
         return records.partition, records.offsets[i], records.end
 
     def notify(self, what: str, *facts: Any) -> None:
-        """Tell the observers; one that fails is said and left out from then on."""
+        """Call a method of every observer; log and drop an observer that fails."""
         for observer in list(self.observers):
             try:
                 getattr(observer, what)(*facts)
-            except Exception as error:  # noqa: BLE001 - looking on must not stop the learning
+            except Exception as error:  # noqa: BLE001 - an observer must not stop the learning
                 self.drop_observer(observer, what, error)
 
     # -- the checkpoint ---------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: a copy of everything, taken between two batches."""
+        """Copy the whole state for a checkpoint, between two batches."""
         learners = self.learners
         return {
             "positions": [[*where, position] for where, position in self.positions.items()],
@@ -250,14 +248,14 @@ class Pipeline:
         }
 
     def restore(self, state: Mapping[str, Any], *, resumed: Sequence[str], features: bool) -> None:
-        """Go on from there, with these learners; the others, and maybe the features, are fresh."""
+        """Restore the `resumed` learners, and the features if `features`; the rest starts fresh."""
         self.positions = {Partition(topic, n): at for topic, n, at in state["positions"]}
         self.counts = Counts(**state["counts"])
         self.tolerance.restore(state["tolerance"])
         if features:
             reader = self.learners.reader
             saved = state["features"]["state"]
-            if isinstance(reader, Names):  # what is full stays full, but the bound may change
+            if isinstance(reader, Names):  # a full table stays full, but its limit may change
                 saved = {**saved, "max_bytes": reader.max_bytes}
             reader.restore(saved)
             self.event_reader.restore(state)
@@ -270,27 +268,27 @@ class Pipeline:
                 self.restore_observer(observer, state["observers"][observer.name])
 
     def observer_states(self) -> dict[str, Any]:
-        """What observers want to be kept."""
+        """Collect the states of the observers."""
         found = {}
         for observer in list(self.observers):
             try:
                 if observer.name:
                     found[observer.name] = observer.state()
-            except Exception as error:  # noqa: BLE001 - looking on must not stop the learning
+            except Exception as error:  # noqa: BLE001 - an observer must not stop the learning
                 self.drop_observer(observer, "state", error)
         return found
 
-    def drop_observer(self, observer: Observer, at: str, error: Exception) -> None:
-        """An observer failed: it is told nothing more."""
+    def drop_observer(self, observer: Observer, method: str, error: Exception) -> None:
+        """Log an observer that failed, and stop calling it."""
         self.observers.remove(observer)
         name = type(observer).__name__
-        self.log.error("an observer failed and is left out", name=name, at=at, error=repr(error))
+        self.log.error("observer failed", name=name, method=method, error=repr(error))
 
     def restore_observer(self, observer: Observer, state: Any) -> None:
-        """Give an observer its memory back."""
+        """Restore the state of an observer, which starts fresh if that fails."""
         try:
             observer.restore(state)
-        except Exception as error:  # noqa: BLE001 - of another version, perhaps
+        except Exception as error:  # noqa: BLE001 - possibly another version
             self.log.warning(
-                "an observer begins afresh", name=type(observer).__name__, error=repr(error)
+                "observer state discarded", name=type(observer).__name__, error=repr(error)
             )

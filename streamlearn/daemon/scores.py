@@ -1,7 +1,7 @@
-"""How good a learner is: progressive means over its life, and over a window counted in events.
+"""Scores of learners: progressive means over the lifetime, and over a window of recent events.
 
-Sums are the same to the last bit whatever the batches were. A window slides by blocks of events,
-about a hundredth of it.
+Sums are bit-identical for any split into batches. A window slides by blocks of about a hundredth of
+its events.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 BLOCKS_PER_WINDOW, MIN_BLOCK = (
     100,
     20,
-)  # blocks in a window; events in a block, where the window has room
+)  # blocks in a window; events in a block, if the window has as many
 
 
 def block_layout(window: int) -> tuple[int, int]:
-    """Events in a block, and blocks in a window.
+    """Return the number of events in a block, and of blocks in a window.
 
     >>> block_layout(10_000), block_layout(100), block_layout(3)
     ((100, 100), (20, 5), (3, 1))
@@ -35,30 +35,30 @@ def block_layout(window: int) -> tuple[int, int]:
 
 
 class BlockSums:
-    """Sums of several rows of numbers over the latest blocks of events; the oldest first."""
+    """Sums of several rows of numbers over the recent blocks of events, oldest first."""
 
     def __init__(self, rows: int, window: int) -> None:
         self.size, self.kept = block_layout(window)
         self.count = 0
-        self.open = np.zeros(rows)  # the block that is not yet full
+        self.open = np.zeros(rows)  # the current, incomplete block
         self.full = np.zeros((rows, self.kept))
 
     def add(self, values: Array) -> Array:
-        """The next events, a column each; the sums of the blocks that they filled."""
-        new = sums.blocks(self.open, values, self.count % self.size, self.size)
+        """Add events, a column each; return the sums of the blocks that became full."""
+        new = sums.add_in_blocks(self.open, values, self.count % self.size, self.size)
         self.count += values.shape[1]
         if new.size:
             self.full = np.concatenate([self.full, new], 1)[:, -self.kept :]
         return new
 
     def total(self) -> Array:
-        """The sums over the window, the open block included."""
+        """Sum over the window, including the incomplete block."""
         total = self.open.copy()
         sums.add_in_order(total, self.full)
         return total
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Copy the state for a checkpoint."""
         return {
             "size": self.size,
             "count": self.count,
@@ -67,14 +67,14 @@ class BlockSums:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there; with another window than before, the window begins afresh."""
+        """Restore the state; after a change of its size the window starts empty."""
         if state["size"] == self.size and state["full"].shape == self.full.shape:
             self.count = state["count"]
             self.open, self.full = state["open"].copy(), state["full"].copy()
 
 
 class ProgressiveMean:
-    """The mean of one number over all events, and over the last of them.
+    """The weighted mean of a number over all events, and over the recent ones.
 
     >>> loss = ProgressiveMean(window=200)
     >>> loss.add(np.array([1.0, 0.0, 0.5]), np.array([1.0, 2.0, 1.0]))
@@ -89,16 +89,16 @@ class ProgressiveMean:
 
     @property
     def mean(self) -> float:
-        """Over all events; NaN before the first."""
+        """Return the mean over all events; NaN before the first."""
         return mean_of(*self.sums.tolist())
 
     @property
     def recent(self) -> float:
-        """Over the window; NaN before the first event."""
+        """Return the mean over the window; NaN before the first event."""
         return mean_of(*self.blocks.total().tolist())
 
     def add(self, values: Array, weights: Array) -> None:
-        """The next events, all of them of a finite value."""
+        """Add events, all with finite values."""
         pairs = np.empty((2, len(values)))
         np.multiply(values, weights, out=pairs[0])
         pairs[1] = weights
@@ -107,31 +107,31 @@ class ProgressiveMean:
         self.blocks.add(pairs)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Copy the state for a checkpoint."""
         return {"count": self.count, "sums": self.sums.copy(), "blocks": self.blocks.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self.count, self.sums = state["count"], state["sums"].copy()
         self.blocks.restore(state["blocks"])
 
 
 def mean_of(total: float, weight: float) -> float:
-    """A mean; NaN of nothing."""
+    """Return the mean; NaN if the weight is 0."""
     return total / weight if weight > 0.0 else math.nan
 
 
 def comparable_means(sums: Array, counts: Array) -> Array:
-    """Means of learners (rows); infinite for one that has seen less than the others yet."""
-    ripe = (counts > 0.0) & (counts >= 0.9 * counts.max(axis=0))
-    return np.where(ripe, sums / np.where(ripe, counts, 1.0), np.inf)
+    """Return the means of learners (rows); infinite for those with too few events to compare."""
+    enough = (counts > 0.0) & (counts >= 0.9 * counts.max(axis=0))
+    return np.where(enough, sums / np.where(enough, counts, 1.0), np.inf)
 
 
 class BestLearner:
-    """The learner that did best of late, by what all of them are measured by.
+    """The currently best learner, by the mean of a measure over a window.
 
-    It is looked at whenever a block of the window has passed, and changed only for one whose mean
-    is lower by the share `hysteresis`. The first learner is chosen to begin with.
+    The choice is reconsidered after each block of the window. It changes only to a learner whose
+    mean is lower by the fraction `hysteresis`. The first learner is the initial choice.
     """
 
     def __init__(self, names: list[str], window: int, hysteresis: float) -> None:
@@ -139,13 +139,13 @@ class BestLearner:
         self.hysteresis = hysteresis
         self.name = names[0]
         self.switches = 0
-        # each learner's values, and how many it had
+        # the values of each learner, then their counts
         self.blocks = BlockSums(2 * len(names), window)
 
     def add(self, values: Array) -> list[tuple[int, str]]:
-        """The next labeled events, a row for each learner; where the choice changes, and to whom.
+        """Add labeled events, a row for each learner; return the changes as (event, name).
 
-        NaN: this learner has no value for this event.
+        NaN means that a learner has no value for an event.
         """
         missing = np.isnan(values)
         first = self.blocks.size - self.blocks.count % self.blocks.size
@@ -166,12 +166,12 @@ class BestLearner:
         return changes
 
     def _better(self, best: int, means: Array) -> bool:
-        """Whether this learner is better than the chosen one by enough."""
+        """Tell whether this learner is better than the current one by the hysteresis."""
         now = self.names.index(self.name)
         return best != now and bool(means[best] < (1.0 - self.hysteresis) * means[now])
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Copy the state for a checkpoint."""
         return {
             "names": list(self.names),
             "name": self.name,
@@ -180,15 +180,15 @@ class BestLearner:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there; learners that have come since have no values yet."""
+        """Restore the state; new learners have no values yet."""
         self.switches = state["switches"]
         if state["name"] in self.names:
             self.name = state["name"]
         known = {name: i for i, name in enumerate(state["names"])}
-        there = len(known)
-        place = [known.get(name, 2 * there) for name in self.names]
-        place += [known[name] + there if name in known else 2 * there for name in self.names]
+        n = len(known)
+        rows = [known.get(name, 2 * n) for name in self.names]  # row 2 n has no values
+        rows += [known[name] + n if name in known else 2 * n for name in self.names]
         blocks = state["blocks"]
-        full = np.vstack([blocks["full"], np.zeros((1, blocks["full"].shape[1]))])[place]
-        opened = np.append(blocks["open"], 0.0)[place]
-        self.blocks.restore({**blocks, "full": full, "open": opened})
+        full = np.vstack([blocks["full"], np.zeros((1, blocks["full"].shape[1]))])[rows]
+        incomplete = np.append(blocks["open"], 0.0)[rows]
+        self.blocks.restore({**blocks, "full": full, "open": incomplete})

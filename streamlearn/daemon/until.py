@@ -1,4 +1,4 @@
-"""When the daemon ends by itself: at the end of the stream, at a time, or after N records."""
+"""Stop conditions: at the end of the stream, at a time, or after a number of records."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 
 class Until:
-    """Never, and the base of the others."""
+    """Never stop; the base class of the other conditions."""
 
     def part(self, polled: Sequence[Records]) -> Sequence[Records]:
-        """The records before the end; of what is left out the position stays."""
+        """Return the records before the end; the positions of the others stay unchanged."""
         return polled
 
-    def reached(self, source: Source) -> bool:  # noqa: ARG002 - others look at it
-        """Whether the end has come."""
+    def reached(self, source: Source) -> bool:  # noqa: ARG002 - for subclasses
+        """Tell whether to stop."""
         return False
 
 
 class UntilEnd(Until):
-    """Until all has been given that was there at the start."""
+    """Stop after the records that were present at the start."""
 
     def reached(self, source: Source) -> bool:
-        """Whether the source says so."""
+        """Tell whether the source has delivered them all."""
         return source.ended()
 
 
 class UntilCount(Until):
-    """For so many records, to the record."""
+    """Stop after exactly this many records."""
 
     def __init__(self, count: int) -> None:
         self.remaining = count
 
     def part(self, polled: Sequence[Records]) -> Sequence[Records]:
-        """No more than are left, in the order of their turns."""
+        """Return at most the remaining number of records, in polled order."""
         whole = Polled(polled)
         if len(whole) <= self.remaining:
             self.remaining -= len(whole)
@@ -55,19 +55,19 @@ class UntilCount(Until):
         return [one.part(0, count) for one, count in zip(polled, counts, strict=True) if count]
 
     def reached(self, source: Source) -> bool:
-        """Whether none is left, or none will come."""
+        """Tell whether the count is reached, or the source has ended."""
         return self.remaining <= 0 or source.ended()
 
 
 class UntilTime(Until):
-    """For the records before a time, by their own times; each partition ends at its first later."""
+    """Stop each partition at its first record with a time at or after this one."""
 
     def __init__(self, moment: float) -> None:
         self.moment = moment  # milliseconds since 1970
         self._finished: set[Partition] = set()
 
     def part(self, polled: Sequence[Records]) -> Sequence[Records]:
-        """Those before the first of their partition that is later."""
+        """Return the records before the first later one of their partition."""
         return [part for one in polled if (part := self._before(one)) is not None]
 
     def _before(self, records: Records) -> Records | None:
@@ -76,7 +76,10 @@ class UntilTime(Until):
         if not len(records.offsets):
             return records
         if records.times is None:
-            raise Stop(Exit.USAGE, "--until TIME needs records with times, which these have not")
+            raise Stop(
+                Exit.USAGE,
+                "--until TIME: the records of this source have no times; use a number of records",
+            )
         late = (i for i, moment in enumerate(records.times) if moment >= self.moment)
         place = next(late, None)
         if place is None:
@@ -85,7 +88,7 @@ class UntilTime(Until):
         return records.part(0, place) if place else None
 
     def reached(self, source: Source) -> bool:
-        """Whether each partition has passed the time, or has nothing more from before it."""
+        """Tell whether each partition has passed the time, or has no earlier records left."""
         if source.ended():
             return True
         lags = source.lag()
@@ -95,7 +98,7 @@ class UntilTime(Until):
 
 
 def parse_until(text: str | None) -> Until:
-    """What `--until` says.
+    """Parse the value of `--until`.
 
     >>> type(parse_until("end")).__name__, parse_until("100").remaining
     ('UntilEnd', 100)

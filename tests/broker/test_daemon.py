@@ -171,7 +171,7 @@ def test_a_standby_takes_over_from_a_dead_owner_and_back(
     for number in (1, 2):
         standby = daemons.start()
         daemons.wait_for(
-            lambda: len(told("another instance is the owner: waiting as a standby")) == number  # noqa: B023
+            lambda: len(told("standby")) == number  # noqa: B023
         )
         address = told("telemetry")[-1]["page"] + "readyz"
         with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
@@ -208,11 +208,11 @@ def test_the_configuration_changes_against_a_checkpoint(
     code, said = run(other)
     assert code == Exit.OK, daemons.said()
     assert (said["sparse"]["event"], said["default"]["event"]) == (
-        "learner goes on",
+        "learner resumed",
         "learner archived",
     )
     assert said["sparse"]["learned"] > 50
-    assert (said["ftrl"]["event"], said["ftrl"]["at"]) == ("learner begins", {f"{topic}:0": 100})
+    assert (said["ftrl"]["event"], said["ftrl"]["at"]) == ("learner created", {f"{topic}:0": 100})
     (archived,) = (daemons.models / "archive").iterdir()
     assert sl.LinearClassifier.load(archived).steps > 50
 
@@ -230,7 +230,7 @@ def test_the_configuration_changes_against_a_checkpoint(
         code, said = run(changed, "--reset", name)
         assert code == Exit.OK, daemons.said()
         assert said["sparse"]["event"] == "learner archived"
-        assert said["ftrl"]["event"] == ("learner archived" if name == "all" else "learner goes on")
+        assert said["ftrl"]["event"] == ("learner archived" if name == "all" else "learner resumed")
         assert daemons.records() == before + 100
 
 

@@ -166,9 +166,9 @@ def test_a_run_that_ends_is_told_with_its_last_numbers(browser: Browser) -> None
         browser.until(STATE, lambda text: text == "all events are learned")
         watching.patience = 5.0
         loop.stop_requested.set()
-        browser.until(STATE, lambda text: text == "stopped: asked to stop")
+        browser.until(STATE, lambda text: text == "stopped: stop requested")
         browser.until("return !document.querySelector('#notice').hidden")
-        assert browser.run(STATE) == "stopped: asked to stop"
+        assert browser.run(STATE) == "stopped: stop requested"
         assert "has stopped" in browser.run("return document.querySelector('#notice').innerText")
         learned = browser.run("return document.querySelector('#tiles dd').textContent")
         assert int(learned.replace(",", "")) == loop.pipeline.counts.learned

@@ -1,4 +1,4 @@
-"""Late labels in the daemon: killed anywhere, every pair is learned once, and every time-out."""
+"""Delayed labels in the daemon: after any kill, every pair and every timeout is learned once."""
 
 from __future__ import annotations
 
@@ -201,17 +201,17 @@ until = "end"
 """
 
 
-def test_what_is_counted_since_the_start(tmp_path: Path) -> None:
-    """Over a restart: the join's counts are of its life, the metrics of the process."""
+def test_counters_start_at_zero_after_a_restart(tmp_path: Path) -> None:
+    """The join counts over its lifetime, the metrics over that of the process."""
     counted = []
     for until in ("6000", "end"):
         text = CONFIG.format(path=tmp_path / "models")
         loop = build.loop(config.parse(text, overrides={"run.until": until}), Log(level="error"))
         [watching] = [one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)]
         assert loop.run() == Exit.OK
-        watching.waiting.measure()
-        fates = watching.board.values("late_labels_total")
-        counted.append({labels[0]: count for labels, count in fates.items()})
+        watching.delayed_labels.measure()
+        outcomes = watching.board.values("late_labels_total")
+        counted.append({labels[0]: count for labels, count in outcomes.items()})
     join = loop.pipeline.learners["sparse"].memory
     assert join is not None
     assert {fate: sum(one[fate] for one in counted) for fate in FATES} == join.join.counts
@@ -225,7 +225,7 @@ def test_what_is_counted_since_the_start(tmp_path: Path) -> None:
     assert 0.0 <= status["held_oldest_seconds"] < 2.0
 
 
-def test_what_waits_is_not_dropped_without_a_word(
+def test_held_events_are_not_dropped_silently(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "models"
@@ -237,9 +237,10 @@ def test_what_waits_is_not_dropped_without_a_word(
     begin, rest = text.split("[labels]")
     plain = f"{begin}[[learner]]{rest.partition('[[learner]]')[2]}"
     now = config.parse(plain, overrides={"source.stream": "clicks"})
-    assert build.loop(now, Log(level="error")).run() == Exit.USAGE
-    assert f"{left} events or labels wait" in capfd.readouterr().err
-    # asked to begin afresh it is not kept from it, but by the stream, which is another one here
+    assert build.loop(now, Log("json", "error")).run() == Exit.USAGE
+    reason = json.loads(capfd.readouterr().err)["reason"]
+    assert f"[labels] was removed while {left} " in reason
+    # a reset drops them; here the stream is another one too, which stops the run
     assert build.loop(now, Log(level="error"), reset=("all",)).run() == Exit.SOURCE_CHANGED
 
 
@@ -265,7 +266,7 @@ def test_what_waits_is_not_dropped_without_a_word(
         ),
     ],
 )
-def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) -> None:
+def test_invalid_combinations_are_refused_by_key(changes: dict[str, Any], told: str | None) -> None:
     text = CONFIG.format(path="models")
     with pytest.raises(config.ConfigError, match="labels: missing"):
         config.parse(text.partition("[labels]")[0])
@@ -277,8 +278,8 @@ def test_what_cannot_be_configured(changes: dict[str, Any], told: str | None) ->
 
 
 @pytest.mark.parametrize("corrections", [True, False])
-def test_a_corrected_event_counts_once(corrections: bool) -> None:
-    """What a time-out had learned is learned again, and measured and counted no more."""
+def test_corrected_event_is_counted_once(corrections: bool) -> None:
+    """A correction is learned after its timeout, but not measured or counted again."""
     reader = sl.Names()
     joining = DelayedEventReader(
         Join(hold_events=40, hold_for=30.0, on_timeout=False, corrections=corrections),
@@ -311,8 +312,8 @@ def test_a_corrected_event_counts_once(corrections: bool) -> None:
     learners.close()
 
 
-def test_partitions_take_turns() -> None:
-    """A poll of many partitions is that of its records, one after the other."""
+def test_polled_order_of_partitions_is_kept() -> None:
+    """A poll of many partitions is read like its records one by one."""
     draw, log = random.Random(4), topics(300)
     found = sorted((time, topic, value) for topic in log for time, value in log[topic])
     where = [Partition(topic, draw.randrange(3)) for _, topic, _ in found]
@@ -333,15 +334,14 @@ def test_partitions_take_turns() -> None:
                 if turns:
                     values = [found[k][2] for k in turns]
                     given.append(Records(one, turns, values, turns[-1] + 1, turns=np.array(turns)))
-            # what cannot be read, by its number
-            bad = joining.read(Polled(given))
-            rows[-1] += [(poll[number], reason) for number, _, reason in bad]
+            invalid = joining.read(Polled(given))
+            rows[-1] += [(poll[number], reason) for number, _, reason in invalid]
             events = joining.rows
             rows[-1] += [(events.id_of(i), events.label_of(i)) for i in range(len(events))]
         counts = joining.join.counts
         assert counts["joined"] > 50
     assert len([one for one in rows[0] if isinstance(one[0], int)]) > 1
-    # of a whole poll, what is bad is said first
+    # for a whole poll the invalid records come first
     assert sorted(rows[0], key=repr) == sorted(rows[1], key=repr)
     assert [one for one in rows[0] if not isinstance(one[0], int)] == [
         one for one in rows[1] if not isinstance(one[0], int)

@@ -416,7 +416,7 @@ def test_a_field_that_never_occurs(tmp_path: Path) -> None:
     [warning] = one.log.lines("no labels")
     assert warning["level"] == "warning"
     assert warning["field"] == "click"
-    assert warning["nearest"] == ["clicked"]
+    assert warning["similar"] == ["clicked"]
     assert UNLABELED_RUN <= warning["events"] <= 2 * UNLABELED_RUN
     assert one.board("events_since_label") == {(): 2 * UNLABELED_RUN}
     assert "clicked" in one.log.lines("stopped")[0]["reason"]

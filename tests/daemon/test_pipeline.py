@@ -1,4 +1,4 @@
-"""What a pipeline says, keeps and restores, poll by poll."""
+"""What a pipeline reports, saves and restores, poll by poll."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
 from streamlearn.stream import Partition, Records
-from tests.support.streams import TOPIC, event, made
+from tests.support.streams import TOPIC, event, made, skip_to
 
 if TYPE_CHECKING:
     from streamlearn.daemon.pipeline import Pipeline
 
 
 def records(partition: int, start: int, good: list[bool], end: int | None = None) -> Records:
-    """Consecutive records, of which some can be read; `end` may be further on."""
+    """Consecutive records, some of them valid; `end` may be later."""
     offsets = range(start, start + len(good))
     values = [event(partition, i) if fine else b"{" for i, fine in zip(offsets, good, strict=True)]
     return Records(Partition(TOPIC, partition), offsets, values, end or offsets.stop)
@@ -28,7 +28,7 @@ def fresh() -> Pipeline:
 
 
 def stop_of(pipeline: Pipeline, *polls: list[Records]) -> tuple[int, Exit, str] | None:
-    """After how many polls there were too many invalid records, and what was logged."""
+    """The index of the poll with too many invalid records, the exit code and the reason."""
     for k, poll in enumerate(polls):
         try:
             pipeline.process(poll)
@@ -37,22 +37,22 @@ def stop_of(pipeline: Pipeline, *polls: list[Records]) -> tuple[int, Exit, str] 
     return None
 
 
-def test_what_to_skip_to_is_behind_the_poll_of_the_record_at_fault() -> None:
-    """A block of records is 20: of the partitions that came, that of its last record counts."""
+def test_skip_to_remedy_resumes_after_the_poll_of_the_last_invalid_record() -> None:
+    """A block has 20 records; the partition of the last one in the block is named."""
     polls = [
         [records(0, 0, [False] * 35), records(1, 100, [False] * 40, end=170), records(2, 7, [True])]
     ]
     found = stop_of(fresh(), *polls)
     assert found is not None
-    at, code, told = found
+    at, code, reason = found
     assert (at, code) == (0, Exit.INVALID_RECORDS)
     # the 60th record is the 25th of partition 1, and its poll ended at 170
-    assert f"up to {TOPIC}:1:124:" in told
-    assert told.endswith(f"--skip-to {TOPIC}:1:170")
+    assert f"{TOPIC}:1:124:" in reason
+    assert skip_to(reason) == f"{TOPIC}:1:170"
 
 
-def test_it_is_whole_after_each_poll_that_was_finished() -> None:
-    """What was begun and not finished must not be kept."""
+def test_consistent_after_each_completed_poll() -> None:
+    """A batch that failed must not be saved."""
     pipeline = fresh()
     assert pipeline.consistent
     for k in range(2):
@@ -65,7 +65,7 @@ def test_it_is_whole_after_each_poll_that_was_finished() -> None:
     assert pipeline.positions == {Partition(TOPIC, 0): 20}
 
 
-def test_the_tolerance_of_invalid_records_is_resumed() -> None:
+def test_limit_of_invalid_records_is_resumed() -> None:
     polls = [[records(0, 30 * k, [k % 3 == 0] * 30)] for k in range(8)]
     through = fresh()
     expected = stop_of(through, *polls)
@@ -80,7 +80,7 @@ def test_the_tolerance_of_invalid_records_is_resumed() -> None:
         assert (found[0] + cut, *found[1:]) == expected
 
 
-def test_an_observer_without_a_memory_to_give_is_left_out() -> None:
+def test_observer_whose_state_fails_is_dropped() -> None:
     class Forgetful(Observer):
         name = "forgetful"
         polls = 0
@@ -109,8 +109,8 @@ def test_an_observer_without_a_memory_to_give_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("failing", ["restore", "on_batch"])
-def test_an_observer_that_fails_elsewhere(failing: str) -> None:
-    """One whose memory is damaged starts over; one that cannot look on is left out."""
+def test_observer_that_fails_in_another_method(failing: str) -> None:
+    """An observer whose state is damaged starts fresh; one that fails on a batch is dropped."""
 
     class Failing(Observer):
         name = "failing"

@@ -84,7 +84,7 @@ def constant(settings: config.Config, model: Any) -> float:
     while not source.ended():
         if polled := source.poll(0.0):
             reading.read(Polled(polled))
-            rows = np.flatnonzero(reading.learned)
+            rows = np.flatnonzero(reading.weights)
             labels += [reading.rows.label_of(i) for i in rows.tolist()]
     first = labels[0]
     numbers = isinstance(model, sl.LinearRegressor)

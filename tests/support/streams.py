@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -52,6 +53,12 @@ def event(partition: int, offset: int, *, garbage: float = 0.0) -> bytes | None:
     if draw.random() < 0.9:
         features["click"] = (draw.random() + draw.randrange(20) / 20) > 1.0
     return json.dumps(features).encode()
+
+
+def skip_to(reason: str) -> str:
+    """The position that a message suggests for --skip-to."""
+    [position] = re.findall(r"--skip-to (\S+)", reason)
+    return str(position)
 
 
 class MadeUp:

@@ -31,14 +31,14 @@ def run(options: Options) -> int:
         finally:
             destination.close()
     if options.json:
-        show_json({"sent": outcome.sent, "sent_before": outcome.already_sent, "left": outcome.left})
+        show_json({"sent": outcome.sent, "sent_before": outcome.already_sent, "left": outcome.not_sent})
         return 0
     # with --to - the letters themselves go to standard output
     summary = sys.stderr if options.to == "-" else sys.stdout
     summary.write(f"{outcome.sent:,} dead letters sent\n")
     if outcome.already_sent:
         summary.write(f"{outcome.already_sent:,} were already sent by an interrupted run\n")
-    for why, count in outcome.left.most_common():
+    for why, count in outcome.not_sent.most_common():
         summary.write(f"{count:,} not sent: {why}\n")
     return 0
 

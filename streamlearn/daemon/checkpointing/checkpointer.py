@@ -1,11 +1,11 @@
-"""When checkpoints are taken, and what follows from them.
+"""Decide when to write checkpoints, and commit the source after each one.
 
-The order of things is the promise:
+The order of the steps makes the guarantee:
 
-1. A checkpoint is copied between two batches, and holds models, scores and positions as one.
-2. What was published before the copy is delivered before the file is renamed.
-3. The source's own tools are told (commit) when the file is durable, never before.
-4. Before each of these the epoch must still be ours.
+1. A checkpoint is copied between two batches: models, scores and positions are one unit.
+2. Records published before the copy are delivered before the file is renamed.
+3. Positions are committed to the source after the file is durable, never before.
+4. Each of these steps requires that the epoch is still ours.
 """
 
 from __future__ import annotations
@@ -36,27 +36,31 @@ if TYPE_CHECKING:
     from streamlearn.stream import Source
     from streamlearn.stream.sinks.sink import Sink
 
-PERMANENT_ERRORS = (SinkRefused, SinkDenied, SinkNotFound)  # errors of an output that will not pass
-IN_PROGRESS = "one is being written, or waits for an output to deliver"
+PERMANENT_ERRORS = (
+    SinkRefused,
+    SinkDenied,
+    SinkNotFound,
+)  # errors of an output that no retry helps
+IN_PROGRESS = "one is being written, or waits for an output"
 
 
 class Checkpointer:
-    """Keeps what the pipeline becomes.
+    """Write checkpoints of the pipeline.
 
     Parameters
     ----------
     ownership, pipeline, source, sinks
-        Whose it is, what is kept, who is told, and what is delivered first.
+        The owner, the state, where to commit, and what to flush first.
     every_events, every_seconds
-        A checkpoint is due after so many events, or so much time with any records.
+        A checkpoint is due after this many events, or after this time if any record arrived.
     max_age_seconds
-        The longest time for which records may be learned and not be durable.
+        The longest time for which learned records may not be durable.
     keep
-        How many checkpoints are kept.
+        The number of checkpoints to keep.
     input_settings
-        Features and format as text, kept to be compared at the next start.
+        The settings of features and format, compared at the next start.
     fresh
-        There is no checkpoint yet: the first is due immediately, so that where it began is known.
+        There is no checkpoint yet: the first is due immediately, to record the start positions.
     """
 
     def __init__(
@@ -86,32 +90,32 @@ class Checkpointer:
         self.max_age_seconds = max_age_seconds
         self.input_settings = input_settings
         self.copies = Copies()
-        self.checkpoints = CheckpointWriter(
+        self.writer = CheckpointWriter(
             ownership, keep=keep, flush=self._flush, on_done=self.copies.make_room
         )
-        # moves of the pipeline that the latest copy has, and the newest durable checkpoint;
-        # of a fresh one nothing is durable, not even that nothing has moved yet
+        # revisions of the latest copy and of the newest durable checkpoint; of a fresh pipeline
+        # not even the empty state is durable
         self._copied_revision = self._durable_revision = pipeline.revision - fresh
         self._copied_records = pipeline.counts.records
         self._copied_events = pipeline.counts.events
         self._copied_at = -math.inf if fresh else time.monotonic()
         self._unsaved_since: float | None = None
-        self._problem = IN_PROGRESS  # there is no new checkpoint
+        self._problem = IN_PROGRESS  # why there is no new checkpoint
 
-    def make_room(self) -> None:
-        """Get ready for the first copy, before learning begins: others follow it more quickly."""
+    def allocate(self) -> None:
+        """Allocate memory for the copies before learning starts, so that the first one is fast."""
         learners = self.pipeline.learners
-        nothing = Events()
-        nothing.add([], known=learners.reader.size)
+        empty = Events()
+        empty.add([], known=learners.reader.size)
         with self.copies:
             for learner in learners:
-                # An event to score: where slots are hashed, the first one gives a fresh model all.
-                learner.model.progressive_events(nothing)
+                # the first scored event allocates all slots of a fresh model with hashed features
+                learner.model.progressive_events(empty)
                 learner.model.state(features=False)
         self.copies.make_room()
 
-    def keep(self) -> None:
-        """Between two batches: collect the one under way, and begin the next if it is due."""
+    def update(self) -> None:
+        """Collect a finished checkpoint and start the next one if due; call between two batches."""
         self._collect(0.0)
         self.check_age()
         now, pipeline = time.monotonic(), self.pipeline
@@ -119,11 +123,11 @@ class Checkpointer:
             pipeline.counts.events - self._copied_events >= self.every_events
             or now - self._copied_at >= self.every_seconds
         )
-        if due and pipeline.revision > self._copied_revision and self.checkpoints.ready:
+        if due and pipeline.revision > self._copied_revision and self.writer.ready:
             self._begin()
 
     def check_age(self) -> None:
-        """Stop if too old a record is not durable; in the middle of a batch, too."""
+        """Stop if learned records have not been durable for too long; also during a batch."""
         now, pipeline = time.monotonic(), self.pipeline
         unsaved = pipeline.revision > self._durable_revision or not pipeline.consistent
         if unsaved and self._unsaved_since is None:
@@ -132,46 +136,46 @@ class Checkpointer:
         if age > self.max_age_seconds:
             raise Stop(
                 Exit.CHECKPOINT,
-                f"no checkpoint could be written for {age:.0f} s ({self._problem}); the last good "
+                f"no checkpoint could be written for {age:.0f} s ({self._problem}); the previous "
                 "one is intact, and the records after it are learned again at the next start",
             )
 
     def finish(self, seconds: float, watchdog: Watchdog) -> bool:
-        """A last checkpoint, within this time; whether all that was learned is durable."""
+        """Write a final checkpoint; return whether everything is durable within `seconds`."""
         end = time.monotonic() + seconds
         while True:
             self._collect(0.05)
             watchdog.beat()
-            if not self.checkpoints.busy and self._durable_revision == self.pipeline.revision:
+            if not self.writer.busy and self._durable_revision == self.pipeline.revision:
                 return True
             left = end - time.monotonic()
             if left <= 0.0:
                 return False
-            if self.checkpoints.ready:
+            if self.writer.ready:
                 self._begin(max(0.9 * left, 0.1))
-            elif not self.checkpoints.busy:
+            elif not self.writer.busy:
                 time.sleep(0.05)
 
     def _begin(self, flush_seconds: float | None = None) -> None:
-        """Copy the state, and let it be written."""
+        """Copy the state, and start writing it."""
         self._copied_at = time.monotonic()
         self._copied_revision = self.pipeline.revision
         self._copied_records = self.pipeline.counts.records
         self._copied_events = self.pipeline.counts.events
         with self.copies:
             state = self.pipeline.state()
-        whole: dict[str, Any] = {
+        data: dict[str, Any] = {
             **state,
             "source": dict(self.source.identity()),
             "restarts": self.status.restarts,
             "written": time.time(),
         }
-        whole["features"]["input_settings"] = dict(self.input_settings)
-        self.checkpoints.begin(whole, self.pipeline.positions, flush_seconds)
+        data["features"]["input_settings"] = dict(self.input_settings)
+        self.writer.begin(data, self.pipeline.positions, flush_seconds)
 
     def _collect(self, seconds: float) -> None:
-        """See what has become of the one under way; commit it if it is durable."""
-        result = self.checkpoints.collect(seconds)
+        """Collect the result of a checkpoint, and commit the source if it is durable."""
+        result = self.writer.collect(seconds)
         if isinstance(result, WrittenCheckpoint):
             self._written(result)
         elif isinstance(result, FailedCheckpoint):
@@ -179,14 +183,14 @@ class Checkpointer:
                 raise result.error
             self._copied_revision = self._durable_revision
             self._problem = str(result.error)
-            self.status.checkpoint_failures = self.checkpoints.failures
+            self.status.checkpoint_failures = self.writer.failures
             self.log.rate_limited(
                 "checkpoint",
                 "error",
-                "a checkpoint could not be written",
+                "checkpoint failed",
                 error=str(result.error),
                 retry_in=result.retry_in,
-                failures=self.checkpoints.failures,
+                failures=self.writer.failures,
             )
         if result is not None:
             self.pipeline.notify("on_checkpoint", result)
@@ -198,7 +202,7 @@ class Checkpointer:
         self._unsaved_since = self._copied_at if newer else None
         self.status.checkpoint_time = time.time()
         self.log.info(
-            "checkpoint",
+            "checkpoint written",
             name=result.place.name,
             bytes=result.bytes,
             seconds=round(result.seconds, 3),
@@ -208,11 +212,11 @@ class Checkpointer:
         fault_point("commit")
         try:
             self.source.commit(result.positions)
-        except SourceError as error:  # it is for lag tools alone
-            self.log.rate_limited("commit", "warning", "not committed", error=str(error))
+        except SourceError as error:  # only lag tools read committed positions
+            self.log.rate_limited("commit", "warning", "commit failed", error=str(error))
 
     def _flush(self, seconds: float) -> None:
-        """Deliver what was published, all outputs within this time."""
+        """Flush all outputs within `seconds`."""
         end = time.monotonic() + seconds
         for sink in self.sinks:
             try:

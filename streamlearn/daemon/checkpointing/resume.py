@@ -1,7 +1,7 @@
-"""Going on from a checkpoint with a configuration that may have changed since.
+"""Resume from a checkpoint, with a configuration that may have changed.
 
-Learners that are the same go on, a new one begins here and says so, a removed one is archived as a
-model file, and one that has changed is refused with the difference, unless it is to be reset.
+Unchanged learners resume, new ones start here, and removed ones are archived as model files. A
+changed learner is refused with the difference, unless it is to be reset.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ ALL = "all"  # as in --reset all
 
 @dataclass
 class Changes:
-    """What is to be done with each learner."""
+    """What to do with each learner."""
 
     resumed: list[str] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
     archived: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)  # sentences
+    refused: list[str] = field(default_factory=list)  # the reasons
 
 
 def compare_learners(
@@ -47,7 +47,7 @@ def compare_learners(
     reset: Collection[str],
     input_settings: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Changes:
-    """What a configuration means for the learners of a checkpoint.
+    """Compare the learners of a checkpoint with those of the configuration.
 
     `saved` and `wanted` are the settings of learners by name, and `input_settings` the saved and
     the wanted settings of features and format.
@@ -61,8 +61,7 @@ def compare_learners(
     everything = ALL in reset
     if input_settings[0] != input_settings[1] and not everything:
         changes.refused.append(
-            "features have changed, which all learners share: "
-            f"{describe_difference(*input_settings)}"
+            f"the features or the format have changed: {describe_difference(*input_settings)}"
         )
     for name, settings in wanted.items():
         if name not in saved:
@@ -80,7 +79,7 @@ def compare_learners(
 
 
 def describe_difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
-    """The settings that differ, as `name = old -> new`."""
+    """List the settings that differ, as `name = old -> new`."""
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return ", ".join(f"{n} = {old.get(n, 'none')} -> {new.get(n, 'none')}" for n in names)
 
@@ -91,10 +90,10 @@ def resume(
     input_settings: Mapping[str, str],
     reset: Collection[str],
 ) -> Changes:
-    """Bring the pipeline to where the checkpoint is; `Stop` if the two do not fit."""
+    """Restore the pipeline from the checkpoint; raise `Stop` if they do not match."""
     learners = pipeline.learners
-    labels, late = pipeline.event_reader.labels, pipeline.event_reader.delayed
-    changes = check_changes(found, learners, input_settings, reset, labels=labels, late=late)
+    labels, delayed = pipeline.event_reader.labels, pipeline.event_reader.delayed
+    changes = check_changes(found, learners, input_settings, reset, labels=labels, delayed=delayed)
     if found is None:
         return changes
     place, data = found
@@ -120,15 +119,15 @@ def check_changes(
     reset: Collection[str] = (),
     *,
     labels: LabelSet,
-    late: bool,
+    delayed: bool,
 ) -> Changes:
-    """What a checkpoint means for learners that are fresh; `Stop` if they do not fit it."""
+    """Match learners with a checkpoint; raise `Stop` if they do not match."""
     names = list(learners.members)
     unknown = [name for name in reset if name != ALL and name not in names]
     if unknown:
         raise Stop(
             Exit.USAGE,
-            f"--reset {unknown[0]}: there is no such learner; valid: {', '.join([*names, ALL])}",
+            f"--reset {unknown[0]}: no such learner; valid: {', '.join([*names, ALL])}",
         )
     if found is None:
         return Changes(fresh=names)
@@ -138,17 +137,17 @@ def check_changes(
     changes = compare_learners(
         saved, wanted, reset, (data["features"]["input_settings"], input_settings)
     )
-    if (left := held_count(data)) and not late and ALL not in reset:
+    if (held := held_count(data)) and not delayed and ALL not in reset:
         changes.refused.append(
-            f"[labels] is gone, and {left} events or labels wait for each other, which would be "
-            "lost (with a short labels.hold_for they time out; --reset all drops them)"
+            f"[labels] was removed while {held} events and labels are held for the join (a short "
+            "labels.hold_for lets them time out; --reset all drops them)"
         )
     if changes.refused:
         raise Stop(
             Exit.USAGE,
-            f"the configuration does not fit the checkpoint {place.name}: "
-            f"{'; '.join(changes.refused)}. Take the change back, or begin afresh from here with "
-            "--reset NAME (--reset all if the features have changed)",
+            f"the configuration does not match the checkpoint {place.name}: "
+            f"{'; '.join(changes.refused)}. Undo the change, or start afresh from here with "
+            "--reset NAME (--reset all if the features or the format have changed)",
         )
     if data["features"]["input_settings"] == input_settings:
         try:
@@ -161,36 +160,38 @@ def check_changes(
 
 
 def saved_labels(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a checkpoint says of the labels, which may come in records of their own."""
+    """Return the label set of a checkpoint, from the decoder that reads the labels."""
     found: dict[str, Any] = data["labels" if "labels" in data else "decoder"]["labels"]
     return found
 
 
 def held_count(data: Mapping[str, Any]) -> int:
-    """How many events or labels a checkpoint holds that have not met."""
+    """Count the events and labels that a checkpoint holds for the join."""
     segments = data.get("join", {}).get("waiting", ())
     return sum(segment["live"] for segment in segments)
 
 
 def mismatch(place: Place, error: InvalidEventError) -> Stop:
-    """The labels do not fit those of the checkpoint."""
-    return Stop(Exit.USAGE, f"the configuration does not fit the checkpoint {place.name}: {error}")
+    """Build the `Stop` for labels that do not match the checkpoint."""
+    return Stop(
+        Exit.USAGE, f"the configuration does not match the checkpoint {place.name}: {error}"
+    )
 
 
 def check_labels(name: str, model: Model, seen: list[Any]) -> None:
-    """A learner that begins later must be able to learn the labels that were seen before."""
+    """Check that a new learner can learn the labels seen so far."""
     try:
         model.check_labels(seen)
     except InvalidEventError as error:
         raise Stop(
-            Exit.USAGE, f"learner {name!r} cannot join: the labels so far are {seen}: {error}"
+            Exit.USAGE, f"learner {name!r} cannot learn the labels seen so far, {seen}: {error}"
         ) from error
 
 
 def archive_learners(
     directory: Path, found: tuple[Place, dict[str, Any]], changes: Changes
 ) -> None:
-    """Keep learners that are no longer wanted as model files, before checkpoints lack them."""
+    """Save removed learners as model files, before a checkpoint without them is written."""
     place, data = found
     folder = directory / "archive"
     for name in changes.archived:
@@ -203,19 +204,19 @@ def archive_learners(
 
 
 def log_changes(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:
-    """Say what became of each learner."""
+    """Log what happens to each learner."""
     for name in changes.resumed:
         learner = pipeline.learners[name]
-        log.info("learner goes on", name=name, learned=learner.learned)
+        log.info("learner resumed", name=name, learned=learner.learned)
     at = {f"{topic}:{n}": position for (topic, n), position in pipeline.positions.items()}
     for name in changes.fresh:
-        log.info("learner begins", name=name, at=at or "the start")
+        log.info("learner created", name=name, at=at or "start")
     for name in changes.archived:
         log.info("learner archived", name=name, directory=directory and directory / "archive")
 
 
 def log_label_changes(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
-    """Log that other labels are declared: `probability` may be that of another one from now on."""
+    """Log a change of the declared labels: `probability` may now be that of another label."""
     labels = pipeline.event_reader.labels
     if not saved["closed"]:
         if labels.closed:
@@ -237,44 +238,44 @@ def log_label_changes(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
 
 
 def restore_header(source: Source, decoder: Decoder) -> None:
-    """The columns of a table that is gone on in, where no checkpoint has them: after a skip."""
+    """Read the header of a table that resumes without the columns in a checkpoint: after a skip."""
     if isinstance(source, Files) and isinstance(decoder, CSVDecoder) and not decoder.columns:
         decoder.guess([source.header()])
 
 
 def check_skip_to(source: Source, to: Mapping[Partition, int]) -> None:
-    """`Stop` if something was to be skipped that the source does not have."""
-    there = source.lag()
-    unknown = [where for where in to if where not in there]
+    """Raise `Stop` if a position of --skip-to does not exist in the source."""
+    partitions = source.lag()
+    unknown = [where for where in to if where not in partitions]
     if unknown:
-        names = ", ".join(f"{where.topic}:{where.number}" for where in sorted(there)[:10])
+        names = ", ".join(f"{where.topic}:{where.number}" for where in sorted(partitions)[:10])
         raise Stop(
             Exit.USAGE,
-            f"--skip-to {unknown[0].topic}:{unknown[0].number}: the source has no such partition; "
-            f"there: {names or 'none'}",
+            f"--skip-to {unknown[0].topic}:{unknown[0].number}: no such partition; valid: "
+            f"{names or 'none'}",
         )
     for where, at in to.items():
         if isinstance(source, Files) and not source.begins_line(where, at):
             raise Stop(
                 Exit.USAGE,
-                f"--skip-to {where.topic}:{where.number}:{at}: no line begins at this byte, and a "
-                "part of one would be learned",
+                f"--skip-to {where.topic}:{where.number}:{at}: no line starts at this byte; "
+                "use the byte offset of the start of a line",
             )
 
 
 def apply_skip_to(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> None:
-    """Go on from these positions, as asked after too many bad events."""
+    """Move the positions forward, as requested after too many invalid records."""
     for where, position in to.items():
         now = pipeline.positions.get(where)
         if now is not None and position < now:
             raise Stop(
                 Exit.USAGE,
-                f"--skip-to {where.topic}:{where.number}:{position} lies before the checkpoint's "
-                f"position {now}: what was learned cannot be unlearned",
+                f"--skip-to {where.topic}:{where.number}:{position} is before the checkpoint's "
+                f"position {now}; records cannot be unlearned",
             )
         pipeline.counts.skipped += 0 if now is None else position - now
         pipeline.positions[where] = position
         log.warning(
-            "skipped as asked", topic=where.topic, partition=where.number, start=now, end=position
+            "records skipped", topic=where.topic, partition=where.number, start=now, end=position
         )
     pipeline.tolerance.reset()

@@ -1,12 +1,12 @@
-"""Checkpoints: written in the background, each as one file that is there or is not.
+"""Write checkpoints in the background, each as one file, atomically.
 
-The loop copies its state at a batch boundary and hands it over; a thread then takes the steps
+The loop copies its state at a batch boundary. A thread then takes these steps:
 
-    flush the outputs | write | fsync | is the epoch still ours? | rename | fsync the directory
+    flush the outputs | write | fsync | check the epoch | rename | fsync the directory
 
-and only when all of them are done is the checkpoint durable, and told to the source (`commit`, in
-the loop's own thread: a Kafka consumer belongs to one). A step that fails is counted and the whole
-is tried again, with a fresh copy, after a back-off that doubles.
+The checkpoint is durable only after all of them. The loop then commits the source in its own
+thread, because a Kafka consumer belongs to one thread. After a failure the loop retries with a
+fresh copy and exponential backoff.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from streamlearn.daemon.checkpointing.ownership import Ownership
     from streamlearn.stream import Partition
 
-BACKOFF_SECONDS = (0.5, 30.0)  # the first, and the longest
+BACKOFF_SECONDS = (0.5, 30.0)  # first and longest
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenCheckpoint:
-    """A checkpoint that is durable."""
+    """A durable checkpoint."""
 
     place: Place
     bytes: int
@@ -45,7 +45,7 @@ class WrittenCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class FailedCheckpoint:
-    """A checkpoint that could not be written, and when it is tried again."""
+    """A checkpoint that could not be written, and when to retry."""
 
     error: Exception
     seconds: float
@@ -53,20 +53,20 @@ class FailedCheckpoint:
 
 
 class CheckpointWriter:
-    """What writes the checkpoints of one epoch.
+    """Write the checkpoints of one epoch.
 
     Parameters
     ----------
     ownership
-        The epoch; asked again before each rename.
+        The owner of the epoch, checked again before each rename.
     keep
-        How many are kept, at least 2.
+        The number of checkpoints to keep, at least 2.
     flush
-        Delivers what was published, within the seconds it is given, or raises.
+        Deliver the published records within the given seconds, or raise.
     then
-        Called when one is done with, in the background.
+        Called in the background after each checkpoint.
     clock
-        Tells the time to wait by.
+        The clock for the backoff.
     """
 
     def __init__(
@@ -92,16 +92,16 @@ class CheckpointWriter:
         self._thread: threading.Thread | None = None
         self._result: WrittenCheckpoint | FailedCheckpoint | Stop | None = None
 
-    # -- in the loop's thread ---------------------------------------------------------------------
+    # -- called by the loop ---------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
-        """Whether one is being written, or waits to be collected."""
+        """Whether a checkpoint is being written, or its result is not yet collected."""
         return self._thread is not None
 
     @property
     def ready(self) -> bool:
-        """Whether the next may begin: none is under way, and no back-off is left."""
+        """Whether the next checkpoint may start: none is in progress, and the backoff is over."""
         return not self.busy and self.clock() >= self._not_before
 
     def begin(
@@ -110,7 +110,7 @@ class CheckpointWriter:
         positions: Mapping[Partition, int],
         flush_seconds: float | None = None,
     ) -> None:
-        """Write this state, a copy that nobody changes until this checkpoint is collected."""
+        """Start writing a state, which nobody may change until the result is collected."""
         place = Place(self.ownership.epoch, self.number + 1)
         seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
@@ -122,7 +122,7 @@ class CheckpointWriter:
         self._thread.start()
 
     def collect(self, seconds: float = 0.0) -> WrittenCheckpoint | FailedCheckpoint | None:
-        """What has become of the one under way, if that is known within this time."""
+        """Return the result of the current checkpoint, if known within `seconds`."""
         if self._thread is None:
             return None
         self._thread.join(seconds)
@@ -155,33 +155,33 @@ class CheckpointWriter:
             self.ownership.check()
             fault_point("flush")
             self.flush(flush_seconds)
-            whole = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
+            data = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
             directory = self.ownership.directory
-            pieces = model_file.pieces(whole)
+            pieces = model_file.pieces(data)
             size = write_whole(directory / place.name, pieces, self.ownership.check)
             self._result = WrittenCheckpoint(place, size, time.monotonic() - start, positions)
             prune(directory, self.keep)
             self.on_done()
         except Stop as stop:  # fenced, or the directory is gone
             self._result = stop
-        except Exception as error:  # noqa: BLE001 - whatever it is, the loop decides
+        except Exception as error:  # noqa: BLE001 - the loop decides
             if not isinstance(self._result, WrittenCheckpoint):
                 first, longest = BACKOFF_SECONDS
-                again = min(max(2.0 * self._backoff, first), longest)
-                self._result = FailedCheckpoint(error, time.monotonic() - start, again)
+                retry_in = min(max(2.0 * self._backoff, first), longest)
+                self._result = FailedCheckpoint(error, time.monotonic() - start, retry_in)
 
 
 def prune(directory: Path, keep: int) -> None:
-    """Remove what is no longer needed: older checkpoints, then epochs, those first that end first.
+    """Remove older checkpoints, then older epochs, oldest first.
 
-    A crash in between leaves a little more than is needed, never less.
+    A crash in between leaves more files than needed, never fewer.
     """
     chain = checkpoints.valid(directory)
     kept = chain[:keep]
     if len(kept) < 2:
         return
     for place in checkpoints.places(directory):
-        # later files of overtaken epochs too; those of a newer epoch are not ours to judge
+        # including late files of fenced epochs; those of a newer epoch belong to its owner
         if place not in kept and place.epoch <= kept[0].epoch:
             (directory / place.name).unlink(missing_ok=True)
     for number in sorted(checkpoints.epochs(directory)):
@@ -191,7 +191,7 @@ def prune(directory: Path, keep: int) -> None:
 
 
 def remove_partial_files(directory: Path, epoch: int) -> None:
-    """Remove what those who were killed in the middle of writing have left."""
+    """Remove partial files that killed processes left."""
     for name in checkpoints.names(directory):
         other = name.startswith(f".{epoch_name(epoch + 1)}")
         if name.endswith(PART) and not name.startswith(f"{epoch:08}-") and not other:

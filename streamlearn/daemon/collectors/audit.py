@@ -1,7 +1,7 @@
-"""The audit: in which order records were learned, kept in the checkpoint; for tests of the promise.
+"""Audit the order in which records were learned, for tests of exactly-once learning.
 
-What it holds are ranges [start, end) of positions by partition, in their order. To decode and learn
-the records of those ranges with the library must give the same weights and scores, to the bit.
+The checkpoint keeps the ranges [start, end) of positions by partition, in order. Decoding and
+learning the records of those ranges with the library must give bit-identical weights and scores.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from streamlearn.daemon.collectors.observer import Observer
 if TYPE_CHECKING:
     from streamlearn.daemon.collectors.observer import Batch
 
-VARIABLE = "STREAMLEARN_AUDIT"  # any text switches it on
+VARIABLE = "STREAMLEARN_AUDIT"  # any text enables it
 
 
 class Range(NamedTuple):
-    """Records of one partition that were learned one after the other."""
+    """Consecutively learned records of one partition."""
 
     topic: str
     partition: int
@@ -26,13 +26,13 @@ class Range(NamedTuple):
     end: int
 
 
-def wanted() -> list[Observer]:
-    """An audit, if the environment asks for one."""
+def observers() -> list[Observer]:
+    """Return the audit, if the environment enables it."""
     return [Audit()] if os.environ.get(VARIABLE) else []
 
 
 class Audit(Observer):
-    """Records the order."""
+    """Record the order in which records were learned."""
 
     name = "audit"
 
@@ -40,7 +40,7 @@ class Audit(Observer):
         self.ranges: list[Range] = []
 
     def on_batch(self, batch: Batch) -> None:
-        """More ranges, or the last one goes on."""
+        """Add ranges, or extend the last one."""
         at = {part.records.partition: part.start for part in reversed(batch.parts)}
         for partition, end in batch.polled.runs():
             new = Range(*partition, at[partition], end)
@@ -52,9 +52,9 @@ class Audit(Observer):
                 self.ranges.append(new)
 
     def state(self) -> Any:
-        """The ranges as plain data."""
+        """Return the ranges."""
         return [list(one) for one in self.ranges]
 
     def restore(self, state: Any) -> None:
-        """Go on from them."""
+        """Restore the ranges."""
         self.ranges = [Range(*one) for one in state]

@@ -1,7 +1,7 @@
-"""Counts what batches bring: each leaves a note, and notes are entered a few times a second.
+"""Collect counts: buffer them for each batch, and update the board a few times a second.
 
-An entry of its own for every batch would cost several times as much: between two batches the
-processor's caches are full of weights, and whatever else is touched has to be fetched.
+Updating the board with every batch would cost several times as much, because between two batches
+the processor's caches are full of weights.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ if TYPE_CHECKING:
     from streamlearn.stream import Partition
     from streamlearn.telemetry import Board
 
-MAX_PARTITIONS = 50  # partitions with series of their own; the others are added up
+MAX_PARTITIONS = 50  # partitions with their own series; the others are summed
 OTHERS = ("other", "other")
 
 
 class CountsCollector:
-    """The board's numbers of what flows."""
+    """Collect the counts of records and events."""
 
     def __init__(self, board: Board, clock: Callable[[], float]) -> None:
         self.board = board
         self.clock = clock
-        self.seen = 0  # events over the model's life
+        self.seen = 0  # events over the lifetime of the models
         self.places: dict[Partition, tuple[str, str]] = {}
-        self._learned: dict[str, int] = {}  # by each learner before this process
+        self._learned: dict[str, int] = {}  # by each learner, before this process
         self._batches: list[tuple[Partition, int, int, int, dict[str, float]]] = []
         self._polls: list[float] = []
 
     def start(self, learners: Learners) -> None:
-        """The learners are as the checkpoint has them."""
+        """Note what the learners had learned before this process."""
         self._learned = {learner.name: learner.learned for learner in learners}
         for name in self._learned:
             self.board.add("events_predicted_total", 0, name)
         self.flush(learners)
 
     def poll(self, seconds: float) -> None:
-        """The source took so long to answer."""
+        """Add the duration of a poll."""
         self._polls.append(seconds)
 
     def add(self, batch: Batch) -> None:
-        """Remember a batch until it is entered."""
+        """Buffer the counts of a batch."""
         events, seconds = int(np.count_nonzero(batch.predicted)), batch.seconds
         self.seen += events
         for part in batch.parts:
             records = part.records
-            add = (records.partition, len(records.offsets), part.bytes, events, seconds)
-            self._batches.append(add)
+            counts = (records.partition, len(records.offsets), part.bytes, events, seconds)
+            self._batches.append(counts)
             events, seconds = 0, {}
             if part.tombstones:
                 self.board.add("events_deleted_total", part.tombstones)
@@ -63,13 +63,13 @@ class CountsCollector:
             self.board.add("events_unlabeled_total", batch.unlabeled)
 
     def flush(self, learners: Learners) -> None:
-        """Bring the board up to date."""
-        board, notes, self._batches = self.board, self._batches, []
+        """Update the board from the buffered counts."""
+        board, batches, self._batches = self.board, self._batches, []
         polled: Counter[tuple[str, str]] = Counter()
         sizes: Counter[str] = Counter()
         stages = defaultdict(list, poll=self._polls)
         self._polls = []
-        for where, records, size, _, seconds in notes:
+        for where, records, size, _, seconds in batches:
             polled[self.place(where)] += records
             sizes[where.topic] += size
             for stage, taken in seconds.items():
@@ -80,24 +80,24 @@ class CountsCollector:
             board.add("polled_bytes_total", size, topic)
         for stage, taken_by_each in stages.items():
             board.observe(stage, *taken_by_each)
-        predicted = sum(events for _, _, _, events, _ in notes)
+        predicted = sum(events for _, _, _, events, _ in batches)
         for learner in learners:
             name, learned = learner.name, learner.learned
             board.add("events_predicted_total", predicted, name)
             board.set("events_learned_total", learned - self._learned[name], name)
             board.set("learned_events", learned, name)
-        if notes:
+        if batches:
             board.set("last_batch_timestamp_seconds", self.clock())
 
     def place(self, where: Partition) -> tuple[str, str]:
-        """The labels of a partition: its own, or those of all that are too many."""
+        """Return the labels of a partition: its own, or those of the summed partitions."""
         if where not in self.places:
             own = len(self.places) < MAX_PARTITIONS
             self.places[where] = (where.topic, str(where.number)) if own else OTHERS
         return self.places[where]
 
     def drop_unassigned(self, held: Collection[Partition]) -> None:
-        """Drop the series of partitions that are no longer read."""
+        """Drop the series of partitions that are no longer assigned."""
         for gone in self.places.keys() - set(held):
             del self.places[gone]
         self.board.keep("events_polled_total", set(self.places.values()))

@@ -1,4 +1,4 @@
-"""Looks at what waits for its label, for the board: a few numbers, between two batches."""
+"""Collect the metrics of delayed labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class DelayedLabelsCollector:
-    """What there is to see of late labels, if there are any."""
+    """Collect the metrics of the join of events and delayed labels, if there is one."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -21,7 +21,7 @@ class DelayedLabelsCollector:
         self._total = 0.0
 
     def start(self, learners: Learners) -> None:
-        """What is held is as the checkpoint has it."""
+        """Note the counts that the join had before this process."""
         memory = next(iter(learners)).memory
         if memory is not None:
             self.join = memory.join
@@ -31,13 +31,13 @@ class DelayedLabelsCollector:
             self.measure()
 
     def measure(self) -> None:
-        """Bring the board up to date."""
+        """Update the board."""
         join, board = self.join, self.board
         if join is None:
             return
         board.set("held_events", join.held)
         board.set("held_oldest_seconds", join.age if join.held else 0.0)
-        for fate, count in join.counts.items():
-            board.set("late_labels_total", count - self._before[fate], fate)
+        for outcome, count in join.counts.items():
+            board.set("late_labels_total", count - self._before[outcome], outcome)
         counts = zip(join.delays.tolist(), self._delays, strict=True)
         board.delays = ([now - before for now, before in counts], join.delay_total - self._total)

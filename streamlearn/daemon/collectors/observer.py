@@ -1,7 +1,7 @@
-"""The seam for whoever looks on: metrics, the live page, regret, an audit.
+"""The interface of observers: metrics, the live page, regret, the audit.
 
-The loop tells its observers what happened, and keeps what they want to remember in the checkpoint;
-it knows nothing else of them. An observer never changes what is learned.
+The loop notifies its observers of what happened, and keeps their state in the checkpoint. An
+observer never changes what is learned.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from streamlearn.stream.sources.polled import Polled
 
 
-InvalidRecord = tuple[int, str | None, str]  # the place of a record, the field at fault, the reason
+InvalidRecord = tuple[int, str | None, str]  # index of the record, invalid field, reason
 
 
 @dataclass(slots=True)
 class PartitionBatch:
-    """Consecutive records of one partition, and those of them that could not be read."""
+    """Consecutive records of one partition, and the invalid ones among them."""
 
     records: Records
     start: int  # the position before them
@@ -36,68 +36,70 @@ class PartitionBatch:
 
 @dataclass(slots=True)
 class Batch:
-    """What became of records, in the order in which they came; valid until the call returns.
+    """A processed batch, in polled order; valid until the call returns.
 
-    Rows of `events` are predicted and learned at once, or each by itself where labels come late;
-    `predicted` are those that were predicted.
+    Each row of `events` is predicted and learned; with delayed labels it may be only one of both.
+    `predicted` marks the rows that were predicted.
     """
 
     parts: Sequence[PartitionBatch]
-    polled: Polled  # the same records as they took turns
+    polled: Polled  # the same records, in polled order
     events: Events
     results: Mapping[str, LearnerResult]  # by learner
     predicted: Array
-    unlabeled: int = 0  # events that will not be learned: without a label, or of weight 0
+    unlabeled: int = 0  # events without a label or of weight 0, never learned
     since_label: int | None = None  # events since the last label; None: labels are delayed
     seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
 
 
 @dataclass(slots=True)
 class Status:
-    """What there is to see between batches."""
+    """The status of the daemon between two batches."""
 
     state: str = "starting"  # standby, loading, active, stopping, stopped
     reason: str = ""
-    ended: bool = False  # whether the source has given all there was
+    ended: bool = False  # whether the source has no more records
     exit: int | None = None  # the exit code, once the state is stopped
     epoch: int = 0
     restarts: int = 0
     positions: dict[Partition, int] = field(default_factory=dict)
     lag: dict[Partition, int | None] = field(default_factory=dict)
-    lost: Mapping[Partition, int] = field(default_factory=dict)  # before they could be read
+    lost: Mapping[Partition, int] = field(
+        default_factory=dict
+    )  # records deleted before they were read
     checkpoint_time: float | None = None  # of the last durable one, seconds since 1970
     checkpoint_failures: int = 0
 
 
 class Observer:
-    """Looks on; every method may be left as it is."""
+    """Observe the daemon; override the methods of interest."""
 
-    name: str = ""  # under which the checkpoint keeps its state; "": nothing to keep
+    name: str = ""  # the key of its state in the checkpoint; "" for no state
 
     def on_start(self, learners: Learners, status: Status) -> None:
-        """The learners are loaded; the objects stay the same from now on."""
+        """Handle the start: the learners are loaded, and stay the same objects."""
 
     def on_state(self, status: Status) -> None:
-        """The daemon's state is another now."""
+        """Handle a change of the daemon's state."""
 
     def on_poll(self, seconds: float, records: int) -> None:
-        """The source was asked."""
+        """Handle a poll of the source."""
 
     def on_batch(self, batch: Batch) -> None:
-        """A batch was learned."""
+        """Handle a learned batch."""
 
     def on_tick(self, status: Status) -> None:
-        """Between two polls, at most a few times a second."""
+        """Handle a tick: between two polls, a few times a second at most."""
 
     def on_checkpoint(self, result: WrittenCheckpoint | FailedCheckpoint) -> None:
-        """A checkpoint is durable, or could not be written."""
+        """Handle a checkpoint that is durable, or that failed."""
 
     def on_end(self) -> None:
-        """The loop is over: end threads, give everything back."""
+        """Handle the end of the loop: stop threads, release resources."""
 
     def state(self) -> Any:
-        """What the checkpoint keeps: plain data, a copy."""
+        """Return the state for a checkpoint: a copy, of plain data."""
         return None
 
     def restore(self, state: Any) -> None:
-        """Go on from what the checkpoint kept."""
+        """Restore the state from a checkpoint."""

@@ -1,4 +1,4 @@
-"""How good learners are: their losses and errors, and how well the scores of late separate."""
+"""Collect the quality of learners: loss, error rate, ROC AUC and calibration."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.telemetry import Board
 
-WINDOW = 10_000  # events, for the area under the ROC curve and calibration
-MAX_SHARE = 0.001  # most of the time that may go into looking at scores
-# what a learner is measured by, and what the metrics over its life and of late are called
+WINDOW = 10_000  # events, for ROC AUC and calibration
+MAX_SHARE = 0.001  # the most CPU time spent on these measures
+# by measure: the metric over the lifetime, and the recent one
 MEASURES = {
     "loss": ("progressive_loss", "window_loss"),
     "error": ("error_ratio", "window_error_ratio"),
@@ -25,24 +25,24 @@ MEASURES = {
 
 
 class QualityCollector:
-    """Tells the board how good each learner is."""
+    """Collect the quality of each learner."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
         self.quality: dict[str, Recent] = {}
-        self._restored: Mapping[str, Any] = {}  # of the checkpoint, until the learners are there
+        self._restored: Mapping[str, Any] = {}  # until the learners are loaded
         self._next = 0.0
 
     def state(self) -> Any:
-        """What a checkpoint keeps: the last scores; the rest belongs to the learners."""
+        """Return the recent scores; the learners keep the rest."""
         return {name: quality.state() for name, quality in self.quality.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there, once the learners are loaded."""
+        """Keep the state until the learners are loaded."""
         self._restored = state
 
     def start(self, learners: Learners) -> None:
-        """The learners are there; one that begins afresh has no scores yet."""
+        """Start with the loaded learners; a fresh one has no recent scores."""
         for learner in learners:
             if "error" in learner.progress:
                 self.quality[learner.name] = quality = Recent(WINDOW)
@@ -50,13 +50,13 @@ class QualityCollector:
                     quality.restore(self._restored[learner.name])
 
     def add(self, batch: Batch) -> None:
-        """Remember the scores of a batch."""
+        """Add the scores of a batch."""
         for name, quality in self.quality.items():
-            told = batch.results[name]
-            quality.add(told.scores, told.measures["error"], told.learned, told.count)
+            result = batch.results[name]
+            quality.add(result.scores, result.measures["error"], result.learned, result.count)
 
     def measure(self, learners: Learners) -> None:
-        """Look at all of it; at the scores not too often."""
+        """Update the board; recent scores are measured less often if that is slow."""
         for learner in learners:
             for measure, names in MEASURES.items():
                 if measure in learner.progress:
@@ -70,7 +70,7 @@ class QualityCollector:
             self._next = now + (time.thread_time() - begun) / MAX_SHARE
 
     def _measure_scores(self, learner: Learner, quality: Recent) -> None:
-        """How well its scores separate, and whether probabilities are right."""
+        """Measure ROC AUC and calibration of a learner's recent scores."""
         board, name = self.board, learner.name
         scores, positive = quality.window()
         board.set("window_roc_area_ratio", roc_area(scores, positive), name)

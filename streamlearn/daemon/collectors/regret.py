@@ -1,9 +1,8 @@
-"""Measures the regret of a daemon's learners: those alike share a comparator.
+"""Collect the regret of learners; those with the same problem share a comparator.
 
-A comparator is solved in the background by the first learner of those with the same loss, penalty,
-place of the intercept and weights of classes, which began at the same event, all of them together
-within the configured share of a core; the others compare with what it found. The regret is
-measured between two batches, and less often where that takes long.
+Learners share a comparator if loss, penalty, intercept, class weights and first event are the same.
+The first of them solves it in the background; all solvers together stay within the configured share
+of a core. Regret is measured between two batches, and less often if that is slow.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 SECONDS = 3.0  # between two measurements
-NOT_TRACKED = "it was not followed from its learner's first event on"
-MAX_SHARE = 0.005  # most of the loop's time that they may take, if nothing else is said
+NOT_TRACKED = "not tracked since the learner's first event"
+MAX_SHARE = 0.005  # the default for the most loop time spent on measurements
 
 
 class RegretCollector:
-    """Tells the board of the regret of all learners that are followed (`daemon.regret`)."""
+    """Collect the regret of all tracked learners (see `RegretTrackers`)."""
 
     def __init__(
         self, board: Board, cpu_share: float, clock: Callable[[], float] = time.time
@@ -37,37 +36,37 @@ class RegretCollector:
         self.clock = clock
         self.share = MAX_SHARE
         self.trackers: dict[str, Tracker] = {}
-        self.solvers: dict[str, str] = {}  # by learner: who solves for it
+        self.solvers: dict[str, str] = {}  # by learner: which one solves its comparator
         self._next = 0.0
-        self._last_solution: dict[str, Solution] = {}  # the comparators seen last
+        self._last_solution: dict[str, Solution] = {}  # the latest comparators
 
     def start(self, learners: Learners) -> None:
-        """The learners are there, with their trackers."""
+        """Start with the loaded learners and their trackers."""
         groups: dict[str, str] = {}
         for learner in learners:
             if learner.tracker is None:
                 self.board.about.regret_unknown[learner.name] = NOT_TRACKED
             else:
-                leader = groups.setdefault(comparator_key(learner), learner.name)
+                solver = groups.setdefault(comparator_key(learner), learner.name)
                 self.trackers[learner.name] = learner.tracker
-                self.solvers[learner.name] = leader
-        for name, leader in self.solvers.items():
+                self.solvers[learner.name] = solver
+        for name, solver in self.solvers.items():
             ledger = self.trackers[name].ledger
             ledger.cpu_share = self.cpu_share / len(groups)
-            if leader != name:
+            if solver != name:
                 ledger.sums.wake = None
 
     def measure(self) -> None:
-        """Measure, if it is time to; between two batches."""
+        """Measure if it is due; call between two batches."""
         now, begun = time.monotonic(), time.thread_time()
         if now < self._next:
             return
         for name, tracker in self.trackers.items():
-            leader = self.trackers[self.solvers[name]].ledger
-            if leader is not tracker.ledger:
-                # one that could not learn some event has lost count
+            solver = self.trackers[self.solvers[name]].ledger
+            if solver is not tracker.ledger:
+                # the counts differ if a learner skipped an event that it could not learn
                 tracker.ledger.use_comparator(
-                    leader.comparator, same_events=tracker.ledger.same_events_as(leader)
+                    solver.comparator, same_events=tracker.ledger.same_events_as(solver)
                 )
             self._report(name, tracker, tracker.report(0.0))
         self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
@@ -94,7 +93,7 @@ class RegretCollector:
 
 
 def comparator_key(learner: Learner) -> str:
-    """Learners of which this is the same have the same best fixed model."""
+    """Return a key that is equal for learners with the same best fixed model."""
     model, ledger = learner.model, learner.tracker.ledger if learner.tracker is not None else None
     loss, penalty, intercept = model.objective
     penalty = penalty if ledger is None else ledger.penalty

@@ -1,7 +1,7 @@
-"""Regret of a daemon's learners: their ledgers, kept in the checkpoint, solved in the background.
+"""Track the regret of a daemon's learners; the checkpoint keeps the trackers' ledgers.
 
-A learner's `tracker` is told of every event by the engine itself; what is here brings the two
-together, and gives each its memory back. Nothing that is learned depends on it.
+The engine passes every event to a learner's `tracker`. This observer attaches the trackers and
+restores their state; learning does not depend on it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from streamlearn.daemon.process.log import Log
 
 
-def wanted(settings: config.RegretConfig, log: Log) -> list[Observer]:
-    """What follows regret, if the configuration wants it."""
+def observers(settings: config.RegretConfig, log: Log) -> list[Observer]:
+    """Return the observer of regret, if the configuration enables it."""
     if not settings.enabled:
         return []
     return [RegretTrackers(log, settings.memory, settings.seed, settings.cpu_share)]
 
 
 class RegretTrackers(Observer):
-    """Follows the regret of every learner for which one is defined."""
+    """Track the regret of every learner for which it is defined."""
 
     name = "regret"
 
@@ -39,27 +39,27 @@ class RegretTrackers(Observer):
         self._restored: dict[str, Any] = {}
 
     def restore(self, state: Any) -> None:
-        """Remember what the ledgers were, until the learners are there."""
+        """Keep the state of the ledgers until the learners are loaded."""
         self._restored = dict(state)
 
-    def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the seam's
-        """Watch the learners; one that had begun unwatched, from a file say, is left alone."""
+    def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the interface's
+        """Attach trackers, except to learners that started without one, such as from a file."""
         for learner in learners:
-            kept = self._restored.get(learner.name) if learner.learned else None
+            state = self._restored.get(learner.name) if learner.learned else None
             try:
                 learner.tracker = Tracker(
-                    learner.model, self.memory, self.seed, kept, cpu_share=self.cpu_share
+                    learner.model, self.memory, self.seed, state, cpu_share=self.cpu_share
                 )
             except ValueError as error:
-                self.log.info("regret is not followed", learner=learner.name, reason=str(error))
+                self.log.info("regret not tracked", learner=learner.name, reason=str(error))
             else:
                 self.trackers[learner.name] = learner.tracker
 
     def on_end(self) -> None:
-        """Solve no more; a solve that sleeps for its share of the processor is not waited for."""
+        """Stop solving, without waiting for a solve that sleeps to respect its CPU share."""
         for tracker in self.trackers.values():
             tracker.ledger.close(wait=False)
 
     def state(self) -> Any:
-        """The ledgers."""
+        """Return the ledgers."""
         return {name: tracker.ledger.state() for name, tracker in self.trackers.items()}

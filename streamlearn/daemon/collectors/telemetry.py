@@ -1,7 +1,7 @@
-"""Tells the telemetry what happens: the only place where the daemon and its metrics meet.
+"""Connect the daemon with its telemetry: metrics, curves, health and the live page.
 
-What is counted is noted once a batch. What costs a look at all weights is looked at between two
-batches, so that it is consistent, at most once a second, and less often where it takes long.
+Counts are updated once a batch. Measurements that read all weights run between two batches, so that
+they are consistent, at most once a second, and less often if they are slow.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from streamlearn.daemon.process.log import Log
 
 REFRESH_SECONDS = 1.0
-CURVE_SECONDS = 0.1  # the least between two points of the curves
-PAGE_SECONDS = 3.0  # an open page has asked within this time
-PAGE_SHARE = 0.15  # of the time for the shutdown: for an open page to learn of it
-MAX_PAYLOAD = 200  # bytes of a bad record that are shown, if they may be
-# curves of what is looked at once a second: a point between two looks has none
+CURVE_SECONDS = 0.1  # the least time between two points of the curves
+PAGE_SECONDS = 3.0  # an open page polls within this time
+PAGE_SHARE = 0.15  # of the shutdown time: for an open page to show the end
+MAX_PAYLOAD = 200  # bytes shown of an invalid record, if allowed
+# curves of metrics that are measured once a second
 SLOW_CURVES = {
     "nonzero": "nonzero_weights",
     "low": "regret_low",
@@ -47,13 +47,13 @@ SLOW_CURVES = {
 }
 
 
-def wanted(settings: config.Config, log: Log) -> list[Observer]:
-    """What watches the daemon, if the configuration wants it."""
+def observers(settings: config.Config, log: Log) -> list[Observer]:
+    """Return the telemetry observer, if the configuration enables it."""
     return [TelemetryCollector(settings, log)] if settings.telemetry.enabled else []
 
 
 class TelemetryCollector(Observer):
-    """Keeps the board, the curves and the health, and serves them."""
+    """Update the board, the curves and the health, and serve them."""
 
     name = "telemetry"
 
@@ -65,7 +65,7 @@ class TelemetryCollector(Observer):
         *,
         serves: bool = True,
     ) -> None:
-        """`serves`: whether there is a server, or the numbers are for who has the board."""
+        """Build the collectors; without `serves` there is no server, only the board."""
         given = settings.telemetry
         self.log = log
         self.clock = clock
@@ -88,17 +88,17 @@ class TelemetryCollector(Observer):
         self.learners: Learners | None = None
         self.counts = CountsCollector(self.board, clock)
         self.quality = QualityCollector(self.board)
-        self._before = (0, clock())  # events and time of the look before
+        self._before = (0, clock())  # events and time of the previous refresh
         self._refreshed_at = 0.0
         self._next_point = 0.0
-        self._slow_curves_due = False  # whether there was a look since the last point of the curves
+        self._slow_curves_due = False  # whether there was a refresh since the last point
         self.weights = WeightsCollector(self.board, clock)
-        self.waiting = DelayedLabelsCollector(self.board)
+        self.delayed_labels = DelayedLabelsCollector(self.board)
         self.regret = RegretCollector(self.board, settings.regret.cpu_share, clock)
         self._describe(settings)
 
     def _describe(self, settings: config.Config) -> None:
-        """What does not change any more."""
+        """Set what never changes."""
         board, text = self.board, plan.text(settings)
         about = board.about
         about.config, about.started, about.window = text, self.clock(), WINDOW
@@ -112,10 +112,10 @@ class TelemetryCollector(Observer):
         board.set("start_timestamp_seconds", about.started)
         self.model_text = {learner.name: model_text(learner) for learner in settings.learners}
 
-    # -- told by the loop -------------------------------------------------------------------------
+    # -- called by the loop ------------------------------------------------------------------------
 
     def on_state(self, status: Status) -> None:
-        """Serve from the first state on: a standby has its metrics too."""
+        """Serve from the first state on, so that a standby has metrics too."""
         board = self.board
         self.health.beat()
         board.about.state, board.about.reason = status.state, status.reason
@@ -126,7 +126,7 @@ class TelemetryCollector(Observer):
         board.set("restarts", status.restarts)
         self._flush_counts()
         if status.state == "stopped":
-            self.refresh(status)  # how it ended
+            self.refresh(status)  # the final values
         if self.serving is None:
             self._serve()
 
@@ -141,23 +141,23 @@ class TelemetryCollector(Observer):
         except (OSError, OverflowError) as error:
             self.serving = False
             self.log.error(  # noqa: TRY400 - our own log
-                "no metrics and no live page: their address cannot be had; the learning goes on",
+                "telemetry unavailable",
                 host=server.host, port=server.port, error=str(error),
                 remedy="set telemetry.host and telemetry.port",
             )  # fmt: skip
             return
         self.serving = True
         host = f"[{server.host}]" if ":" in server.host else server.host
-        self.log.info("telemetry", page=f"http://{host}:{server.port}/")
+        self.log.info("telemetry started", page=f"http://{host}:{server.port}/")
         if self.missing_protection is not None:
             self.log.warning(
-                "telemetry is open to the network without a token",
+                "telemetry exposed to the network without a token",
                 host=server.host,
                 remedy=self.missing_protection,
             )
 
     def on_start(self, learners: Learners, status: Status) -> None:
-        """From now on there are learners to look at."""
+        """Start the collectors with the loaded learners."""
         self.learners = learners
         self.counts.start(learners)
         self.quality.start(learners)
@@ -165,19 +165,19 @@ class TelemetryCollector(Observer):
             loss = repr(learner.model.objective.loss)
             self.board.inform(learner.name, model=self.model_text[learner.name], loss=loss)
         self.regret.start(learners)
-        self.waiting.start(learners)
+        self.delayed_labels.start(learners)
         self.on_state(status)
         self._before = (self.counts.seen, self.clock())
         self.refresh(status)
 
     def on_poll(self, seconds: float, records: int) -> None:  # noqa: ARG002 - counted by batch
-        """The source has answered."""
+        """Count a poll."""
         self.health.polled = True
         self.health.beat()
         self.counts.poll(seconds)
 
     def on_batch(self, batch: Batch) -> None:
-        """Note it, and take a point of the curves if one is due."""
+        """Count a batch, and add a point to the curves if due."""
         self.counts.add(batch)
         self.quality.add(batch)
         for part in batch.parts:
@@ -189,16 +189,16 @@ class TelemetryCollector(Observer):
             self.history.add(self.counts.seen, self.clock(), self._curves(slow=fresh))
 
     def on_tick(self, status: Status) -> None:
-        """Count, and look around once a second."""
+        """Update the counts, and refresh everything once a second."""
         self.health.beat()
         self._flush_counts()
         now = self.clock()
-        if not 0.0 <= now - self._refreshed_at < REFRESH_SECONDS:  # a clock may be set back
+        if not 0.0 <= now - self._refreshed_at < REFRESH_SECONDS:  # the clock may be set back
             self._refreshed_at = now
             self.refresh(status)
 
     def on_checkpoint(self, result: WrittenCheckpoint | FailedCheckpoint) -> None:
-        """How the last one went."""
+        """Record the result of a checkpoint."""
         if hasattr(result, "error"):
             self.board.add("checkpoint_failures_total", 1)
             return
@@ -207,14 +207,14 @@ class TelemetryCollector(Observer):
         self.board.set("checkpoint_duration_seconds", result.seconds)
 
     def on_end(self) -> None:
-        """Serve no more, once a page that is open knows how it ended."""
+        """Stop the server, after an open page has shown the end."""
         board = self.board
         if self.serving and time.monotonic() - board.looked_at < PAGE_SECONDS:
             board.end_shown.wait(self.patience)
         self.server.stop()
 
     def state(self) -> Any:
-        """The curves, and how many events they span."""
+        """Return the curves, and the number of events that they span."""
         return {
             "history": self.history.state(),
             "seen": self.counts.seen,
@@ -222,7 +222,7 @@ class TelemetryCollector(Observer):
         }
 
     def restore(self, state: Any) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self.history.restore(state["history"])
         self.counts.seen = int(state["seen"])
         self.quality.restore(state.get("quality", {}))
@@ -230,7 +230,7 @@ class TelemetryCollector(Observer):
     # -- a batch ----------------------------------------------------------------------------------
 
     def _record_invalid(self, part: PartitionBatch) -> None:
-        """Count and remember records that could not be read."""
+        """Count invalid records, and show the recent ones."""
         records, now = part.records, self.clock()
         where = records.partition
         for i, field, reason in part.invalid:
@@ -250,10 +250,10 @@ class TelemetryCollector(Observer):
                 )
             )
 
-    # -- looking around ---------------------------------------------------------------------------
+    # -- measurements -----------------------------------------------------------------------------
 
     def refresh(self, status: Status) -> None:
-        """All that is not counted by batch."""
+        """Measure everything that is not counted by batch."""
         self._measure_source(status)
         if self.learners is None:
             return
@@ -262,7 +262,7 @@ class TelemetryCollector(Observer):
             self._measure_model(learner)
         self.weights.measure_if_due(self.learners)
         self.regret.measure()
-        self.waiting.measure()
+        self.delayed_labels.measure()
         choice = self.learners.choice
         if choice is not None:
             for name in choice.names:
@@ -273,7 +273,7 @@ class TelemetryCollector(Observer):
         self._slow_curves_due = True
 
     def _measure_source(self, status: Status) -> None:
-        """Lag and positions of the partitions that are held, and how fast events come."""
+        """Measure lag and positions of the assigned partitions, and the event rate."""
         self.board.about.ended = status.ended
         held = status.lag.keys() or status.positions.keys()
         if held:
@@ -303,7 +303,7 @@ class TelemetryCollector(Observer):
         self._before = (self.counts.seen, now)
 
     def _measure_model(self, learner: Learner) -> None:
-        """What costs little to know of a model."""
+        """Measure what is cheap to know of a model."""
         board, model, name = self.board, learner.model, learner.name
         board.set("diverged_events", learner.diverged, name)
         board.set("steps", model.steps, name)
@@ -314,7 +314,7 @@ class TelemetryCollector(Observer):
                 board.set("mixture_weight_ratio", share, name, repr(member))
 
     def _curves(self, *, slow: bool) -> dict[str, float | None]:
-        """A point of every curve, or of those that are quick to look at."""
+        """Return a point of every curve; without `slow`, only of those that are cheap."""
         board = self.board
         points: dict[str, float | None] = {}
         for learner in self.learners or ():
@@ -331,17 +331,17 @@ class TelemetryCollector(Observer):
 
 
 def model_text(learner: config.LearnerConfig) -> str:
-    """A learner's model as the configuration has it."""
+    """Describe a learner's model as in the configuration."""
     if learner.start is not None:
         return f"saved: {learner.start}"
     if learner.model is not None:
         return learner.model
     parts = [part for part in (learner.rule, learner.loss, learner.penalty) if part is not None]
-    return " · ".join(parts) or "a mixture that needs no tuning"
+    return " · ".join(parts) or "a mixture without tuning"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is heard by this machine alone."""
+    """Tell whether only this machine can connect to an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -349,7 +349,7 @@ def is_loopback(host: str) -> bool:
 
 
 def missing_protection(given: config.TelemetryConfig) -> str | None:
-    """What protects numbers that anybody on the network may read; None if nobody else may.
+    """Return how to protect telemetry that the network can read; None if it is protected.
 
     >>> from streamlearn.config import TelemetryConfig
     >>> missing_protection(TelemetryConfig()), missing_protection(TelemetryConfig(host="0.0.0.0"))
@@ -361,7 +361,7 @@ def missing_protection(given: config.TelemetryConfig) -> str | None:
 
 
 def installed_version() -> str:
-    """The installed version, if it is installed."""
+    """Return the installed version."""
     try:
         return version("streamlearn")
     except PackageNotFoundError:

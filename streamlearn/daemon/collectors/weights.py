@@ -1,4 +1,4 @@
-"""A look at all weights: how many are not 0, their norm, and the largest by name."""
+"""Collect the non-zero weights, their norm, and the largest ones by name."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 TOP = 1000
 MAX_LENGTH = 200  # characters of a name
 SECONDS = 1.0
-# names are looked up for those who read them, and now and then for who will ask
-ASKED_SECONDS, UNASKED_SECONDS = 10.0, 30.0
-MAX_SHARE = 0.003  # most of the time that may go into looking
+# names are updated while someone looks at them, and otherwise now and then
+VIEWED_SECONDS, UNVIEWED_SECONDS = 10.0, 30.0
+MAX_SHARE = 0.003  # the most CPU time spent on this
 
 
 class WeightsCollector:
-    """Takes it when it is due; it costs time in the number of weights."""
+    """Collect statistics of the weights when due; the cost is linear in their number."""
 
     def __init__(self, board: Board, clock: Callable[[], float]) -> None:
         self.board = board
@@ -40,16 +40,16 @@ class WeightsCollector:
         self._next = 0.0
 
     def measure_if_due(self, learners: Learners) -> None:
-        """Look, unless the last time is too near."""
+        """Measure, unless the previous measurement was too recent."""
         now, begun = time.monotonic(), time.thread_time()
         if now < self._next or not any(one.learned for one in learners):
             return
         reader = learners.reader
         used: Marks = np.zeros(0, bool)
         board, time_now = self.board, self.clock()
-        asked = abs(time_now - board.weights_wanted) < ASKED_SECONDS
-        old = abs(time_now - board.weights_time) > UNASKED_SECONDS
-        names = asked or old or not all(board.weights.get(one.name) for one in learners)
+        viewed = abs(time_now - board.weights_wanted) < VIEWED_SECONDS
+        old = abs(time_now - board.weights_time) > UNVIEWED_SECONDS
+        names = viewed or old or not all(board.weights.get(one.name) for one in learners)
         if names:
             board.weights_time = time_now
         for learner in learners:
@@ -68,7 +68,7 @@ class WeightsCollector:
         if isinstance(reader, Hashing):
             board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
         took = time.thread_time() - begun
-        self._next = now + max(0.95 * SECONDS, took / MAX_SHARE)  # asked for once a second, or so
+        self._next = now + max(0.95 * SECONDS, took / MAX_SHARE)  # about once a second
 
     def _report(self, name: str, weights: Array) -> None:
         board = self.board
@@ -78,7 +78,7 @@ class WeightsCollector:
 
 
 def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
-    """The largest weights that are not 0, by name; of several outputs each with its label."""
+    """Return the largest non-zero weights by name, with the label if there are several outputs."""
     flat, n = weights.reshape(-1), weights.shape[1]
     places = np.flatnonzero(flat)
     sizes = np.abs(flat[places])
@@ -98,11 +98,11 @@ def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
 
 
 def shown(name: Any) -> str:
-    """A feature's name as text; of an interaction its parts."""
+    """Format a feature's name, or the parts of an interaction."""
     whole = " & ".join(map(shown, name)) if isinstance(name, tuple) else str(name)
     return whole if len(whole) <= MAX_LENGTH else whole[:MAX_LENGTH] + "…"
 
 
 def labels(model: Any) -> list[Any]:
-    """The labels of a model's outputs."""
+    """Return the labels of a model's outputs."""
     return list(getattr(model, "_labels", ()))

@@ -1,1 +1,1 @@
-"""What the daemon publishes: predictions and dead letters."""
+"""Outputs of the daemon: predictions and dead letters."""

@@ -1,4 +1,4 @@
-"""An output that is away for a while holds the daemon up; it does not end it."""
+"""Wait for a sink that is full, instead of stopping the daemon."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class BlockingSink(Sink):
-    """A sink that waits as long as another one is full, unless the daemon is to stop.
+    """Wrap a sink, and wait while it is full, unless the daemon is stopping.
 
-    That one must wait a little itself before it says so.
+    The wrapped sink must itself wait briefly before it raises `SinkFull`.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -29,11 +29,11 @@ class BlockingSink(Sink):
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
-        """Hand over one record, however long it takes."""
+        """Send one record, however long it takes."""
         self.send_all([(value, key, headers)])
 
     def send_all(self, records: Sequence[Record]) -> None:
-        """Hand over these, however long it takes."""
+        """Send records, however long it takes."""
         while records:
             try:
                 self.sink.send_all(records)
@@ -46,13 +46,13 @@ class BlockingSink(Sink):
                 return
 
     def take_over(self, identity: str) -> None:
-        """Have refused what earlier owners still send."""
+        """Fence off earlier owners."""
         self.sink.take_over(identity)
 
     def flush(self, seconds: float) -> None:
-        """Deliver all that was handed over."""
+        """Deliver all records sent."""
         self.sink.flush(seconds)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the wrapped sink."""
         self.sink.close()

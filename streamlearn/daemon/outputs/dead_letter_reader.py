@@ -1,4 +1,4 @@
-"""Dead letters, read again: from their topic, or from their file of JSON lines."""
+"""Read dead letters: from their topic, or from their file of JSON lines."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
 ORIGIN_PREFIX = (
     OWN_HEADERS + "origin."
 )  # where a record was that was sent back; it stays, however often
-LETTER_HEADER = OWN_HEADERS + "letter"  # and which letter it was
+LETTER_HEADER = OWN_HEADERS + "letter"  # position of its dead letter
 ORIGIN_FIELDS = ("topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A dead letter: the record as it came, and what is said of it."""
+    """A dead letter: the original record, with its metadata in headers."""
 
-    name: str  # the place of the letter itself
+    name: str  # the position of the letter itself
     value: bytes | None
     key: bytes | None = None
     headers: list[Header] = field(default_factory=list)
 
     def metadata(self, name: str) -> str | None:
-        """What is said of it; None: nothing."""
+        """Return the value of a metadata header; None without one."""
         found = [value for key, value in self.headers if key == OWN_HEADERS + name]
         value = found[-1] if found else None
         return None if value is None else value.decode(errors="replace")
 
     @property
     def undeliverable(self) -> str | None:
-        """Why it cannot be sent back."""
+        """Return why the letter cannot be replayed; None if it can."""
         if any(self.metadata(name) is None for name in ORIGIN_FIELDS):
-            return "it does not say where it comes from"
+            return "no origin in its headers"
         if self.metadata("size") is not None:
-            return "it was cut for its size"
+            return "cut because of its size"
         return None
 
     def replay_headers(self) -> list[Header]:
-        """The headers it is sent back with: its own, where it was first, and which letter it was.
+        """Return the headers of the replayed record: its own, its origin, and its letter.
 
         >>> metadata = [("streamlearn.topic", b"clicks"), ("streamlearn.partition", b"0")]
         >>> metadata += [("streamlearn.offset", b"17"), ("streamlearn.reason", b"no JSON")]
@@ -73,7 +73,7 @@ class DeadLetter:
 
 
 def read_records(records: Records) -> Iterator[DeadLetter]:
-    """The letters of a topic."""
+    """Read letters from records of a topic."""
     for i, offset in enumerate(records.offsets):
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
@@ -94,7 +94,7 @@ LINE_DECODER = msgspec.json.Decoder(LetterLine)
 
 
 def read_lines(records: Records) -> Iterator[DeadLetter]:
-    """The letters of a file; a line that is none has no origin."""
+    """Read letters from lines of a file; an invalid line becomes a letter without an origin."""
     for offset, line in zip(records.offsets, records.values, strict=True):
         name = letter_name(records, offset)
         try:
@@ -109,7 +109,7 @@ def read_lines(records: Records) -> Iterator[DeadLetter]:
 
 
 def line_headers(line: LetterLine) -> list[Header]:
-    """The headers of a line."""
+    """Return the headers of a line."""
     if line.headers_base64 is None:
         return [
             (name, None if text is None else text.encode()) for name, text in line.headers.items()
@@ -121,10 +121,10 @@ def line_headers(line: LetterLine) -> list[Header]:
 
 
 def letter_name(records: Records, offset: int) -> str:
-    """The name of a letter."""
+    """Return the name of a letter."""
     return f"{records.partition.topic}/{records.partition.number}/{offset}"
 
 
 def decode_base64(text: str | None) -> bytes | None:
-    """Bytes from base64."""
+    """Decode base64; None stays None."""
     return None if text is None else base64.b64decode(text, validate=True)

@@ -1,8 +1,8 @@
-"""Events that cannot be read: sent elsewhere as they came, with where they came from and why.
+"""Publish invalid records as dead letters, with their origin and the reason.
 
-Raw bytes, key and headers stay; what is said of the record is in headers that begin with
-`streamlearn.`. A record that its destination would refuse for its size is cut, and its original
-size and SHA-256 are said. Too large a share of them stops the daemon.
+The raw bytes, key and headers are kept; metadata is added in headers that start with
+`streamlearn.`. A record too large for its destination is cut, and its original size and SHA-256 are
+added. Too many invalid records stop the daemon.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     from streamlearn.stream.sinks.sink import Sink
     from streamlearn.stream.sources.source import Header
 
-DEFAULT_MAX_BYTES = (
-    1_000_000  # bytes of a record that a broker takes when nothing else is configured
-)
-HEADER_RESERVE = 4_096  # of them, for what we say and what the protocol adds
+DEFAULT_MAX_BYTES = 1_000_000  # bytes of a record that a broker accepts by default
+HEADER_RESERVE = 4_096  # bytes reserved for metadata and the protocol
 MAX_REASON = 1_000  # characters
 
 
 class DeadLetterPublisher:
-    """Sends bad records on."""
+    """Publish invalid records to a sink, if there is one."""
 
     def __init__(self, sink: Sink | None, epoch: int = 0) -> None:
         self.sink = sink
@@ -41,7 +39,7 @@ class DeadLetterPublisher:
         self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
     def send(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
-        """Send these records: their place in the batch, the field at fault, and the reason."""
+        """Publish records, given their index in the batch, the invalid field, and the reason."""
         if self.sink is None:
             return
         for i, field, reason in invalid:
@@ -58,7 +56,7 @@ class DeadLetterPublisher:
         metadata = self.metadata(records, i, field, reason)
         room = self.largest - HEADER_RESERVE - len(reason[:MAX_REASON].encode())
         if record_overhead(key, headers) > room // 2:
-            metadata.append((OWN_HEADERS + "dropped", b"key and headers, for their size"))
+            metadata.append((OWN_HEADERS + "dropped", b"key and headers: too large"))
             key, headers = None, []
         room -= record_overhead(key, headers)
         if value is not None and len(value) > room:
@@ -68,7 +66,7 @@ class DeadLetterPublisher:
         sink.send(value, key=key, headers=[*headers, *metadata])
 
     def metadata(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
-        """Where the record comes from, and why it is here."""
+        """Return the metadata headers: the origin of the record, and why it is invalid."""
         partition = records.partition
         facts: dict[str, object] = {
             "topic": partition.topic,
@@ -88,7 +86,7 @@ class DeadLetterPublisher:
 
 
 def reason_code(field: str | None, reason: str) -> str:
-    """What was wrong with a record: one of the reasons that metrics count by.
+    """Classify the reason of an invalid record, as counted in the metrics.
 
     >>> reason_code("clicked", "field 'clicked' (label) is 'maybe': not one of the labels")
     'label'
@@ -102,13 +100,13 @@ def reason_code(field: str | None, reason: str) -> str:
 
 
 def record_overhead(key: bytes | None, headers: Sequence[Header]) -> int:
-    """Bytes of a key and headers in a record."""
+    """Return the bytes that key and headers take in a record."""
     own = sum(len(name_bytes(name)) + len(item or b"") + 16 for name, item in headers)
     return own + len(key or b"")
 
 
 class InvalidRecordLimit:
-    """How many bad events are too many: a share of the last `window` events, and a least count.
+    """Limit invalid records to a ratio of the last `window` records, and at least `min_count`.
 
     >>> tolerance = InvalidRecordLimit(0.5, window=100, min_count=3)
     >>> tolerance.add([2, 5], of=10), tolerance.add([0], of=10), tolerance.add(range(20), of=20)
@@ -122,13 +120,13 @@ class InvalidRecordLimit:
         self.blocks = BlockSums(2, window)
 
     def add(self, invalid: Sequence[int], of: int) -> int | None:
-        """A batch of so many records, of which these were bad; where there were too many."""
-        if not invalid:  # the share cannot have risen
+        """Add a batch of records, some invalid; return the index at which the limit is exceeded."""
+        if not invalid:  # the ratio cannot have increased
             self.blocks.add(np.broadcast_to([[0.0], [1.0]], (2, of)))
             return None
         start = 0
         while start < of:
-            # up to the end of a block, so that the verdict falls where it falls with any batch
+            # up to the end of a block, so that the result does not depend on the batches
             stop = min(start + self.blocks.size - self.blocks.count % self.blocks.size, of)
             marks = np.zeros((2, stop - start))
             marks[0, [i - start for i in invalid if start <= i < stop]] = 1.0
@@ -141,13 +139,13 @@ class InvalidRecordLimit:
         return None
 
     def reset(self) -> None:
-        """Begin afresh."""
+        """Start over."""
         self.blocks = BlockSums(2, self.window)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return self.blocks.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self.blocks.restore(state)

@@ -1,8 +1,8 @@
-"""Predictions: a record for each event, as the chosen learner saw it before it was learned.
+"""Publish predictions: a record for each event, made before the event is learned.
 
-At least once: after a crash the events since the last checkpoint are predicted again. The source's
-topic, partition and offset (in headers) tell copies; of those the highest epoch counts. Key and id
-of the event are left out, and the header `dropped` says so, where the topic takes none so large.
+Delivery is at least once: after a crash the events since the last checkpoint are predicted again.
+Duplicates have the same topic, partition and offset in their headers; the highest epoch is valid.
+If a record is too large for its topic, key and id are dropped, and the header `dropped` is added.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     Kind = TypeVar("Kind")
     PerEvent: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one
 
-SCHEMA = b"1"  # of what is published: docs/predictions.md
+SCHEMA = b"1"  # version of the published records: docs/predictions.md
 
 
 class Prediction(msgspec.Struct):
-    """What is published of one event: a field that does not apply is left out."""
+    """The published prediction of one event; fields that do not apply are omitted."""
 
     id: str | None
     prediction: Any  # None if the score is not finite, or no label was known
     learner: str
     step: int  # labeled events that the model had learned
-    probability: float | UnsetType = UNSET  # of the positive one of two closed labels
-    probabilities: dict[str, float] | UnsetType = UNSET  # of other labels, by label
-    value: float | UnsetType = UNSET  # of a regression
+    probability: float | UnsetType = UNSET  # of the positive label, if there are two closed ones
+    probabilities: dict[str, float] | UnsetType = UNSET  # by label, for other label sets
+    value: float | UnsetType = UNSET  # for regression
 
 
-RECORDS_PER_SEND = 256  # records made before they are sent: so many stay in the processor's cache
+RECORDS_PER_SEND = 256  # records encoded at a time, few enough for the processor's cache
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 class PredictionPublisher:
-    """Publishes what one learner, or the best one of late, predicts."""
+    """Publish the predictions of one learner, or of the currently best one."""
 
     def __init__(self, sink: Sink, epoch: int = 0) -> None:
         self.sink = sink
@@ -67,11 +67,11 @@ class PredictionPublisher:
         predicted: Array,
         event_reader: EventReader,
     ) -> None:
-        """Publish the events of each stretch [start, stop) as its learner saw them.
+        """Publish the `predicted` events of each segment [start, stop), from its learner.
 
-        Those that were `predicted`; `events.index` counts the records in order.
+        `events.index` numbers the records in order.
         """
-        closed = event_reader.closed
+        closed = event_reader.after_closing
         records, encode = polled.records, ENCODER.encode_lines
         shared_headers = [self._shared_headers(one) for one in records]
         offsets = [one.offsets for one in records]
@@ -103,7 +103,7 @@ class PredictionPublisher:
                 self.sink.send_all(sent)
 
     def _shared_headers(self, records: Records) -> list[tuple[str, bytes]]:
-        """What is said of every prediction of these records."""
+        """Return the headers common to all predictions of these records."""
         topic, partition = records.partition
         return [
             ("topic", topic.encode()),
@@ -114,52 +114,52 @@ class PredictionPublisher:
 
 
 def shrink_to_fit(record: Record, largest: int) -> Record:
-    """A record that its topic takes: without key and id, where those make it too large.
+    """Drop key and id of a record that is too large for its topic.
 
-    Else one event with a huge key would stop the daemon, again and again.
+    Otherwise one event with a huge key would stop the daemon, again after each restart.
     """
     value, key, headers = record
     if value is None or len(value) + record_overhead(key, headers) <= largest:
         return record
     fields = msgspec.json.decode(value)
-    dropped = ("dropped", b"key and id, for their size")
+    dropped = ("dropped", b"key and id: too large")
     return ENCODER.encode({**fields, "id": None}), None, [*headers, dropped]
 
 
 def predict_batch(
     model: Model, scores: Array, known: Array | None, labels: LabelSet, closed: Array
 ) -> tuple[list[Any], PerEvent[float], PerEvent[dict[str, float]], PerEvent[float]]:
-    """The prediction of each score, with its probability, probabilities and value.
+    """Return the prediction of each score, with its probability, probabilities and value.
 
-    A probability is that of the positive one of two labels, once they are `closed`; of other
-    labels there is one for each, and while they may still close there is none.
+    `probability` is that of the positive label of two, once the label set is `closed`. Other label
+    sets have `probabilities`, one for each label. There are none while the set may still close.
     """
-    nothing: PerEvent[Any] = [UNSET] * len(scores)
+    unset: PerEvent[Any] = [UNSET] * len(scores)
     values = model.predictions(scores, known)
     finite = np.isfinite(scores if scores.ndim == 2 else scores[:, None]).all(axis=1)
     for i in np.flatnonzero(~finite).tolist():
         values[i] = None
     if isinstance(model, LinearRegressor):
-        return values, nothing, nothing, [UNSET if one is None else one for one in values]
+        return values, unset, unset, [UNSET if one is None else one for one in values]
     shares = model.probabilities(scores, known)
     if shares is None or (labels.warmup is not None and not closed.any()):
-        return values, nothing, nothing, nothing
+        return values, unset, unset, unset
     if labels.warmup is not None:
         finite = finite & closed
     shares[~finite] = np.nan
     if labels.positive is None:
-        return values, nothing, probabilities_by_label(model.labels, shares), nothing
+        return values, unset, probabilities_by_label(model.labels, shares), unset
     if labels.positive not in model.labels:
-        return values, nothing, nothing, nothing
+        return values, unset, unset, unset
     column = shares[:, model.labels.index(labels.positive)]
     chances: PerEvent[float] = column.tolist()
     for i in np.flatnonzero(np.isnan(column)).tolist():
         chances[i] = UNSET
-    return values, chances, nothing, nothing
+    return values, chances, unset, unset
 
 
 def probabilities_by_label(labels: Sequence[Any], shares: Array) -> PerEvent[dict[str, float]]:
-    """Probabilities by what a label is in JSON; those that are not known (NaN) are left out.
+    """Map labels, as text, to probabilities; unknown ones (NaN) are omitted.
 
     >>> probabilities_by_label([1, "b", True], np.array([[0.5, 0.25, 0.25], [np.nan] * 3]))
     [{'1': 0.5, 'b': 0.25, 'true': 0.25}, UNSET]
@@ -173,6 +173,6 @@ def probabilities_by_label(labels: Sequence[Any], shares: Array) -> PerEvent[dic
         fields: dict[str, float] = {}
         for name, share in zip(names, row, strict=True):
             if share == share:  # noqa: PLR0124 - a NaN is not itself
-                fields[name] = fields.get(name, 0.0) + share  # 1 and "1" are written alike
+                fields[name] = fields.get(name, 0.0) + share  # 1 and "1" are the same text
         found.append(fields or UNSET)
     return found

@@ -1,11 +1,11 @@
-"""Dead letters back into the topics that they came from, each once.
+"""Replay dead letters into the topics they came from, each exactly once.
 
-1. The place where the targets end is noted before anything is sent.
-2. Letters are sent a batch at a time, delivered, and only then is the position noted.
-3. A run that finds such a note unfinished was killed: what it had sent since is looked up in the
-   targets, by the header that names the letter, and not sent again.
+1. The end positions of the targets are saved before anything is sent.
+2. Letters are sent and delivered in batches, and the position is saved after each batch.
+3. If the saved progress is of an unfinished run, that run was killed. The letters it sent since are
+   found in the targets, by the header that names the letter, and not sent again.
 
-The notes are a file in the directory of checkpoints; one run at a time works on it.
+The progress is a file in the checkpoint directory; only one replay may use it at a time.
 """
 
 from __future__ import annotations
@@ -46,39 +46,39 @@ Where = list[tuple[str, int, int]]  # topic, partition, position
 
 
 class ReplayProgress(msgspec.Struct):
-    """What is remembered between two runs."""
+    """The progress saved between two runs."""
 
-    letters: str  # whose positions these are
+    source: str  # of the letters: the topic or file
     identity: dict[str, str] = {}
     positions: Where = []
-    # where the targets ended when a run began that has not ended; None: it has
+    # end positions of the targets at the start of an unfinished run
     target_ends: Where | None = None
 
 
 class Target(Protocol):
-    """Where letters go back to."""
+    """The destination of replayed letters."""
 
     def rejection(self, letter: DeadLetter) -> str | None:
-        """Why not this one."""
+        """Return why the target does not accept a letter; None if it does."""
 
     def send(self, letter: DeadLetter) -> None:
-        """Hand it over."""
+        """Send a letter."""
 
     def flush(self) -> None:
-        """Deliver what was handed over."""
+        """Deliver the letters sent."""
 
     def ends(self) -> Where:
-        """Where the targets end."""
+        """Return the end positions of the target."""
 
     def sent(self, since: Where) -> set[str]:
-        """The names of letters that came to the targets since then."""
+        """Return the names of the letters sent since these positions."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the target."""
 
 
 class TopicTarget:
-    """Into the topics of the source, which its daemon reads."""
+    """Replay into the topics of the source, which its daemon reads."""
 
     def __init__(self, settings: config.KafkaSourceConfig) -> None:
         self.settings = settings
@@ -88,26 +88,24 @@ class TopicTarget:
         self.sinks: dict[str, Sink] = {}
 
     def rejection(self, letter: DeadLetter) -> str | None:
-        """It must come from a topic of this source."""
+        """Reject a letter from a topic that is not of this source."""
         topic = letter.metadata("topic")
-        return (
-            None if topic in self.topics else f"it comes from {topic}, which is not of this source"
-        )
+        return None if topic in self.topics else f"from topic {topic}, which is not in this source"
 
     def send(self, letter: DeadLetter) -> None:
-        """To the topic that it came from; its key says to which partition."""
+        """Send a letter to its original topic; its key selects the partition."""
         topic = letter.metadata("topic") or ""
         if topic not in self.sinks:
             self.sinks[topic] = BlockingSink(self.connection.sink(topic))
         self.sinks[topic].send(letter.value, key=letter.key, headers=letter.replay_headers())
 
     def flush(self) -> None:
-        """Deliver to all of them."""
+        """Flush all topics."""
         for sink in self.sinks.values():
             sink.flush(FLUSH_SECONDS)
 
     def ends(self) -> Where:
-        """Where each partition ends now."""
+        """Return the end position of each partition."""
         found: dict[Partition, int] = {}
         with opened(self._source("latest"), {}, None) as source:
             while not source.ended():
@@ -115,7 +113,7 @@ class TopicTarget:
         return [(*where, at) for where, at in found.items()]
 
     def sent(self, since: Where) -> set[str]:
-        """What a run that was killed had sent."""
+        """Find the letters that a killed run had sent."""
         names = set()
         with opened(self._source("earliest"), positions(since), None) as source:
             while not source.ended():
@@ -133,39 +131,39 @@ class TopicTarget:
         )
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all sinks."""
         for sink in self.sinks.values():
             sink.close()
 
 
 class FileTarget:
-    """Into a file, a letter's own bytes a line; after a kill some lines may come twice."""
+    """Append to a file, one letter per line; a killed run may leave duplicate lines."""
 
     def __init__(self, path: str) -> None:
         self.file = sys.stdout.buffer if path == "-" else Path(path).open("ab")  # noqa: SIM115
-        if path != "-" and not self.file.tell():  # a new one
+        if path != "-" and not self.file.tell():  # a new file
             fsync_directory(Path(path).parent)
 
     def rejection(self, letter: DeadLetter) -> str | None:
-        """A line holds no line."""
-        return "it has a line break in it" if b"\n" in (letter.value or b"") else None
+        """Reject a letter with a line break."""
+        return "contains a line break" if b"\n" in (letter.value or b"") else None
 
     def send(self, letter: DeadLetter) -> None:
-        """One line."""
+        """Write one line."""
         self.file.write((letter.value or b"") + b"\n")
 
     def flush(self) -> None:
-        """To the disk, or to who reads."""
+        """Flush to the disk, or to standard output."""
         self.file.flush()
         if self.file is not sys.stdout.buffer:
             os.fsync(self.file.fileno())
 
     def ends(self) -> Where:
-        """A line has no name that it could be found by."""
+        """Return nothing: a line has no name to find it by."""
         return []
 
-    def sent(self, since: Where) -> set[str]:  # noqa: ARG002 - nothing is known of it
-        """Nothing is known."""
+    def sent(self, since: Where) -> set[str]:  # noqa: ARG002 - unknown
+        """Return nothing: it is unknown which lines were written."""
         return set()
 
     def close(self) -> None:
@@ -176,21 +174,23 @@ class FileTarget:
 
 @dataclass
 class ReplayResult:
-    """What became of the letters."""
+    """The outcome of a replay."""
 
     sent: int = 0
-    already_sent: int = 0  # sent by a run that was killed before it could note it
-    left: Counter[str] = field(default_factory=Counter)  # not sent, by the reason
+    already_sent: int = 0  # sent by a killed run that had not saved its progress
+    not_sent: Counter[str] = field(default_factory=Counter)  # by reason
 
 
 def replay(settings: config.Config, target: Target, *, again: bool = False) -> ReplayResult:
-    """Send the dead letters of a daemon back, those that were not sent yet."""
+    """Replay the dead letters of a daemon that were not sent yet."""
     if settings.checkpoint is None:
-        raise ValueError("checkpoint.path: missing; what was sent back is remembered there")
+        raise ValueError(
+            "checkpoint.path: missing; set it, because replay saves its progress there"
+        )
     directory = progress_directory(settings.checkpoint)
     make_directory(directory)
     letters = DeadLetterSource(settings)
-    outcome = ReplayResult()
+    result = ReplayResult()
     with exclusive(directory):
         path = directory / PROGRESS_FILE
         progress = ReplayProgress(letters.name) if again else load_progress(path, letters.name)
@@ -199,10 +199,10 @@ def replay(settings: config.Config, target: Target, *, again: bool = False) -> R
             progress.target_ends = target.ends()
             save_progress(path, progress)
         for records, source in letters.after(progress):
-            if not records.offsets:  # a position alone
+            if not records.offsets:  # a position only
                 continue
             for letter in letters.read(records):
-                replay_letter(letter, target, known, outcome)
+                replay_letter(letter, target, known, result)
             target.flush()
             at = positions(progress.positions) | {records.partition: records.end}
             progress.positions = [(*where, end) for where, end in at.items()]
@@ -210,25 +210,25 @@ def replay(settings: config.Config, target: Target, *, again: bool = False) -> R
             save_progress(path, progress)
         progress.target_ends = None
         save_progress(path, progress)
-    return outcome
+    return result
 
 
 def replay_letter(
-    letter: DeadLetter, target: Target, known: set[str], outcome: ReplayResult
+    letter: DeadLetter, target: Target, known: set[str], result: ReplayResult
 ) -> None:
-    """Send one, unless it was or cannot be."""
+    """Send a letter, unless it was sent already or cannot be replayed."""
     problem = letter.undeliverable or target.rejection(letter)
     if problem is not None:
-        outcome.left[problem] += 1
+        result.not_sent[problem] += 1
     elif letter.name in known:
-        outcome.already_sent += 1
+        result.already_sent += 1
     else:
         target.send(letter)
-        outcome.sent += 1
+        result.sent += 1
 
 
 def count_reasons(settings: config.Config) -> Counter[str]:
-    """How many dead letters wait, by what was wrong with them; nothing is sent or remembered."""
+    """Count the dead letters to replay, by reason; send and save nothing."""
     letters, kept = DeadLetterSource(settings), settings.checkpoint
     progress = (
         ReplayProgress(letters.name)
@@ -238,13 +238,13 @@ def count_reasons(settings: config.Config) -> Counter[str]:
     found = Counter[str]()
     for records, _ in letters.after(progress):
         found.update(
-            letter.metadata("reason") or "no dead letter" for letter in letters.read(records)
+            letter.metadata("reason") or "not a dead letter" for letter in letters.read(records)
         )
     return found
 
 
 class DeadLetterSource:
-    """The dead letters of a configuration."""
+    """The dead letters of a configuration, as a source."""
 
     def __init__(self, settings: config.Config) -> None:
         output = settings.dead_letters
@@ -256,14 +256,14 @@ class DeadLetterSource:
             self.source = build.source(msgspec.structs.replace(settings.source, **own))
             self.read, self.name = read_records, f"topic {output.topic}"
         elif output.path is not None:
-            # followed, so that a line that is not yet whole is left for the next time
+            # followed, so that an incomplete line is left for the next run
             self.source = Files([output.path], follow=True)
             self.read, self.name = read_lines, f"file {output.path}"
         else:
-            raise ValueError("dead_letters: neither topic nor path: they were only counted")
+            raise ValueError("dead_letters: no topic or path is set, so no dead letters were kept")
 
     def after(self, progress: ReplayProgress) -> Iterator[tuple[Records, Source]]:
-        """Those there are now; what comes meanwhile is for the next time."""
+        """Read the letters present now; new ones are for the next run."""
         with opened(
             self.source, positions(progress.positions), progress.identity or None
         ) as source:
@@ -271,7 +271,7 @@ class DeadLetterSource:
                 while not source.ended():
                     yield from ((records, source) for records in source.poll(0.25))
                 return
-            # of a file that was rotated since, the rest and the new one: two partitions
+            # a file rotated since then has two partitions: the rest of the old file, and the new
             left, at = sum(filter(None, source.lag().values())), positions(progress.positions)
             while left > 0 and (polled := source.poll(0.0)):
                 for records in polled:
@@ -284,12 +284,12 @@ class DeadLetterSource:
 def opened(
     source: Source, at: dict[Partition, int], identity: dict[str, str] | None
 ) -> Iterator[Source]:
-    """The source at these positions; closed in the end."""
+    """Open a source at these positions, and close it at the end."""
     try:
         source.open(at, identity)
         yield source
     except SourceChanged as error:
-        hint = "replay --again takes all that is there, from its beginning"
+        hint = "--again replays all letters from the beginning"
         raise Stop(Exit.SOURCE_CHANGED, f"{error} ({hint})") from None
     finally:
         source.close()
@@ -297,46 +297,48 @@ def opened(
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
-    """One replay at a time."""
+    """Lock the directory against a second replay."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise Stop(Exit.OWNED, f"another replay works on {directory}: wait for its end") from None
+        raise Stop(Exit.OWNED, f"another replay is using {directory}; wait until it ends") from None
     finally:
         os.close(handle)
 
 
 def progress_directory(kept: config.CheckpointConfig) -> Path:
-    """The directory of the notes; without those that are there, letters would be sent again."""
+    """Return the directory of the progress; without that file letters would be sent again."""
     directory = Path(kept.path)
     if kept.required and not checkpoints.places(directory):
         raise Stop(
             Exit.NO_CHECKPOINT,
-            f"{directory} has no checkpoint, and checkpoint.required = true: what was sent back is "
-            "remembered there, so mount its volume first",
+            f"{directory} has no checkpoint, but checkpoint.required = true; mount its volume, "
+            "which holds the progress of earlier replays",
         )
     return directory
 
 
 def load_progress(path: Path, name: str) -> ReplayProgress:
-    """What is remembered of these letters; of others, nothing."""
+    """Load the progress for a source of letters; start fresh for another source."""
     try:
         progress = msgspec.json.decode(path.read_bytes(), type=ReplayProgress)
     except FileNotFoundError:
         return ReplayProgress(name)
     except msgspec.DecodeError as error:
-        raise SourceError(f"{path} is damaged ({error}): --again begins at the beginning") from None
-    return progress if progress.letters == name else ReplayProgress(name)
+        raise SourceError(
+            f"{path} is damaged ({error}); --again replays all letters from the beginning"
+        ) from None
+    return progress if progress.source == name else ReplayProgress(name)
 
 
 def save_progress(path: Path, progress: ReplayProgress) -> None:
-    """Remember it."""
+    """Save the progress atomically."""
     plain: Any = msgspec.to_builtins(progress)
     write_whole(path, [json.dumps(plain, indent=1).encode() + b"\n"], lambda: None)
 
 
 def positions(where: Where) -> dict[Partition, int]:
-    """As a source takes them."""
+    """Convert to the positions of a source."""
     return {Partition(topic, number): at for topic, number, at in where}

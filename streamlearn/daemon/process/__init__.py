@@ -1,1 +1,1 @@
-"""The daemon as a process: its log, exit codes and watchdog."""
+"""The daemon as a process: log, exit codes, watchdog."""

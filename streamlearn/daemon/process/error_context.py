@@ -1,4 +1,4 @@
-"""Which records an error came from: a note of the error's, so that its message can name them."""
+"""Attach to an error the records that caused it, so that its message can name them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
     from streamlearn.stream import Records
 
-MAX_PARTITIONS = 8  # partitions that are named
+MAX_PARTITIONS = 8  # partitions named in a message
 
 
 def attach_records(error: Exception, records: Sequence[Records]) -> None:
-    """Note that an error came from these records, unless some of them are noted already."""
+    """Attach records to an error, unless it has some already."""
     if not hasattr(error, "__notes__"):
         error.add_note(describe_records(records))
 
 
 def error_message(error: Exception, text: str) -> str:
-    """Return the text of an error, behind the records that it came from.
+    """Return the text of an error, preceded by the records that caused it.
 
     >>> from streamlearn.stream import Partition, Records
     >>> error = KeyError("x")
@@ -31,21 +31,21 @@ def error_message(error: Exception, text: str) -> str:
 
 
 def describe_records(records: Sequence[Records]) -> str:
-    """Return the places of records, and the option to resume after them.
+    """Describe the positions of records, and the option that resumes after them.
 
     >>> from streamlearn.stream import Partition, Records
     >>> print(describe_records([Records(Partition("clicks", 2), [3, 4, 7], [], 8)]))
-    clicks:2:3 to 7 (--skip-to clicks:2:8 resumes after them, --set source.batch=1 names the one)
+    clicks:2:3 to 7 (--skip-to clicks:2:8 resumes after them, --set source.batch=1 finds the record)
     """
-    places, options = [], []
+    ranges, options = [], []
     for one in records[:MAX_PARTITIONS]:
         topic, number = one.partition
         last = f" to {one.offsets[-1]}" if len(one.offsets) > 1 else ""
-        places.append(f"{topic}:{number}:{one.offsets[0]}{last}")
+        ranges.append(f"{topic}:{number}:{one.offsets[0]}{last}")
         options.append(f"--skip-to {topic}:{number}:{one.end}")
-    more = ", .." if len(records) > MAX_PARTITIONS else ""
+    more = ", ..." if len(records) > MAX_PARTITIONS else ""
     several = len(records) > 1 or len(records[0].offsets) > 1
     remedy = f"{' '.join(options)} resumes after {'them' if several else 'it'}"
     if several:
-        remedy += ", --set source.batch=1 names the one"
-    return f"{', '.join(places)}{more} ({remedy})"
+        remedy += ", --set source.batch=1 finds the record"
+    return f"{', '.join(ranges)}{more} ({remedy})"

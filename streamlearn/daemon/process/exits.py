@@ -1,4 +1,4 @@
-"""Exit codes: what ended the daemon, so that a supervisor knows whether to start it again."""
+"""Exit codes: why the daemon ended, so that a supervisor can decide whether to restart it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from streamlearn.errors import (
 class Exit(IntEnum):
     """Why the process ended."""
 
-    OK = 0  # the end that was asked for: a signal, or --until
-    CRASH = 1  # an error nobody foresaw; the log has its stack
+    OK = 0  # stopped as requested: by a signal or --until
+    CRASH = 1  # unexpected error; its stack is in the log
     USAGE = 2  # the command line or the config file
-    SOURCE = 3  # the source or an output is not reachable, or failed in another way
+    SOURCE = 3  # the source or an output is unreachable, or failed in another way
     SOURCE_CHANGED = 4  # not the stream of the checkpoint, or its position is gone: see --on-gap
-    INVALID_RECORDS = 5  # too many events that cannot be read: see --skip-to
+    INVALID_RECORDS = 5  # too many invalid records: see --skip-to
     CHECKPOINT = 6  # no checkpoint could be written for too long, or none can be read
-    FENCED = 7  # another instance has taken over
-    WATCHDOG = 8  # the loop was silent for too long; the log has its stack
-    OWNED = 9  # another instance owns the models, and this one is not to wait as a standby
-    UNSAVED = 10  # stopped as asked, but without a last checkpoint: what followed is learned again
-    DENIED = 11  # the source or an output is there, and refuses the login or the right
-    NOT_FOUND = 12  # the server is there, and has no such topic; or there is no such file
-    NOTHING_LEARNED = 13  # the end was reached, and none of the records could be learned
-    NO_CHECKPOINT = 14  # there is none where one is required, or its directory went while it ran
+    FENCED = 7  # another instance took over
+    WATCHDOG = 8  # the loop was stalled; the stacks of its threads are in the log
+    OWNED = 9  # another instance owns the models, and standby is disabled
+    UNSAVED = 10  # stopped as requested, but without a final checkpoint
+    DENIED = 11  # the source or an output refused the credentials or the permission
+    NOT_FOUND = 12  # the topic or file does not exist
+    NOTHING_LEARNED = 13  # the end was reached, and no record could be learned
+    NO_CHECKPOINT = 14  # a required checkpoint is missing, or its directory disappeared
 
 
 class Stop(Exception):
-    """The daemon ends, with this exit code and this reason."""
+    """Stop the daemon with an exit code and a reason."""
 
     def __init__(self, code: Exit, reason: str) -> None:
         super().__init__(reason)
@@ -47,7 +47,7 @@ class Stop(Exception):
 
 
 class Fenced(Stop):
-    """Another instance has taken over: nothing more may be published, renamed or committed."""
+    """Another instance took over: publish, rename and commit nothing more."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(Exit.FENCED, reason)
@@ -65,7 +65,7 @@ EXIT_CODES: dict[type[SourceError | SinkError], Exit] = {
 
 
 def exit_code(error: SourceError | SinkError) -> Exit:
-    """The exit code for a source or an output that failed.
+    """Return the exit code for an error of a source or an output.
 
     >>> exit_code(SourceNotFound("no topic 'cliks'"))
     <Exit.NOT_FOUND: 12>

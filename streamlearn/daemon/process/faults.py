@@ -1,8 +1,8 @@
-"""Faults on purpose, for tests: the process dies, or a disk is full, at a step with a name.
+"""Inject faults for tests: the process dies, or the disk is full, at a named step.
 
-`STREAMLEARN_FAULT=rename:3` kills the process the third time it comes to the step `rename`;
+`STREAMLEARN_FAULT=rename:3` kills the process the third time it reaches the step `rename`.
 `rename:3:error` raises an OSError there instead (`rename:1-3:error`: three times), `stop` sends
-SIGSTOP, `exit` ends by os._exit, `hang` never goes on. This is the only place that reads it.
+SIGSTOP, `exit` calls os._exit, and `hang` blocks forever. Only this module reads the variable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KINDS = ("kill", "exit", "error", "stop", "hang")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens, at which step, from which time to which."""
+    """The kind of a fault, its step, and the first and last time the step triggers it."""
 
     step: str
     first: int
@@ -39,7 +39,7 @@ class Fault:
 
 
 def parse_fault(text: str) -> Fault:
-    """A fault as the variable has it.
+    """Parse the environment variable.
 
     >>> parse_fault("rename")
     Fault(step='rename', first=1, last=1, kind='kill')
@@ -50,8 +50,8 @@ def parse_fault(text: str) -> Fault:
     first, _, last = times.partition("-")
     if more or step not in STEPS or kind not in KINDS or not first.isdigit():
         raise ValueError(
-            f"{VARIABLE}={text!r}: expected STEP[:TIME[-TIME][:KIND]] with a step of "
-            f"{', '.join(STEPS)} and a kind of {', '.join(KINDS)}"
+            f"{VARIABLE}={text!r}: expected STEP[:TIME[-TIME][:KIND]] where STEP is one of "
+            f"{', '.join(STEPS)}, and KIND one of {', '.join(KINDS)}"
         )
     return Fault(step, int(first), int(last or first), kind)
 
@@ -60,7 +60,7 @@ _counts: Counter[str] = Counter()
 
 
 def fault_point(step: str) -> None:
-    """Say that a step begins."""
+    """Trigger the fault, if the variable asks for one at this step."""
     text = os.environ.get(VARIABLE)
     if not text:
         return
@@ -71,7 +71,7 @@ def fault_point(step: str) -> None:
 
 
 def trigger(fault: Fault) -> None:
-    """Let it happen."""
+    """Cause the fault."""
     if fault.kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     elif fault.kind == "exit":
@@ -79,6 +79,6 @@ def trigger(fault: Fault) -> None:
     elif fault.kind == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
     elif fault.kind == "error":
-        raise OSError(errno.ENOSPC, f"made to fail at the step {fault.step}")
+        raise OSError(errno.ENOSPC, f"injected fault at the step {fault.step}")
     else:
         threading.Event().wait()

@@ -34,7 +34,7 @@ cdef double seconds_now() noexcept nogil:
 
 
 cdef void write_line(int handle, const char* line) noexcept nogil:
-    """Write a line, with the time as it is now where the line has its fields."""
+    """Write a line, with the current time in its strftime fields."""
     cdef char text[MAX_LENGTH]
     cdef tm parts
     cdef time_t now = time(NULL)
@@ -43,18 +43,18 @@ cdef void write_line(int handle, const char* line) noexcept nogil:
 
 
 cdef int[5] fatal_signals = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV]
-cdef int last_code = 0  # with which the process ends, whatever dumping the stacks comes to
+cdef int last_code = 0  # the exit code, even if dumping the stacks crashes
 
 
 cdef void exit_on_signal(int _) noexcept nogil:
-    """End the process, as the handler of a signal that would end it without its code."""
+    """Handle a fatal signal, which would otherwise hide the exit code."""
     exit_process(last_code)
 
 
 cdef void abort(int signal, int code) noexcept nogil:
-    """Dump the stacks by raising this signal, and end with the code.
+    """Dump the stacks by raising a signal, and end the process with the code.
 
-    The interpreter may be in the middle of its own end, so that a stack is half gone.
+    The interpreter may be finalizing, so that dumping a stack can crash.
     """
     global last_code
     last_code = code
@@ -65,50 +65,50 @@ cdef void abort(int signal, int code) noexcept nogil:
 
 
 def ignore(int signal):
-    """Ignore a signal in any thread, and where Python's own handlers are gone."""
+    """Ignore a signal in any thread, also after Python removed its handlers."""
     set_handler(signal, SIG_IGN)
 
 
 cdef class Heartbeat:
-    """Beats of a loop, and a watch over them that needs no GIL once it runs.
+    """Count the beats of a loop, and watch them from a thread that needs no GIL.
 
-    A process that was stopped (SIGSTOP, a frozen container) is not stalled: a tick of the watch
-    counts for two at most, however long it took.
+    A suspended process (SIGSTOP, a frozen container) is not stalled: a tick of the watch counts
+    at most twice its length, however long it took.
     """
 
     cdef long long beats
     cdef double left
-    cdef int late_code
-    cdef bint ended
+    cdef int overdue_code
+    cdef bint stopped
 
     def __cinit__(self):
         self.left = -1.0
 
     def beat(self):
-        """The loop is alive."""
+        """Record that the loop is alive."""
         self.beats += 1
 
     def deadline(self, double seconds, int code):
-        """End the process with this code when so much time has passed; a later call replaces it."""
-        self.late_code = code
+        """End the process with this code after `seconds`; a later call replaces it."""
+        self.overdue_code = code
         self.left = seconds
 
-    def end(self):
-        """End the watch; the process goes on."""
-        self.ended = True
+    def stop(self):
+        """Stop watching."""
+        self.stopped = True
 
     def watch(
         self, double seconds, int code, int signal, int handle, bytes stalled, bytes overdue
     ):
-        """Wait until `end`, or write_line the line, raise the signal here, and end with the code.
+        """Watch until `stop`, or write a line, dump the stacks by the signal, and end the process.
 
-        `stalled` is said when there was no beat for so many seconds, `overdue` after the deadline;
-        both as for strftime, which puts the time in.
+        The line is `stalled` after `seconds` without a beat, and `overdue` after the deadline. Both
+        are formats for strftime.
         """
-        cdef const char* silent_line = stalled
-        cdef const char* late_line = overdue
+        cdef const char* stalled_line = stalled
+        cdef const char* overdue_line = overdue
         with nogil:
-            self.wait(seconds, code, signal, handle, silent_line, late_line)
+            self.wait(seconds, code, signal, handle, stalled_line, overdue_line)
 
     cdef void wait(
         self, double seconds, int code, int signal, int handle, const char* stalled,
@@ -116,7 +116,7 @@ cdef class Heartbeat:
     ) noexcept nogil:
         cdef long long last = self.beats
         cdef double idle = 0.0, before = seconds_now(), now, tick
-        while not self.ended:
+        while not self.stopped:
             usleep(TICK)
             now = seconds_now()
             tick = min(now - before, 2e-6 * TICK)
@@ -127,7 +127,7 @@ cdef class Heartbeat:
                 self.left -= tick
                 if self.left <= 0.0:
                     write_line(handle, overdue)
-                    abort(signal, self.late_code)
+                    abort(signal, self.overdue_code)
             if idle > seconds:
                 write_line(handle, stalled)
                 abort(signal, code)

@@ -1,7 +1,7 @@
-"""The watchdog: a silent loop ends the process, with the stacks of all threads in the log.
+"""The watchdog: end the process if its loop stalls, with the stacks of all threads in the log.
 
-A thread that never needs the GIL looks at the loop's beats, so that it also works while a native
-call holds it. The stacks are faulthandler's; `kill -USR2 PID` shows them of a healthy process too.
+Its thread never needs the GIL, so that it also works while a native call holds it. faulthandler
+dumps the stacks; `kill -USR2 PID` dumps those of a healthy process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamlearn.daemon.process.log import Log
 
 
 class Watchdog:
-    """Ends the process when `beat` was not called for so many seconds."""
+    """End the process if `beat` is not called for `seconds`."""
 
     def __init__(self, seconds: float, log: Log) -> None:
         self.seconds = seconds
@@ -28,20 +28,18 @@ class Watchdog:
         self.beat = self.heartbeat.beat
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         handle = self._handle = self._log_descriptor()
-        # The interpreter takes the dump of the stacks away before libraries end, and puts back what
-        # was there before: by default the end of the process by this signal, without its exit code.
+        # At exit the interpreter restores the previous handler of the signal. The default one ends
+        # the process by the signal, without its exit code, so ignore the signal first.
         faulthandler.unregister(signal.SIGUSR2)
         ignore(signal.SIGUSR2)
         faulthandler.register(signal.SIGUSR2, file=handle, all_threads=True)
         stalled = self._log_line(
-            "the loop is silent: the process ends; the stacks of its threads follow",
-            {"seconds": self.seconds, "exit": int(Exit.WATCHDOG)},
+            "loop stalled",
+            {"seconds": self.seconds, "exit": int(Exit.WATCHDOG), "stacks": "below"},
         )
-        overdue = self._log_line(
-            "the end takes too long: it is cut short; the stacks of its threads follow", {}
-        )
+        overdue = self._log_line("shutdown timed out", {"stacks": "below"})
         threading.Thread(
             target=self.heartbeat.watch,
             args=(
@@ -56,17 +54,17 @@ class Watchdog:
             daemon=True,
         ).start()
 
-    def _log_line(self, event: str, facts: dict[str, Any]) -> bytes:
-        """A line of the log whose time is put in when it is said, which nothing of Python's can."""
-        line = Log(self.log.style, clock=lambda: 0.0).format_line("error", event, facts)
+    def _log_line(self, event: str, fields: dict[str, Any]) -> bytes:
+        """Format a log line whose time strftime fills in, because Python cannot run then."""
+        line = Log(self.log.style, clock=lambda: 0.0).format_line("error", event, fields)
         line = line.replace("%", "%%").replace("1970-01-01T", "%Y-%m-%dT", 1)
         return line.replace("00:00:00", "%H:%M:%S", 1).encode()
 
     def _log_descriptor(self) -> int:
-        """Where the log is written to, for as long as the process lives."""
+        """Duplicate the descriptor of the log, which stays open as long as the process."""
         try:
             return os.dup(self.log.stream.fileno())
-        except (OSError, ValueError, AttributeError):  # a log in memory, or none at all
+        except (OSError, ValueError, AttributeError):  # a log in memory, or none
             pass
         try:
             return os.dup(2)
@@ -74,19 +72,19 @@ class Watchdog:
             return os.open(os.devnull, os.O_WRONLY)
 
     def deadline(self, seconds: float, code: int) -> None:
-        """End the process with this code when so much time has passed, whatever it is doing."""
+        """End the process with this code after `seconds`, whatever it is doing."""
         self.heartbeat.deadline(seconds, int(code))
 
-    def end(self) -> None:
-        """Watch no more."""
-        self.heartbeat.end()
+    def stop(self) -> None:
+        """Stop watching."""
+        self.heartbeat.stop()
 
 
 def exit_within(seconds: float, code: int, log: Log) -> None:
-    """End the process with this code in this time, also if the interpreter's own end hangs.
+    """End the process with this code within `seconds`, even if the interpreter hangs at exit.
 
-    It waits for threads, and for what libraries want to do last.
+    The interpreter waits for threads and for the exit handlers of libraries.
     """
-    last = Watchdog(math.inf, log)
-    last.start()
-    last.deadline(seconds, code)
+    watchdog = Watchdog(math.inf, log)
+    watchdog.start()
+    watchdog.deadline(seconds, code)

@@ -198,7 +198,7 @@ def until(condition: Callable[[], bool]) -> None:
 def freeze(owner: Ownership) -> None:
     """As if its process were stopped: its lock is free, for it is the same one here."""
     assert owner._renewer is not None
-    owner._renewer.end()
+    owner._renewer.stop()
     os.close(owner._lock or 0)
     owner._lock = None
 
@@ -226,7 +226,7 @@ def test_standby_that_was_frozen_counts_no_silence_that_it_did_not_see(
     owner = Ownership(tmp_path)
     acquire(owner)
     assert owner._renewer is not None
-    owner._renewer.end()
+    owner._renewer.stop()
     looks = [0.0, 0.4, 1000.0, 1000.05, 1000.3]
     clock = SimpleNamespace(monotonic=iter(looks).__next__)
     monkeypatch.setattr(ownership, "time", clock)

@@ -1,4 +1,4 @@
-"""Dead letters are sent back each once, whenever a run is cut off."""
+"""Dead letters are replayed exactly once, wherever a run is interrupted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from streamlearn.daemon.outputs import replay
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher
 from streamlearn.daemon.outputs.replay import count_reasons, exclusive
 from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.errors import SourceError
 from streamlearn.stream import Files, Partition, Records
 from streamlearn.stream.sinks.sink import FileSink
 from tests.support.disks import Disk, Recorder
@@ -35,7 +36,7 @@ class Memory:
         self.since: list[Where] = []
 
     def rejection(self, letter: DeadLetter) -> str | None:
-        return None if letter.metadata("topic") == "clicks" else "it is not of clicks"
+        return None if letter.metadata("topic") == "clicks" else "another topic"
 
     def send(self, letter: DeadLetter) -> None:
         self.letters.append(letter)
@@ -70,8 +71,10 @@ def settings(directory: Path) -> config.Config:
     )
 
 
-def die(directory: Path, values: list[bytes], start: int = 0, topic: str = "clicks") -> None:
-    """Write dead letters as a daemon does."""
+def write_letters(
+    directory: Path, values: list[bytes], start: int = 0, topic: str = "clicks"
+) -> None:
+    """Write dead letters like a daemon."""
     sink = FileSink(directory / "dead.jsonl", binary=True)
     records = Records(
         Partition(topic, 2),
@@ -88,14 +91,14 @@ def die(directory: Path, values: list[bytes], start: int = 0, topic: str = "clic
     sink.close()
 
 
-def test_each_goes_back_once(tmp_path: Path) -> None:
+def test_each_letter_is_sent_once(tmp_path: Path) -> None:
     read, topic = settings(tmp_path), Memory()
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     assert count_reasons(read) == {"bad 0": 3, "bad 1": 2}
     assert replay.replay(read, topic).sent == 5
     assert topic.values() == GARBAGE
     assert replay.replay(read, topic).sent == 0
-    die(tmp_path, [b"[", b"]"], start=5)
+    write_letters(tmp_path, [b"[", b"]"], start=5)
     assert count_reasons(read) == {"bad 0": 1, "bad 1": 1}
     assert replay.replay(read, topic).sent == 2
     assert topic.values() == [*GARBAGE, b"[", b"]"]
@@ -103,12 +106,12 @@ def test_each_goes_back_once(tmp_path: Path) -> None:
     assert topic.since == []
 
 
-def test_none_goes_back_where_the_notes_are_away(tmp_path: Path) -> None:
+def test_nothing_is_sent_without_the_saved_progress(tmp_path: Path) -> None:
     read, topic = settings(tmp_path), Memory()
     assert read.checkpoint is not None
     kept = msgspec.structs.replace(read.checkpoint, required=True)
     read = msgspec.structs.replace(read, checkpoint=kept)
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     with pytest.raises(Stop) as replayed:
         replay.replay(read, topic)
     with pytest.raises(Stop) as counted:
@@ -122,7 +125,7 @@ def test_letters_in_a_file_survive_a_power_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = settings(tmp_path)
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     (tmp_path / "out").mkdir()
     recorder, disk = Recorder(tmp_path, monkeypatch), Disk()
     aside = replay.FileTarget(str(tmp_path / "out" / "letters"))
@@ -131,22 +134,22 @@ def test_letters_in_a_file_survive_a_power_cut(
     for count, step in enumerate(recorder.steps, 1):
         disk.take(step)
         for state in disk.states() if count >= recorder.begun else ():
-            notes = json.loads(
+            progress = json.loads(
                 state.get(Path("models", replay.PROGRESS_FILE)) or b'{"positions": []}'
             )
-            if notes["positions"]:
+            if progress["positions"]:
                 assert state[Path("out", "letters")] == b"".join(one + b"\n" for one in GARBAGE)
-    assert notes["positions"]
+    assert progress["positions"]
 
 
 class Slow(Memory):
-    """A topic that has what was sent only after a flush, and writes down what was done."""
+    """A topic that delivers on flush, and records the saved position at each step."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
         self.buffer: list[DeadLetter] = []
-        self.delivered_at: list[tuple[int, int]] = []  # letters there, and position noted
+        self.delivered_at: list[tuple[int, int]] = []  # delivered letters, saved position
 
     def send(self, letter: DeadLetter) -> None:
         self.look()
@@ -158,15 +161,15 @@ class Slow(Memory):
         self.buffer.clear()
 
     def look(self) -> None:
-        notes = json.loads(self.path.read_bytes())
-        noted = sum(at for *_, at in notes["positions"])
-        self.delivered_at.append((len(self.letters), noted))
+        progress = json.loads(self.path.read_bytes())
+        saved = sum(at for *_, at in progress["positions"])
+        self.delivered_at.append((len(self.letters), saved))
 
 
-def test_a_position_is_noted_when_its_letters_are_delivered(
+def test_position_is_saved_after_its_letters_are_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whenever it is killed, no letter before the position is missing in the topic."""
+    """After a kill at any time, no letter before the position is missing in the topic."""
     read, topic = settings(tmp_path), Slow(tmp_path / "models" / replay.PROGRESS_FILE)
 
     class Few(Files):
@@ -174,7 +177,7 @@ def test_a_position_is_noted_when_its_letters_are_delivered(
             super().__init__(paths, batch=2, **options)
 
     monkeypatch.setattr(replay, "Files", Few)
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     lines = (tmp_path / "dead.jsonl").read_bytes().splitlines(keepends=True)
     ends = list(accumulate(map(len, lines)))
     assert replay.replay(read, topic).sent == 5
@@ -182,28 +185,28 @@ def test_a_position_is_noted_when_its_letters_are_delivered(
     assert topic.values() == GARBAGE
     assert topic.delivered_at[0] == (0, 0)
     assert topic.delivered_at[-1] == (5, ends[-1])
-    assert len({noted for _, noted in topic.delivered_at}) == 4  # after each batch
-    for delivered, noted in topic.delivered_at:
-        assert delivered >= sum(end <= noted for end in ends)
+    assert len({saved for _, saved in topic.delivered_at}) == 4  # after each batch
+    for delivered, saved in topic.delivered_at:
+        assert delivered >= sum(end <= saved for end in ends)
 
 
-def test_letters_whose_file_was_rotated(tmp_path: Path) -> None:
-    """The rest of the old one, which is longer, and all of the new one."""
+def test_rotated_file_of_letters_is_read_to_its_end(tmp_path: Path) -> None:
+    """The rest of the old file, which is longer, and all of the new one."""
     read, topic = settings(tmp_path), Memory()
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     assert replay.replay(read, topic).sent == 5
-    die(tmp_path, [b"[", b"]"], start=5)
+    write_letters(tmp_path, [b"[", b"]"], start=5)
     (tmp_path / "dead.jsonl").rename(tmp_path / "dead.jsonl.1")
-    die(tmp_path, [b"("], start=7)
+    write_letters(tmp_path, [b"("], start=7)
     assert count_reasons(read) == {"bad 0": 2, "bad 1": 1}
     assert replay.replay(read, topic).sent == 3
     assert topic.values() == [*GARBAGE, b"[", b"]", b"("]
     assert replay.replay(read, topic).sent == 0
 
 
-def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
+def test_replayed_record_keeps_its_first_origin(tmp_path: Path) -> None:
     topic = Memory()
-    die(tmp_path, GARBAGE, start=40)
+    write_letters(tmp_path, GARBAGE, start=40)
     replay.replay(settings(tmp_path), topic)
     letter = topic.letters[1]
     back = dict(letter.replay_headers())
@@ -215,7 +218,7 @@ def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
         "streamlearn.origin.partition": b"2",
         "streamlearn.origin.offset": b"41",
     }
-    # it dies again, elsewhere: where it was first is still said, and it is another letter
+    # invalid again, elsewhere: the first origin stays, but the letter is another one
     records = Records(
         Partition("clicks", 0), [99], [letter.value], 100, headers=[letter.replay_headers()]
     )
@@ -230,26 +233,29 @@ def test_what_it_was_and_where_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
-def test_a_run_that_was_cut_off_sends_none_twice(
+def test_interrupted_run_sends_no_letter_twice(
     cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, topic = settings(tmp_path), Memory()
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     replay.replay(read, topic)
-    die(tmp_path, [b"%d" % i for i in range(10)])
+    write_letters(tmp_path, [b"%d" % i for i in range(10)])
     written = []
 
-    def failing(path: Path, notes: ReplayProgress) -> None:
-        written.append(notes)
-        if len(written) == cut:
-            raise OSError("cut off")
-        note(path, notes)
+    class Interrupted(Exception):
+        pass
 
-    note = replay.save_progress
+    def failing(path: Path, progress: ReplayProgress) -> None:
+        written.append(progress)
+        if len(written) == cut:
+            raise Interrupted
+        save(path, progress)
+
+    save = replay.save_progress
     monkeypatch.setattr(replay, "save_progress", failing)
-    with pytest.raises(OSError, match="cut off"):
+    with pytest.raises(Interrupted):
         replay.replay(read, topic)
-    monkeypatch.setattr(replay, "save_progress", note)
+    monkeypatch.setattr(replay, "save_progress", save)
     sent = len(topic.letters) - 5
     outcome = replay.replay(read, topic)
     assert (outcome.sent, outcome.already_sent) == (10 - sent, sent if cut == 2 else 0)
@@ -257,45 +263,46 @@ def test_a_run_that_was_cut_off_sends_none_twice(
     assert replay.replay(read, topic).already_sent == 0
 
 
-def test_what_cannot_go_back_is_counted(tmp_path: Path) -> None:
+def test_letters_that_cannot_be_replayed_are_counted_by_reason(tmp_path: Path) -> None:
     topic = Memory()
-    die(tmp_path, [b"x" * 2_000_000, b"good"])
-    die(tmp_path, [b"other"], topic="mails")
+    write_letters(tmp_path, [b"x" * 2_000_000, b"good"])
+    write_letters(tmp_path, [b"other"], topic="mails")
     with (tmp_path / "dead.jsonl").open("ab") as file:
         file.write(
             b'no letter\n{"headers":{},"value_base64":"!"}\n{"headers":{"streamlearn.topic":'
         )
     outcome = replay.replay(settings(tmp_path), topic)
     assert topic.values() == [b"good"]
-    assert outcome.left == {
-        "it was cut for its size": 1,
-        "it is not of clicks": 1,
-        "it does not say where it comes from": 2,
+    assert outcome.not_sent == {
+        "cut because of its size": 1,
+        "another topic": 1,
+        "no origin in its headers": 2,
     }
-    with (tmp_path / "dead.jsonl").open("ab") as file:  # the line that was half written
+    with (tmp_path / "dead.jsonl").open("ab") as file:  # the rest of the partial line
         place = '"clicks","streamlearn.partition":"0","streamlearn.offset":"1"}'
         file.write(f'{place},"value_base64":"eA=="}}\n'.encode())
     assert replay.replay(settings(tmp_path), topic).sent == 1
     assert topic.values() == [b"good", b"x"]
 
 
-def test_one_at_a_time_and_of_one_file(tmp_path: Path) -> None:
+def test_only_one_replay_at_a_time_and_of_one_file(tmp_path: Path) -> None:
     read, topic = settings(tmp_path), Memory()
-    die(tmp_path, GARBAGE)
+    write_letters(tmp_path, GARBAGE)
     replay.replay(read, topic)
-    with exclusive(tmp_path / "models"), pytest.raises(Stop, match="another replay") as stop:
+    with exclusive(tmp_path / "models"), pytest.raises(Stop) as stop:
         replay.replay(read, topic)
     assert stop.value.code == Exit.OWNED
     (tmp_path / "dead.jsonl").write_bytes(b"another\n")
-    with pytest.raises(Stop, match=r"another file .* --again"):
+    with pytest.raises(Stop, match="--again") as stop:
         replay.replay(read, topic)
+    assert stop.value.code == Exit.SOURCE_CHANGED
     (tmp_path / "models" / "replayed.json").write_bytes(b"{")
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(SourceError, match=r"replayed\.json"):
         replay.replay(read, topic)
-    assert replay.replay(read, topic, again=True).left.total() == 1
+    assert replay.replay(read, topic, again=True).not_sent.total() == 1
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = [json.dumps({"click": i % 2 == 0, "user": f"u{i}"}) for i in range(50)]
     bad = ['{"click":1e999}', "{", '{"click":true,"a":']
     (tmp_path / "events.jsonl").write_text("\n".join([*good, *bad, *good]) + "\n")
@@ -316,25 +323,25 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["replay", str(file), "--dry-run", "--json"]) == 0
     assert sum(row["letters"] for row in json.loads(capsys.readouterr().out)) == 3
     assert main(["replay", str(file)]) == Exit.USAGE
-    assert "use --to FILE" in capsys.readouterr().err
+    assert "--to FILE" in capsys.readouterr().err
     assert main(["replay", str(file), "--to", str(tmp_path / "back.jsonl")]) == 0
     assert capsys.readouterr().out == "3 dead letters sent\n"
     assert (tmp_path / "back.jsonl").read_text().splitlines() == bad
     assert main(["replay", str(file), "--dry-run"]) == 0
     assert capsys.readouterr().out == "no dead letters to send\n"
     assert main(["replay", str(file), "--to", "-", "--json"]) == Exit.USAGE
-    assert "standard output" in capsys.readouterr().err
+    assert "--json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
-    [("", "only counted"), ('dead_letters.path = "none.jsonl"', "none.jsonl")],
+    ("table", "named"),
+    [("", "dead_letters: "), ('dead_letters.path = "none.jsonl"', "none.jsonl")],
 )
-def test_without_letters_it_says_so(
-    table: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_missing_letters_are_an_error(
+    table: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "clicks.toml"
     lines = ['source = { kind = "stdin" }', 'format.label = "y"', table]
     file.write_text("\n".join([*lines, f'checkpoint.path = "{tmp_path}/models"']))
     assert main(["replay", str(file), "--dry-run"]) != 0
-    assert said in capsys.readouterr().err
+    assert named in capsys.readouterr().err
