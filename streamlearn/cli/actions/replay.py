@@ -9,7 +9,7 @@ from streamlearn import config
 from streamlearn.cli.broker import exit_codes
 from streamlearn.cli.configured import load
 from streamlearn.cli.tables import show, show_json
-from streamlearn.daemon.outputs.replay import TopicTarget, FileTarget, count_reasons, replay
+from streamlearn.daemon.outputs.replay import FileTarget, TopicTarget, count_reasons, replay
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
@@ -31,7 +31,9 @@ def run(options: Options) -> int:
         finally:
             destination.close()
     if options.json:
-        show_json({"sent": outcome.sent, "sent_before": outcome.already_sent, "left": outcome.not_sent})
+        show_json(
+            {"sent": outcome.sent, "sent_before": outcome.already_sent, "left": outcome.not_sent}
+        )
         return 0
     # with --to - the letters themselves go to standard output
     summary = sys.stderr if options.to == "-" else sys.stdout

@@ -169,7 +169,12 @@ class Trainer:
                 scores = self.model.progressive_events(events, given)
                 for point in curve.add(measures["loss"], events.weights):
                     self.report(point, events, scores, known)
-                if first and not curve.events and not self.warned and batches.events >= UNLABELED_RUN:
+                if (
+                    first
+                    and not curve.events
+                    and not self.warned
+                    and batches.events >= UNLABELED_RUN
+                ):
                     self.warned = True
                     warn(no_labels(batches.decoder, batches.events, options))
                 for name in wanted[1:]:
