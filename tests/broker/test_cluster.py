@@ -173,7 +173,7 @@ def below_the_minimum(cluster: Cluster, admin: Any, topic: str) -> None:
 
 def is_healthy(daemons: Daemons) -> bool:
     """Whether the running daemon says that it is alive."""
-    page = next(line["page"] for line in lines(daemons.said()) if line["event"] == "telemetry")
+    page = next(line["page"] for line in lines(daemons.said()) if line["event"] == "telemetry started")
     with urllib.request.urlopen(page + "healthz") as answer:  # noqa: S310 -- our own
         return bool(answer.status == HTTPStatus.OK)
 

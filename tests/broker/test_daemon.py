@@ -173,7 +173,7 @@ def test_a_standby_takes_over_from_a_dead_owner_and_back(
         daemons.wait_for(
             lambda: len(told("standby")) == number  # noqa: B023
         )
-        address = told("telemetry")[-1]["page"] + "readyz"
+        address = told("telemetry started")[-1]["page"] + "readyz"
         with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
             assert json.load(answer)["role"] == "standby"
         owner.kill()

@@ -232,7 +232,7 @@ def test_rollback_is_refused_while_an_owner_lives(
     owner.acquire(lambda: checkpoints.newest(directory), wait=lambda: False)
     try:
         assert main(["models", "rollback", str(directory), "1-1"]) == Exit.OWNED
-        assert "belongs to" in capsys.readouterr().err
+        assert "is owned by" in capsys.readouterr().err
         assert owner.lost_reason() is None
     finally:
         owner.release()

@@ -95,7 +95,7 @@ def test_a_count_ends_at_its_record_whatever_the_turns(seed: int) -> None:
         until: Any = UntilCount(count)
         part = until.part(polled_of(seed))
         assert (found(part) if part else []) == whole[:count]
-        assert until.left == max(count - len(whole), 0)
+        assert until.remaining == max(count - len(whole), 0)
 
 
 @pytest.mark.parametrize("seed", range(10))
