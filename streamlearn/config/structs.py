@@ -82,10 +82,6 @@ class KafkaSourceConfig(Section, frozen=True, tag_field="kind", tag="kafka"):
     batch: Batch = 2000
     security: Annotated[SecurityConfig, about("encryption and login")] = SecurityConfig()
 
-    def start_ms(self) -> int | None:
-        """`start` in milliseconds since 1970, if it is a time (of UTC, unless it says)."""
-        return None if self.start in {"earliest", "latest"} else milliseconds(self.start)
-
 
 class FileSourceConfig(Section, frozen=True, tag_field="kind", tag="file"):
     """Lines of files; .gz and .zst are unpacked."""

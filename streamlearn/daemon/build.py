@@ -26,7 +26,7 @@ from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
 from streamlearn.stream import Clicks, Files, LateClicks, StandardInput, Synthetic, decoder_of
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
-from streamlearn.stream.sinks.sink import FileSink
+from streamlearn.stream.sinks.json_lines import FileSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -17,7 +17,7 @@ from streamlearn.late.join import DROP
 from streamlearn.late.joined import CORRECTED, PREDICTED
 from streamlearn.late.remembered import Remembered
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.sources.source import header_name, name_bytes
+from streamlearn.stream.records import header_name, name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
     from streamlearn.late.join import Join
     from streamlearn.stream import Decoder
-    from streamlearn.stream.sources.polled import Polled
+    from streamlearn.stream.polled import Polled
 
 ORPHAN = "orphan label: its event did not arrive in time"
 EVENTS, LABELS = range(2)  # the sides of a join

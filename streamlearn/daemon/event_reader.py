@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Decoder, Records
     from streamlearn.stream.formats.label_set import LabelSet
-    from streamlearn.stream.sources.polled import Polled
+    from streamlearn.stream.polled import Polled
 
 
 class EventReader(Protocol):

@@ -19,8 +19,8 @@ from streamlearn.daemon.process.error_context import attach_records
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.features import Names
 from streamlearn.stream import Partition
+from streamlearn.stream.polled import Polled
 from streamlearn.stream.sources.lines import weighed
-from streamlearn.stream.sources.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

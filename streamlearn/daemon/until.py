@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamlearn.daemon.process.exits import Exit, Stop
-from streamlearn.stream.sources.polled import Polled
+from streamlearn.stream.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

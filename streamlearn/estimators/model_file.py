@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.core.files import write_atomic
 from streamlearn.errors import ModelFileError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
 MAGIC = b"streamlearn model\n"
@@ -87,27 +87,12 @@ def write(path: str | os.PathLike[str], model: Any) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(data)  # a device or a pipe, which must not be replaced
         return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:
-            error.filename = str(path)  # not the temporary name; a full disk gives no name
+        write_atomic(path, [data])
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = str(path)  # not the temporary name, and a full disk has none
         raise
-
-
-def fsync_directory(directory: Path) -> None:
-    """Make the names in a directory survive a power cut; syncing the files is not enough."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read(path: str | os.PathLike[str]) -> Any:

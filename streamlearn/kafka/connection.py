@@ -63,12 +63,12 @@ class Connection:
         """Connect, to read."""
         if self.client == "confluent":
             _check_confluent()
-            from streamlearn.kafka.confluent import RdReader  # noqa: PLC0415 -- an extra
+            from streamlearn.kafka.confluent import ConfluentReader  # noqa: PLC0415 -- an extra
 
-            return RdReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
-        from streamlearn.kafka.kafka_python import PureReader  # noqa: PLC0415 -- takes 0.2 s
+            return ConfluentReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
+        from streamlearn.kafka.kafka_python import KafkaPythonReader  # noqa: PLC0415 -- takes 0.2 s
 
-        return PureReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
+        return KafkaPythonReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
 
     def denied_transactions(self, name: str) -> SinkDenied:
         """Return the error that the right to a transactional id is missing."""
@@ -88,12 +88,12 @@ class Connection:
         """
         if self.client == "confluent":
             _check_confluent()
-            from streamlearn.kafka.confluent import RdSink  # noqa: PLC0415 -- an extra
+            from streamlearn.kafka.confluent import ConfluentSink  # noqa: PLC0415 -- an extra
 
-            return RdSink(self, topic, buffer_bytes=buffer_bytes, fencing=fencing)
-        from streamlearn.kafka.kafka_python import PureSink  # noqa: PLC0415 -- takes 0.2 s
+            return ConfluentSink(self, topic, buffer_bytes=buffer_bytes, fencing=fencing)
+        from streamlearn.kafka.kafka_python import KafkaPythonSink  # noqa: PLC0415 -- takes 0.2 s
 
-        return PureSink(self, topic, buffer_bytes=buffer_bytes, fencing=fencing)
+        return KafkaPythonSink(self, topic, buffer_bytes=buffer_bytes, fencing=fencing)
 
 
 def _check_confluent() -> None:

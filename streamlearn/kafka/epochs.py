@@ -16,7 +16,7 @@ from streamlearn.kafka.reader import cut_off
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from streamlearn.stream.sources.source import Partition, Records
+    from streamlearn.stream.records import Partition, Records
 
 
 class Mark(NamedTuple):

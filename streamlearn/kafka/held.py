@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from streamlearn.kafka.reader import KafkaReader
-    from streamlearn.stream.sources.source import Partition, Records
+    from streamlearn.stream.records import Partition, Records
 
 PACE_SECONDS = 0.02  # between two questions, so that a full stream asks once for some batches
 AGAIN_SECONDS = 0.1  # until a topic that was not there, or a broker, is asked again

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from streamlearn.estimators.frames import Array
-    from streamlearn.stream.sources.source import Partition, Records
+    from streamlearn.stream.records import Partition, Records
 
 
 class Queue:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from streamlearn.kafka.reader import KafkaReader
-    from streamlearn.stream.sources.source import Partition
+    from streamlearn.stream.records import Partition
 
 Start = Literal["earliest", "latest"] | int
 

@@ -13,7 +13,7 @@ from streamlearn.errors import SourceChanged, SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from streamlearn.stream.sources.source import Partition, Records
+    from streamlearn.stream.records import Partition, Records
 
 
 class Topic(NamedTuple):

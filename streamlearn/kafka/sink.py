@@ -7,7 +7,8 @@ Once the broker has refused one for good, every later call fails: no checkpoint 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import threading
+from typing import TYPE_CHECKING
 
 from streamlearn.errors import (
     SinkDenied,
@@ -17,14 +18,15 @@ from streamlearn.errors import (
     SinkNotFound,
     SinkRefused,
 )
+from streamlearn.stream.records import name_bytes
 from streamlearn.stream.sinks.sink import Sink
-from streamlearn.stream.sources.source import name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from streamlearn.kafka.connection import Connection
-    from streamlearn.stream.sources.source import Header
+    from streamlearn.kafka.transactions import Fencing, Transactions
+    from streamlearn.stream.records import Header
 
 FULL_SECONDS = 5.0  # how long `send` waits for room in a full buffer
 OVERHEAD = 256  # bytes that a record batch of one record, its lengths and its times take
@@ -34,12 +36,33 @@ NOT_TOLD = "does a broker answer, and is the topic still there?"
 FOREVER_MS = 2**31 - 1  # of trying again: the daemon decides when to give up, not the library
 
 
-class KafkaSink(Sink, Protocol):
-    """A `Sink` that knows how large a record may be."""
+class KafkaSink(Sink):
+    """What the sinks of both client libraries share."""
+
+    def __init__(self, connection: Connection, topic: str, fencing: Fencing | None) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._fencing = fencing
+        self._largest = 0
+        self._transactions: Transactions | None = None
+        self._refusal: SinkError | None = None  # raised by every later call
+        self._lock = threading.Lock()
+        self._closed = False
 
     @property
     def largest(self) -> int:
-        """How many bytes key, value, and names and values of headers may have together."""
+        """Maximum bytes of a record's key, value, header names and header values together."""
+        return self._largest
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Send one record."""
+        self.send_all([(value, key, headers)])
+
+    def _check_refusal(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
 
 
 def check_topic(

@@ -19,8 +19,8 @@ from streamlearn.kafka.order import Backlog
 from streamlearn.kafka.positions import Asked, Start, settle
 from streamlearn.kafka.reader import OutOfRange, cut_off
 from streamlearn.kafka.topics import Selection, Watch, identity_of, ids_of, partitions_of
+from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.lines import weighed
-from streamlearn.stream.sources.source import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

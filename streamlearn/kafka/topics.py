@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlearn.errors import SourceChanged, SourceError, SourceNotFound
-from streamlearn.stream.sources.source import Partition
+from streamlearn.stream.records import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -9,10 +9,11 @@ from streamlearn.stream.formats.json import JSONDecoder
 from streamlearn.stream.formats.registry import FORMATS, decoder_of
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
+from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.ahead import ahead, decoded
 from streamlearn.stream.sources.clicks import Clicks
 from streamlearn.stream.sources.file import Files
-from streamlearn.stream.sources.source import Partition, Records, Source
+from streamlearn.stream.sources.source import Source
 from streamlearn.stream.sources.stdin import StandardInput
 from streamlearn.stream.sources.synthetic import LateClicks, Synthetic
 

@@ -6,6 +6,7 @@ is then skipped.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import time
@@ -22,13 +23,13 @@ from kafka.errors import NodeNotReadyError
 
 from streamlearn.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
-from tests.broker.daemons import SECONDS
+from tests.broker.daemons import SECONDS, Daemons
 from tests.broker.processes import Server
 from tests.support.missing import lacks
 
 if TYPE_CHECKING:
     from streamlearn.kafka.connection import Client
-    from streamlearn.stream.sources.source import Partition, Records
+    from streamlearn.stream.records import Partition, Records
 
 ELSEWHERE = os.environ.get("STREAMLEARN_BOOTSTRAP")
 CLIENTS: tuple[Client, ...] = ("kafka-python", "confluent")
@@ -107,6 +108,32 @@ def make_topic(admin: Any) -> MakeTopic:
         return topic
 
     return make
+
+
+MakeDaemons = Callable[..., Daemons]
+
+
+@pytest.fixture
+def make_any_daemons(bootstrap: str, server: Server, tmp_path: Path) -> Iterator[MakeDaemons]:
+    """Return a function that sets daemons up over a topic; they are ended in the end."""
+    made: list[Daemons] = []
+
+    def set_up(topic: str, name: str = "one", **settings: Any) -> Daemons:
+        (tmp_path / name).mkdir()
+        made.append(
+            Daemons(server, tmp_path / name, topic=topic, **{"bootstrap": bootstrap, **settings})
+        )
+        return made[-1]
+
+    yield set_up
+    for daemons in made:
+        daemons.stop_all()
+
+
+@pytest.fixture
+def make_daemons(make_any_daemons: MakeDaemons, client: Client) -> MakeDaemons:
+    """The same with one client library."""
+    return functools.partial(make_any_daemons, client=client)
 
 
 def create(

@@ -21,18 +21,15 @@ from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import Cluster, Unavailable
 from tests.broker.conftest import ELSEWHERE, all_of, create, until, write
 from tests.broker.daemons import lines
-from tests.broker.test_daemon import over, over_any
 from tests.support.missing import lacks
 from tests.support.streams import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.broker.conftest import MakeTopic
+    from tests.broker.conftest import MakeDaemons, MakeTopic
     from tests.broker.daemons import Daemons
-    from tests.broker.test_daemon import Over
 
-__all__ = ["over", "over_any"]  # fixtures
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
 
 OUTAGE = 5.0  # seconds
@@ -142,10 +139,14 @@ def write_some(producer: Producer, topic: str, partitions: int, start: int, stop
 
 
 def test_the_leader_is_killed_and_moves(
-    cluster: Cluster, over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+    cluster: Cluster,
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
 ) -> None:
     topic, output, length = make_topic(3), make_topic(3), 6000
-    daemons = over(topic, outputs=PREDICTIONS.format(output), every=500)
+    daemons = make_daemons(topic, outputs=PREDICTIONS.format(output), every=500)
     process = daemons.start()
     step = length // 3
     for number in range(3):
@@ -179,10 +180,14 @@ def is_healthy(daemons: Daemons) -> bool:
 
 
 def test_in_sync_replicas_below_the_minimum(
-    cluster: Cluster, over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+    cluster: Cluster,
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
 ) -> None:
     topic, output, length = make_topic(min_insync_replicas="1"), make_topic(), 2000
-    daemons = over(topic, outputs=PREDICTIONS.format(output), every=200)
+    daemons = make_daemons(topic, outputs=PREDICTIONS.format(output), every=200)
     process = daemons.start()
     write_some(producer, topic, 1, 0, length // 2)
     daemons.wait_for(lambda: daemons.records() == length // 2)
@@ -201,10 +206,14 @@ def test_in_sync_replicas_below_the_minimum(
 
 
 def test_in_sync_replicas_below_the_minimum_for_too_long(
-    cluster: Cluster, over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+    cluster: Cluster,
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
 ) -> None:
     topic, output, length = make_topic(min_insync_replicas="1"), make_topic(), 2000
-    daemons = over(topic, outputs=PREDICTIONS.format(output), every=200, max_age=3.0)
+    daemons = make_daemons(topic, outputs=PREDICTIONS.format(output), every=200, max_age=3.0)
     process = daemons.start()
     write_some(producer, topic, 1, 0, length // 2)
     daemons.wait_for(lambda: daemons.records() == length // 2)
@@ -240,7 +249,7 @@ def cut(
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
 def test_an_unclean_election_cuts_what_was_learned(
     cluster: Cluster,
-    over: Over,
+    make_daemons: MakeDaemons,
     make_topic: MakeTopic,
     producer: Producer,
     admin: Any,
@@ -251,7 +260,7 @@ def test_an_unclean_election_cuts_what_was_learned(
     topic = make_topic(replicas=2, min_insync_replicas="1", unclean_leader_election_enable="true")
     kept, learned = 1000, 1500
     write_some(producer, topic, 1, 0, kept)
-    daemons = over(topic, batch=100, every=100)
+    daemons = make_daemons(topic, batch=100, every=100)
     process = daemons.start(NO_GAP)
 
     def learn() -> None:
@@ -277,10 +286,14 @@ def test_an_unclean_election_cuts_what_was_learned(
 
 
 def test_a_rolling_restart(
-    cluster: Cluster, over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+    cluster: Cluster,
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
 ) -> None:
     topic, output, length = make_topic(3), make_topic(3), 6000
-    daemons = over(topic, outputs=PREDICTIONS.format(output), every=500)
+    daemons = make_daemons(topic, outputs=PREDICTIONS.format(output), every=500)
     process = daemons.start()
     step = length // 3
     for number, node in enumerate(cluster.nodes.values()):
@@ -298,10 +311,14 @@ def test_a_rolling_restart(
 
 
 def test_the_active_controller_fails(
-    cluster: Cluster, over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+    cluster: Cluster,
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
 ) -> None:
     topic, output, length = make_topic(3), make_topic(3), 2000
-    daemons = over(topic, outputs=PREDICTIONS.format(output), every=500)
+    daemons = make_daemons(topic, outputs=PREDICTIONS.format(output), every=500)
     process = daemons.start()
     write_some(producer, topic, 3, 0, length // 2)
     daemons.wait_for(lambda: daemons.records() > 0)

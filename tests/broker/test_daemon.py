@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import random
@@ -11,7 +10,6 @@ import statistics
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,35 +29,10 @@ from tests.broker.daemons import KILLED, SOAK, Daemons, fill, lines
 from tests.support.streams import event
 
 if TYPE_CHECKING:
-    from streamlearn.kafka.connection import Client
+    from collections.abc import Iterator
+
     from tests.broker.apache_kafka import ApacheKafka
-    from tests.broker.conftest import MakeTopic
-    from tests.broker.processes import Server
-
-Over = Callable[..., Daemons]
-
-
-@pytest.fixture
-def over_any(bootstrap: str, server: Server, tmp_path: Path) -> Iterator[Over]:
-    """Return a function that sets daemons up over a topic; they are ended in the end."""
-    made: list[Daemons] = []
-
-    def set_up(topic: str, name: str = "one", **settings: Any) -> Daemons:
-        (tmp_path / name).mkdir()
-        made.append(
-            Daemons(server, tmp_path / name, topic=topic, **{"bootstrap": bootstrap, **settings})
-        )
-        return made[-1]
-
-    yield set_up
-    for daemons in made:
-        daemons.stop_all()
-
-
-@pytest.fixture
-def over(over_any: Over, client: Client) -> Over:
-    """The same with one client library."""
-    return functools.partial(over_any, client=client)
+    from tests.broker.conftest import MakeDaemons, MakeTopic
 
 
 def killed_often(daemons: Daemons, draw: random.Random, kills: int, *options: str) -> None:
@@ -78,7 +51,7 @@ def killed_often(daemons: Daemons, draw: random.Random, kills: int, *options: st
     ("events", "kills"), [(30_000, 4), pytest.param(300_000, 12, marks=pytest.mark.nightly)]
 )
 def test_killed_at_any_moment_each_record_is_learned_once(
-    over: Over,
+    make_daemons: MakeDaemons,
     make_topic: MakeTopic,
     producer: Producer,
     connection: Connection,
@@ -88,7 +61,7 @@ def test_killed_at_any_moment_each_record_is_learned_once(
     partitions, length = 3, events // 3
     topic = make_topic(partitions)
     fill(producer, topic, partitions, length)
-    daemons = over(topic, every=events // 100, batch=events // 200)
+    daemons = make_daemons(topic, every=events // 100, batch=events // 200)
     seed = random.SystemRandom().randrange(1 << 30)
     print("seed", seed)  # noqa: T201 -- shown if it fails
     killed_often(daemons, random.Random(seed), kills)
@@ -101,11 +74,11 @@ def test_killed_at_any_moment_each_record_is_learned_once(
 
 
 def test_with_one_partition_kills_leave_no_trace(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, length = make_topic(1), 4000
     fill(producer, topic, 1, length)
-    whole, torn = over(topic, "whole"), over(topic, "torn", every=500, batch=100)
+    whole, torn = make_daemons(topic, "whole"), make_daemons(topic, "torn", every=500, batch=100)
     assert whole.run("--until", "end") == Exit.OK, whole.said()
     for n, step in enumerate(("write", "rename", "commit"), 1):
         assert torn.run("--until", "end", fault=f"{step}:{n}") in KILLED
@@ -116,10 +89,12 @@ def test_with_one_partition_kills_leave_no_trace(
         assert model_file.pack(states[0]) == model_file.pack(states[1])
 
 
-def test_a_frozen_owner_is_overtaken(over: Over, make_topic: MakeTopic, producer: Producer) -> None:
+def test_a_frozen_owner_is_overtaken(
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
+) -> None:
     topic, length = make_topic(1), 10_000
     fill(producer, topic, 1, length)
-    daemons = over(topic, batch=50, every=200)
+    daemons = make_daemons(topic, batch=50, every=200)
     owner = daemons.start()
     daemons.wait_for(lambda: daemons.records() > 0)
     owner.send_signal(signal.SIGSTOP)
@@ -136,11 +111,14 @@ def test_a_frozen_owner_is_overtaken(over: Over, make_topic: MakeTopic, producer
 
 
 def test_a_directory_that_is_moved_away_begins_no_new_model(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, length = make_topic(1), 10_000
     fill(producer, topic, 1, length)
-    daemons, required = over(topic, batch=50, every=200), ("--set", "checkpoint.required=true")
+    daemons, required = (
+        make_daemons(topic, batch=50, every=200),
+        ("--set", "checkpoint.required=true"),
+    )
     assert daemons.run(*required, "--begin") == Exit.OK, daemons.said()
     process, away = daemons.start(*required), daemons.models.with_name("away")
     daemons.wait_for(lambda: daemons.records() > 0)
@@ -154,10 +132,10 @@ def test_a_directory_that_is_moved_away_begins_no_new_model(
 
 
 def test_a_standby_takes_over_from_a_dead_owner_and_back(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, part = make_topic(1), 500
-    daemons = over(topic, lease=3600.0)  # a dead owner's is not waited for
+    daemons = make_daemons(topic, lease=3600.0)  # a dead owner's is not waited for
 
     def learn(number: int) -> None:
         write(producer, topic, [event(0, i) for i in range(part * number, part * (number + 1))])
@@ -187,11 +165,11 @@ def test_a_standby_takes_over_from_a_dead_owner_and_back(
 
 
 def test_the_configuration_changes_against_a_checkpoint(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic = make_topic(1)
     fill(producer, topic, 1, 1000)
-    daemons = over(topic)
+    daemons = make_daemons(topic)
     written = daemons.config.read_text(encoding="utf-8")
 
     def run(changed: str, *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -235,7 +213,7 @@ def test_the_configuration_changes_against_a_checkpoint(
 
 
 def test_garbage_is_told_from_events(
-    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, dead, length = make_topic(2), make_topic(), 5000
     fill(producer, topic, 2, length, garbage=0.01)
@@ -250,7 +228,9 @@ def test_garbage_is_told_from_events(
         b"\x00\x00\x00\x00\x07avro",
     ]
     write(producer, topic, worst, 0)
-    daemons = over(topic, outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_invalid_ratio = 0.5\n')
+    daemons = make_daemons(
+        topic, outputs=f'\n[dead_letters]\ntopic = "{dead}"\nmax_invalid_ratio = 0.5\n'
+    )
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     found = daemons.newest()
     assert found is not None
@@ -285,7 +265,7 @@ def test_garbage_is_told_from_events(
 
 
 def test_the_exit_code_and_one_line_say_why_it_cannot_start(
-    over: Over, make_topic: MakeTopic, own_broker: ApacheKafka
+    make_daemons: MakeDaemons, make_topic: MakeTopic, own_broker: ApacheKafka
 ) -> None:
     topic, wrong = make_topic(), f"{make_topic()}-mistyped"
     nowhere = f"127.0.0.1:{free_port()}"
@@ -298,21 +278,25 @@ cafile = "{own_broker.cafile}"
 """
     dead = '\n[dead_letters]\ntopic = "{}"\n'
     cases = {
-        "absent": (over(topic, "1", bootstrap=nowhere), Exit.SOURCE, "is the broker started?"),
-        "unknown": (over(wrong, "2"), Exit.NOT_FOUND, f"no topic '{wrong}'"),
+        "absent": (
+            make_daemons(topic, "1", bootstrap=nowhere),
+            Exit.SOURCE,
+            "is the broker started?",
+        ),
+        "unknown": (make_daemons(wrong, "2"), Exit.NOT_FOUND, f"no topic '{wrong}'"),
         "login": (
-            over(topic, "3", bootstrap=own_broker.secure, outputs=login.format("wrong")),
+            make_daemons(topic, "3", bootstrap=own_broker.secure, outputs=login.format("wrong")),
             Exit.DENIED,
             "check security.mechanism, username and password",
         ),
         # an output is looked at first
         "absent for outputs": (
-            over(topic, "4", bootstrap=nowhere, outputs=dead.format(wrong)),
+            make_daemons(topic, "4", bootstrap=nowhere, outputs=dead.format(wrong)),
             Exit.SOURCE,
             "is the broker started?",
         ),
         "unknown output": (
-            over(topic, "5", outputs=dead.format(wrong)),
+            make_daemons(topic, "5", outputs=dead.format(wrong)),
             Exit.NOT_FOUND,
             f"no topic '{wrong}'",
         ),
@@ -327,14 +311,14 @@ cafile = "{own_broker.cafile}"
         assert errors[0]["event"] == "stopped"
         assert reason in errors[0]["reason"]
         assert "Traceback" not in daemons.said()
-    let_in = over(topic, "6", bootstrap=own_broker.secure, outputs=login.format(PASSWORD))
+    let_in = make_daemons(topic, "6", bootstrap=own_broker.secure, outputs=login.format(PASSWORD))
     assert let_in.run("--until", "end") == Exit.OK, let_in.said()
 
 
 @pytest.mark.parametrize("outage", [4.0, pytest.param(20.0, marks=pytest.mark.nightly)])
 def test_the_broker_goes_away_and_comes_back(
     own_broker: ApacheKafka,
-    over_any: Over,
+    make_any_daemons: MakeDaemons,
     make_topic: MakeTopic,
     producer: Producer,
     outage: float,
@@ -343,7 +327,7 @@ def test_the_broker_goes_away_and_comes_back(
     fill(producer, topic, 2, half)
     outputs = {client: make_topic() for client in CLIENTS}
     both = [
-        over_any(
+        make_any_daemons(
             topic,
             client,
             client=client,
@@ -374,11 +358,11 @@ def test_the_broker_goes_away_and_comes_back(
 
 
 def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
-    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any, bootstrap: str
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, admin: Any, bootstrap: str
 ) -> None:
     topic, length = make_topic(1), 1000
     fill(producer, topic, 1, length)
-    daemons = over(topic)
+    daemons = make_daemons(topic)
     assert daemons.run("--until", "500") == Exit.OK, daemons.said()
     learned = daemons.records()
     admin.delete_records({TopicPartition(topic, 0): 900})
@@ -400,11 +384,16 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_topic_made_again_while_it_is_read_is_not_learned(
-    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any, *, frozen: bool
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
+    *,
+    frozen: bool,
 ) -> None:
     topic, length = make_topic(2), 1500
     fill(producer, topic, 2, length)
-    daemons = over(topic)
+    daemons = make_daemons(topic)
     process = daemons.start()
     daemons.wait_for(lambda: daemons.records() == 2 * length)
     if frozen:
@@ -434,10 +423,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)  # noqa: S607
 
 
-def test_full_disk(over: Over, make_topic: MakeTopic, producer: Producer, small_disk: Path) -> None:
+def test_full_disk(
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, small_disk: Path
+) -> None:
     topic, length = make_topic(1), 2000
     fill(producer, topic, 1, length)
-    daemons = over(topic, path=small_disk / "models", max_age=2.0, every=100)
+    daemons = make_daemons(topic, path=small_disk / "models", max_age=2.0, every=100)
     assert daemons.run("--until", "1000") == Exit.OK, daemons.said()
     before = daemons.records()
     with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
@@ -452,13 +443,13 @@ def test_full_disk(over: Over, make_topic: MakeTopic, producer: Producer, small_
 
 @pytest.mark.nightly
 def test_memory_stays_flat_over_millions_of_events(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, length = make_topic(1), SOAK
     some = [event(0, i) or b"" for i in range(10_000)]
     for _ in range(length // len(some)):
         write(producer, topic, some)
-    daemons = over(topic, batch=5000, every=length // 50)
+    daemons = make_daemons(topic, batch=5000, every=length // 50)
     process = daemons.start()
     curve: list[tuple[int, int]] = []
     while (learned := daemons.records()) < length:
@@ -483,11 +474,13 @@ def test_memory_stays_flat_over_millions_of_events(
 
 
 def test_predictions_are_published_before_the_checkpoint_that_passes_them(
-    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, output, length = make_topic(2), make_topic(2), 2000
     fill(producer, topic, 2, length)
-    daemons = over(topic, outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n')
+    daemons = make_daemons(
+        topic, outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n'
+    )
     for step in ("flush:2", "rename:3"):
         assert daemons.run("--until", "end", fault=step) in KILLED
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
@@ -505,11 +498,11 @@ def test_predictions_are_published_before_the_checkpoint_that_passes_them(
 
 
 def test_no_prediction_of_a_frozen_owner_follows_those_of_the_next(
-    over: Over, make_topic: MakeTopic, producer: Producer, bootstrap: str
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, bootstrap: str
 ) -> None:
     topic, output, length = make_topic(), make_topic(), 40_000
     fill(producer, topic, 1, length)
-    daemons = over(
+    daemons = make_daemons(
         topic,
         outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n',
         batch=5000,
@@ -548,7 +541,7 @@ def predicted(bootstrap: str, output: str) -> list[tuple[int, int, int]]:
 
 
 def test_a_huge_key_or_id_is_left_out_of_its_prediction(
-    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, output = make_topic(), make_topic(max_message_bytes="100000")
     huge = "h" * 150_000
@@ -556,7 +549,9 @@ def test_a_huge_key_or_id_is_left_out_of_its_prediction(
         value = json.dumps({"id": name, "x": 1.0, "click": number % 2})
         producer.produce(topic, value.encode(), key.encode())
     assert producer.flush(20) == 0
-    daemons = over(topic, outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n')
+    daemons = make_daemons(
+        topic, outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n'
+    )
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     assert daemons.records() == 4
     source = KafkaSource(connection, topics=[output])
@@ -573,12 +568,12 @@ def test_a_huge_key_or_id_is_left_out_of_its_prediction(
 
 
 def test_stray_labels_are_dead_letters_and_no_classes(
-    over: Over, make_topic: MakeTopic, producer: Producer, connection: Connection
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, output, dead = make_topic(), make_topic(), make_topic()
     labels = [False, True, "false", *(f"stray {i}" for i in range(300)), True]
     write(producer, topic, [json.dumps({"x": 1.0, "click": one}).encode() for one in labels])
-    daemons = over(
+    daemons = make_daemons(
         topic,
         outputs=f'\n[predictions]\ntopic = "{output}"\nlearner = "sparse"\n'
         f'[dead_letters]\ntopic = "{dead}"\nmax_invalid_ratio = 1.0\n',

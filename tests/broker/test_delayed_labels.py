@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import KILLED
-from tests.broker.test_daemon import over, over_any
 from tests.daemon.test_delayed_labels import LENGTH, assert_learned_once
 from tests.support.delayed_streams import CLICKS, HOLD, SHOWN, topics
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-    from tests.broker.conftest import MakeTopic
-    from tests.broker.test_daemon import Over
+    from tests.broker.conftest import MakeDaemons, MakeTopic
 
-__all__ = ["over", "over_any"]  # fixtures
 
 LABELS = f"""
 [labels]
@@ -29,7 +26,7 @@ on_timeout = false
 
 
 def test_two_topics_and_delays_with_a_long_tail(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     names = {make_topic(name=name): name for name in (SHOWN, CLICKS)}
     for topic, name in names.items():
@@ -37,7 +34,7 @@ def test_two_topics_and_delays_with_a_long_tail(
         times = [1_000_000 + round(1000.0 * time) for time, _ in log]
         write(producer, topic, [value for _, value in log], times=times)
     shown, clicks = names
-    daemons = over(shown, batch=50, every=100, outputs=LABELS.format(topic=clicks))
+    daemons = make_daemons(shown, batch=50, every=100, outputs=LABELS.format(topic=clicks))
     options = ["--set", "source.order=time", "--set", "format.time=time"]
     for step in ("commit:1", "write:2", "flush:2", "rename:2"):
         assert daemons.run(*options, "--until", "end", fault=step) in KILLED, daemons.said()

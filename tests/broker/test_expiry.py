@@ -21,7 +21,6 @@ from tests.broker import tokens
 from tests.broker.apache_kafka import PASSWORD, USER
 from tests.broker.conftest import all_of, denied, write
 from tests.broker.daemons import lines
-from tests.broker.test_daemon import over, over_any
 from tests.support.streams import event
 
 if TYPE_CHECKING:
@@ -31,11 +30,9 @@ if TYPE_CHECKING:
 
     from streamlearn.kafka import Connection
     from tests.broker.apache_kafka import ApacheKafka
-    from tests.broker.conftest import MakeTopic
+    from tests.broker.conftest import MakeDaemons, MakeTopic
     from tests.broker.daemons import Daemons
-    from tests.broker.test_daemon import Over
 
-__all__ = ["over", "over_any"]  # fixtures
 
 PART = 500  # records
 NO_ANSWER = "no answer from the broker"
@@ -106,13 +103,13 @@ class Run:
 
 
 @pytest.fixture
-def begin(over: Over, make_topic: MakeTopic, producer: Producer) -> Begin:
+def begin(make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer) -> Begin:
     """Return a function that starts a daemon with a login, which learns the first part."""
 
     def start(bootstrap: str, environ: dict[str, str] | None = None, **login: str) -> Run:
         topic, output = make_topic(), make_topic()
         security = "\n".join(f'{name} = "{value}"' for name, value in login.items())
-        daemons = over(topic, bootstrap=bootstrap, outputs=OUTPUTS.format(security, output))
+        daemons = make_daemons(topic, bootstrap=bootstrap, outputs=OUTPUTS.format(security, output))
         daemons.environ |= environ or {}
         run = Run(daemons, topic, output, producer)
         run.learn()

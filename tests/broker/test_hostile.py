@@ -10,7 +10,6 @@ from kafka import KafkaProducer
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.conftest import all_of
-from tests.broker.test_daemon import over, over_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
     from confluent_kafka import Producer
 
     from streamlearn.kafka.connection import Client
-    from streamlearn.stream.sources.source import Header
+    from streamlearn.stream.records import Header
     from tests.broker.apache_kafka import ApacheKafka
-    from tests.broker.conftest import MakeTopic
-    from tests.broker.test_daemon import Over
+    from tests.broker.conftest import MakeDaemons, MakeTopic
 
-__all__ = ["over", "over_any"]  # fixtures
 
 LATIN = "gr\udcf6\udcdfe"  # b"gr\xf6\xdfe", which is not UTF-8
 GOOD = b'{"click":true,"x":1.0}'
@@ -143,12 +140,12 @@ def bad(topic: str, records: Sequence[Sent]) -> dict[tuple[str, int], Sent]:
 
 
 def test_whatever_surrounds_a_record_its_dead_letter_has_it(
-    over: Over, make_topic: MakeTopic, producer: Producer, bootstrap: str
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, bootstrap: str
 ) -> None:
     topic, dead = make_topic(**ANY_TIME), make_topic()
     sent = [*HOSTILE.values(), HUGE]
     write(producer, topic, sent)
-    daemons = over(topic, outputs=DEAD.format(dead))
+    daemons = make_daemons(topic, outputs=DEAD.format(dead))
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     assert daemons.records() == len(sent)
     sent[-1] = HUGE._replace(key=None, headers=[])
@@ -156,13 +153,13 @@ def test_whatever_surrounds_a_record_its_dead_letter_has_it(
 
 
 def test_a_name_that_is_not_utf_8_ends_nothing(
-    over: Over, make_topic: MakeTopic, raw: Any, bootstrap: str, client: Client
+    make_daemons: MakeDaemons, make_topic: MakeTopic, raw: Any, bootstrap: str, client: Client
 ) -> None:
     topic, dead = make_topic(), make_topic()
     for _ in range(2):
         write_raw(raw, topic, NAMES)
     sent = [*NAMES, *NAMES]
-    daemons = over(topic, outputs=DEAD.format(dead))
+    daemons = make_daemons(topic, outputs=DEAD.format(dead))
     assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
     assert daemons.records() == len(sent)
     expected = bad(topic, sent)
@@ -175,13 +172,13 @@ def test_a_name_that_is_not_utf_8_ends_nothing(
 
 
 def test_events_and_labels_of_any_time_and_surroundings_are_read_to_their_end(
-    over: Over, make_topic: MakeTopic, producer: Producer, bootstrap: str
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, bootstrap: str
 ) -> None:
     topic, labels, dead = make_topic(**ANY_TIME), make_topic(**ANY_TIME), make_topic()
     sent = [*HOSTILE.values()]
     for one in (topic, labels):
         write(producer, one, sent)
-    daemons = over(topic, outputs=LATE.format(labels) + DEAD.format(dead))
+    daemons = make_daemons(topic, outputs=LATE.format(labels) + DEAD.format(dead))
     options = ["--set", "source.order=time", "--until", "end"]
     assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
     assert daemons.records() == 2 * len(sent)
@@ -190,7 +187,12 @@ def test_events_and_labels_of_any_time_and_surroundings_are_read_to_their_end(
 
 
 def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
-    over: Over, make_topic: MakeTopic, producer: Producer, raw: Any, bootstrap: str, client: Client
+    make_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    raw: Any,
+    bootstrap: str,
+    client: Client,
 ) -> None:
     topic, labels, dead = make_topic(), make_topic(), make_topic()
     sent = [
@@ -199,7 +201,7 @@ def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
     ]
     write(producer, labels, sent[:-1])
     write_raw(raw, labels, sent[-1:])
-    daemons = over(topic, outputs=LATE.format(labels) + DEAD.format(dead))
+    daemons = make_daemons(topic, outputs=LATE.format(labels) + DEAD.format(dead))
     options = ["--set", "source.order=time", "--until", "end"]
     assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
     assert letters(bootstrap, dead) == {}, "they wait, in the checkpoint"
@@ -214,7 +216,7 @@ def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
 
 
 def test_a_damaged_batch_is_named_and_can_be_passed_over(
-    over: Over, make_topic: MakeTopic, producer: Producer, own_broker: ApacheKafka
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, own_broker: ApacheKafka
 ) -> None:
     topic = make_topic()
     for name in ("a", "damaged", "b"):
@@ -224,7 +226,7 @@ def test_a_damaged_batch_is_named_and_can_be_passed_over(
     with log.open("r+b") as file:
         file.seek(data.index(b"damaged"))
         file.write(b"D")
-    daemons = over(topic)
+    daemons = make_daemons(topic)
     assert daemons.run("--until", "end") == Exit.SOURCE, daemons.said()[-3000:]
     assert f"{topic}:0:10 to 19" in daemons.said()
     assert daemons.records() == 10

@@ -9,17 +9,14 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from streamlearn.daemon.process.exits import Exit
 from tests.broker.conftest import write
 from tests.broker.daemons import lines
-from tests.broker.test_daemon import over, over_any
 from tests.support.streams import event
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-    from tests.broker.conftest import MakeTopic
+    from tests.broker.conftest import MakeDaemons, MakeTopic
     from tests.broker.daemons import Daemons
-    from tests.broker.test_daemon import Over
 
-__all__ = ["over", "over_any"]  # fixtures
 
 PREDICTIONS = '\n[predictions]\ntopic = "{}"\nlearner = "sparse"\n'
 LIMIT = {"max.message.bytes": "120"}
@@ -31,11 +28,13 @@ def reason(daemons: Daemons) -> str:
 
 
 def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
-    over: Over, make_topic: MakeTopic, producer: Producer, admin: Any
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, admin: Any
 ) -> None:
     topic, gone, less = make_topic(), make_topic(), make_topic()
     write(producer, topic, [event(0, i) for i in range(500)])
-    both = {name: over(topic, name, outputs=PREDICTIONS.format(name)) for name in (gone, less)}
+    both = {
+        name: make_daemons(topic, name, outputs=PREDICTIONS.format(name)) for name in (gone, less)
+    }
     processes = {name: daemons.start() for name, daemons in both.items()}
     for daemons in both.values():
         daemons.wait_for(lambda: daemons.records() == 500)  # noqa: B023
@@ -49,11 +48,11 @@ def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
 
 
 def test_an_output_that_takes_less_than_a_record_from_the_start(
-    over: Over, make_topic: MakeTopic, producer: Producer
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, tiny = make_topic(), make_topic(max_message_bytes="120")
     write(producer, topic, [b'{"click":true,"x":1.0}'])
-    daemons = over(topic, outputs=PREDICTIONS.format(tiny))
+    daemons = make_daemons(topic, outputs=PREDICTIONS.format(tiny))
     assert daemons.run() == Exit.SOURCE, daemons.said()[-3000:]
     assert tiny in reason(daemons)
     assert "120" in reason(daemons)

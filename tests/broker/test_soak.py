@@ -26,7 +26,6 @@ from confluent_kafka import Producer
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.kafka import KafkaSource
 from tests.broker.daemons import Daemons, lines
-from tests.broker.test_daemon import over, over_any
 from tests.support.streams import event
 
 if TYPE_CHECKING:
@@ -34,11 +33,9 @@ if TYPE_CHECKING:
 
     from streamlearn.kafka import Connection
     from tests.broker.apache_kafka import ApacheKafka
-    from tests.broker.conftest import MakeTopic
+    from tests.broker.conftest import MakeDaemons, MakeTopic
     from tests.broker.processes import Process
-    from tests.broker.test_daemon import Over
 
-__all__ = ["over", "over_any"]  # fixtures
 
 DURATION = float(os.environ.get("STREAMLEARN_SOAK_SECONDS", "180"))
 INTERVAL = min(60.0, DURATION / 10.0)  # seconds between faults
@@ -176,7 +173,7 @@ def places(connection: Connection, topic: str, name: str) -> Iterator[int]:
 @pytest.mark.nightly
 @pytest.mark.timeout(3.0 * DURATION + 1200.0)
 def test_faults_at_half_speed_leave_no_trace(
-    over: Over,
+    make_daemons: MakeDaemons,
     own_broker: ApacheKafka,
     make_topic: MakeTopic,
     connection: Connection,
@@ -186,9 +183,11 @@ def test_faults_at_half_speed_leave_no_trace(
     feeder = Feeder(own_broker.bootstrap, topic)
     feeder.write(BACKLOG)
     assert feeder.producer.flush(60) == 0
-    alone = over(topic, "alone", outputs=OUTPUTS.format(make_topic(), make_topic()), batch=5000)
+    alone = make_daemons(
+        topic, "alone", outputs=OUTPUTS.format(make_topic(), make_topic()), batch=5000
+    )
     rate = min(speed(alone) / 2.0, FASTEST)
-    soak = Soak(over(topic, outputs=outputs, batch=5000, every=100_000), own_broker)
+    soak = Soak(make_daemons(topic, outputs=outputs, batch=5000, every=100_000), own_broker)
     feeder.start(rate)
     draw, began = random.Random(SEED), time.monotonic()
     faults: list[Callable[[], None]] = []

@@ -14,8 +14,8 @@ from kafka.errors import KafkaError
 
 from streamlearn.errors import SourceChanged, SourceNotFound
 from streamlearn.kafka import Connection, KafkaSource, topics
-from streamlearn.stream.sources.polled import Polled
-from streamlearn.stream.sources.source import Partition
+from streamlearn.stream.polled import Polled
+from streamlearn.stream.records import Partition
 from tests.broker.conftest import (
     MakeTopic,
     all_of,

@@ -27,7 +27,7 @@ from streamlearn.estimators import checkpoints, model_file
 from streamlearn.late.join import Join
 from streamlearn.late.joined import CORRECTED
 from streamlearn.stream import JSONDecoder, Partition, Records
-from streamlearn.stream.sources.polled import Polled
+from streamlearn.stream.polled import Polled
 from streamlearn.telemetry import views
 from streamlearn.telemetry.catalog import FATES
 from streamlearn.telemetry.metrics import Exposition

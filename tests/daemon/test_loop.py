@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlearn.daemon.loop import Loop
+    from streamlearn.stream.records import Header
     from streamlearn.stream.sinks.sink import Record
-    from streamlearn.stream.sources.source import Header
 
 
 class Said(Log):

@@ -6,7 +6,7 @@ import pytest
 
 from streamlearn.errors import SourceChanged
 from streamlearn.kafka.epochs import LeaderEpochs, Mark, marks_of, without, written
-from streamlearn.stream.sources.source import Partition, Records
+from streamlearn.stream.records import Partition, Records
 
 HERE, THERE = Partition("clicks", 0), Partition("clicks", 1)
 MARK = Mark(epoch=3, offset=41, position=44)  # 42 and 43 are marks of transactions

@@ -10,7 +10,7 @@ import pytest
 from streamlearn.errors import SourceChanged, SourceDenied, SourceUnreachable
 from streamlearn.kafka.held import Unverified
 from streamlearn.kafka.reader import Topic
-from streamlearn.stream.sources.source import Partition, Records
+from streamlearn.stream.records import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

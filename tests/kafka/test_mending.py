@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatch as Batch
 from kafka.record.default_records import DefaultRecordBatchBuilder as Builder
 
 from streamlearn.kafka.kafka_python.mending import Unreadable, headers, mended, read, readable
-from streamlearn.stream.sources.source import Partition
+from streamlearn.stream.records import Partition
 
 CODECS = [Batch.CODEC_NONE, *range(Batch.CODEC_GZIP, Batch.CODEC_ZSTD + 1)]
 BASE = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from streamlearn.daemon.until import UntilCount
 from streamlearn.kafka.order import Backlog
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.sources.polled import Polled
+from streamlearn.stream.polled import Polled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

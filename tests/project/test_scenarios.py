@@ -18,7 +18,7 @@ from streamlearn.daemon import build
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
-from streamlearn.stream.sources.polled import Polled
+from streamlearn.stream.polled import Polled
 
 SCENARIOS = sorted(Path(__file__).resolve().parents[2].glob("config/*.toml"))
 

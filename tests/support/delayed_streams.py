@@ -28,7 +28,7 @@ from streamlearn.daemon.process.watchdog import Watchdog
 from streamlearn.daemon.until import parse_until
 from streamlearn.late.join import Join
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
-from streamlearn.stream.sinks.sink import FileSink
+from streamlearn.stream.sinks.json_lines import FileSink
 from tests.reference import late
 from tests.support.streams import models, serve
 

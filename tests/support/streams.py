@@ -26,7 +26,7 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.process.watchdog import Watchdog
 from streamlearn.daemon.until import parse_until
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
-from streamlearn.stream.sinks.sink import FileSink
+from streamlearn.stream.sinks.json_lines import FileSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -26,12 +26,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon.checkpointing.durable import PART, make_directory
+from streamlearn.core.files import PART, fsync_directory, make_directory
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints
 from streamlearn.estimators.checkpoints import Epoch, Place, epoch_name
-from streamlearn.estimators.model_file import fsync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

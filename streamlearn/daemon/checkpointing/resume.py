@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon.checkpointing.durable import make_directory
+from streamlearn.core.files import make_directory
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import InvalidEventError
 from streamlearn.estimators import model_file
@@ -200,7 +200,6 @@ def archive_learners(
         state = {**saved["state"], "features": data["features"]["state"]}
         path = folder / f"{name}-{place.name.removesuffix('.checkpoint')}.model"
         model_file.write(path, {**saved, "state": state})
-        model_file.fsync_directory(folder)
 
 
 def log_changes(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:

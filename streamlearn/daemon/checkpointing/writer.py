@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.daemon.checkpointing.durable import PART, write_whole
+from streamlearn.core.files import PART, write_atomic
 from streamlearn.daemon.checkpointing.ownership import lease_path
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.daemon.process.faults import fault_point
@@ -24,9 +24,10 @@ from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.checkpoints import Place, epoch_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from streamlearn.core.files import WriteStep
     from streamlearn.daemon.checkpointing.ownership import Ownership
     from streamlearn.stream import Partition
 
@@ -157,8 +158,7 @@ class CheckpointWriter:
             self.flush(flush_seconds)
             data = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
             directory = self.ownership.directory
-            pieces = model_file.pieces(data)
-            size = write_whole(directory / place.name, pieces, self.ownership.check)
+            size = self._write(directory / place.name, model_file.pieces(data))
             self._result = WrittenCheckpoint(place, size, time.monotonic() - start, positions)
             prune(directory, self.keep)
             self.on_done()
@@ -169,6 +169,14 @@ class CheckpointWriter:
                 first, longest = BACKOFF_SECONDS
                 retry_in = min(max(2.0 * self._backoff, first), longest)
                 self._result = FailedCheckpoint(error, time.monotonic() - start, retry_in)
+
+    def _write(self, path: Path, pieces: Iterable[bytes | memoryview]) -> int:
+        def before(step: WriteStep) -> None:
+            if step == "rename":
+                self.ownership.check()
+            fault_point(step)
+
+        return write_atomic(path, pieces, temporary=path.with_name(path.name + PART), before=before)
 
 
 def prune(directory: Path, keep: int) -> None:

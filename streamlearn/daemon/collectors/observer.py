@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from streamlearn.engine.events import Events
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Partition, Records
-    from streamlearn.stream.sources.polled import Polled
+    from streamlearn.stream.polled import Polled
 
 
 InvalidRecord = tuple[int, str | None, str]  # index of the record, invalid field, reason

@@ -10,8 +10,8 @@ from streamlearn.stream.sinks.sink import Sink
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from streamlearn.stream.records import Header
     from streamlearn.stream.sinks.sink import Record
-    from streamlearn.stream.sources.source import Header
 
 
 class BlockingSink(Sink):

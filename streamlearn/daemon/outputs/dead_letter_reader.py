@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from streamlearn.stream.sources.source import OWN_HEADERS, header_name
+from streamlearn.stream.records import OWN_HEADERS, header_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from streamlearn.stream import Records
-    from streamlearn.stream.sources.source import Header
+    from streamlearn.stream.records import Header
 
 ORIGIN_PREFIX = (
     OWN_HEADERS + "origin."

@@ -16,14 +16,14 @@ import numpy as np
 from streamlearn.daemon.process.error_context import attach_records
 from streamlearn.daemon.scores import BlockSums
 from streamlearn.stream.formats.fields import ROLES
-from streamlearn.stream.sources.source import OWN_HEADERS, name_bytes
+from streamlearn.stream.records import OWN_HEADERS, name_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.stream import Records
+    from streamlearn.stream.records import Header
     from streamlearn.stream.sinks.sink import Sink
-    from streamlearn.stream.sources.source import Header
 
 DEFAULT_MAX_BYTES = 1_000_000  # bytes of a record that a broker accepts by default
 HEADER_RESERVE = 4_096  # bytes reserved for metadata and the protocol

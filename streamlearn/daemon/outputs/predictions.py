@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Records
     from streamlearn.stream.formats.label_set import LabelSet
+    from streamlearn.stream.polled import Polled
     from streamlearn.stream.sinks.sink import Record, Sink
-    from streamlearn.stream.sources.polled import Polled
 
     Kind = TypeVar("Kind")
     PerEvent: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from streamlearn import config
+from streamlearn.core.files import fsync_directory, make_directory, write_atomic
 from streamlearn.daemon import build
-from streamlearn.daemon.checkpointing.durable import make_directory, write_whole
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letter_reader import LETTER_HEADER, read_lines, read_records
 from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.daemon.process.faults import fault_point
 from streamlearn.errors import SourceChanged, SourceError
 from streamlearn.estimators import checkpoints
-from streamlearn.estimators.model_file import fsync_directory
 from streamlearn.stream import Files, Partition
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def load_progress(path: Path, name: str) -> ReplayProgress:
 def save_progress(path: Path, progress: ReplayProgress) -> None:
     """Save the progress atomically."""
     plain: Any = msgspec.to_builtins(progress)
-    write_whole(path, [json.dumps(plain, indent=1).encode() + b"\n"], lambda: None)
+    write_atomic(path, [json.dumps(plain, indent=1).encode() + b"\n"], before=fault_point)
 
 
 def positions(where: Where) -> dict[Partition, int]:

@@ -1,6 +1,6 @@
 """Kafka over confluent-kafka, which wraps the C library librdkafka: faster, an extra."""
 
-from streamlearn.kafka.confluent.reader import RdReader
-from streamlearn.kafka.confluent.sink import RdSink
+from streamlearn.kafka.confluent.reader import ConfluentReader
+from streamlearn.kafka.confluent.sink import ConfluentSink
 
-__all__ = ["RdReader", "RdSink"]
+__all__ = ["ConfluentReader", "ConfluentSink"]

@@ -32,7 +32,7 @@ from streamlearn.kafka.confluent.settings import DENIED, SECONDS, UNKNOWN, commo
 from streamlearn.kafka.lazy import Lazy
 from streamlearn.kafka.reader import Cluster, OutOfRange, Topic, unreadable
 from streamlearn.kafka.reasons import Reasons
-from streamlearn.stream.sources.source import OWN_HEADERS, Header, Partition, Records
+from streamlearn.stream.records import OWN_HEADERS, Header, Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ FRESH = {
 }
 
 
-class RdReader:
+class ConfluentReader:
     """`KafkaReader` over a Consumer and an AdminClient."""
 
     def __init__(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import suppress
 from functools import partial
@@ -34,6 +33,7 @@ from streamlearn.kafka.sink import (
 from streamlearn.kafka.transactions import INIT_SECONDS, Transactions
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
 
     from confluent_kafka import Message
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.transactions import Fencing
     from streamlearn.stream.sinks.sink import Record
-    from streamlearn.stream.sources.source import Header
 
 SERVE_EVERY = 256  # records; what was delivered piles up until it is served
 BATCH_BYTES = 1_000_000
@@ -59,7 +58,7 @@ FENCED = {
 }
 
 
-class RdSink(KafkaSink):
+class ConfluentSink(KafkaSink):
     """A topic to write to, over a Producer."""
 
     def __init__(
@@ -70,10 +69,7 @@ class RdSink(KafkaSink):
         buffer_bytes: int,
         fencing: Fencing | None = None,
     ) -> None:
-        self._topic = topic
-        self._connection = connection
-        self._fencing = fencing
-        self._transactions: Transactions | None = None
+        super().__init__(connection, topic, fencing)
         self._reasons = Reasons()
         admin = AdminClient(common(connection, self._reasons))
         wait_for_cluster(admin, connection, self._reasons)
@@ -96,9 +92,7 @@ class RdSink(KafkaSink):
             "delivery.report.only.error": True,
         }
         self._producer: Any = None if fencing else Producer(self._settings)
-        self._refusal: SinkError | None = None
-        self._lock = threading.Lock()  # held by a flush: else there might always be some left
-        self._closed = False
+        # `flush` holds `_lock`, or records sent meanwhile might keep it from ever finishing.
 
     def take_over(self, identity: str) -> None:
         """Make a producer whose transactions fence those of earlier owners."""
@@ -160,23 +154,11 @@ class RdSink(KafkaSink):
             return SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
         return refused(self._topic, error.str())
 
-    @property
-    def largest(self) -> int:
-        """How many bytes a record may have."""
-        return self._largest
-
-    def send(
-        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
-    ) -> None:
-        """Hand over one record."""
-        self.send_all([(value, key, headers)])
-
     def send_all(self, records: Sequence[Record]) -> None:
         """Hand over these; waits for room in the buffer, but not for ever."""
         at, deadline = 0, time.monotonic() + FULL_SECONDS
         while at < len(records):
-            if self._refusal is not None:
-                raise self._refusal
+            self._check_refusal()
             start, at = at, self._try(records, at)
             now = time.monotonic()
             if at > start:
@@ -244,8 +226,7 @@ class RdSink(KafkaSink):
             raise self._failure(error) from error
         finally:
             self._lock.release()
-        if self._refusal is not None:
-            raise self._refusal
+        self._check_refusal()
         if self._transactions and not self._transactions.commit(deadline - time.monotonic()):
             raise late(self._reasons.known())
         self._reasons.clear()

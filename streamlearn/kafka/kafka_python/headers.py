@@ -13,7 +13,7 @@ from kafka.serializer.abstract import Serializer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from streamlearn.stream.sources.source import Header
+    from streamlearn.stream.records import Header
 
 
 class Name(str):

@@ -21,12 +21,12 @@ from kafka.record.default_records import DefaultRecordBatch as Batch
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import calc_crc32c, decode_varint, encode_varint
 
-from streamlearn.stream.sources.source import Partition, header_name
+from streamlearn.stream.records import Partition, header_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from streamlearn.stream.sources.source import Header
+    from streamlearn.stream.records import Header
 
 # Begins the name of a header that is not UTF-8; Unicode has no such character for texts.
 ESCAPE = "\U0010ffff"

@@ -31,7 +31,7 @@ from streamlearn.kafka.kafka_python.settings import connect
 from streamlearn.kafka.lazy import Lazy
 from streamlearn.kafka.reader import Cluster, OutOfRange, Topic, unreadable
 from streamlearn.kafka.reasons import unanswered
-from streamlearn.stream.sources.source import Partition, Records
+from streamlearn.stream.records import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ TOPIC_DENIED = 29
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
 
-class PureReader:
+class KafkaPythonReader:
     """`KafkaReader` over a KafkaConsumer and a KafkaAdminClient."""
 
     def __init__(

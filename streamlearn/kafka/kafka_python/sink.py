@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -47,13 +46,14 @@ from streamlearn.kafka.sink import (
 from streamlearn.kafka.transactions import INIT_SECONDS, Transactions
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.transactions import Fencing
+    from streamlearn.stream.records import Header
     from streamlearn.stream.sinks.sink import Record
-    from streamlearn.stream.sources.source import Header
 
 
 UNKNOWN, DENIED = 3, 29  # Kafka's codes for a topic that is not there, that we may not describe
@@ -109,7 +109,7 @@ class Producer(KafkaProducer):
         self._closed = True
 
 
-class PureSink(KafkaSink):
+class KafkaPythonSink(KafkaSink):
     """A topic to write to, over a KafkaProducer."""
 
     def __init__(
@@ -120,10 +120,7 @@ class PureSink(KafkaSink):
         buffer_bytes: int,
         fencing: Fencing | None = None,
     ) -> None:
-        self._topic = topic
-        self._connection = connection
-        self._fencing = fencing
-        self._transactions: Transactions | None = None
+        super().__init__(connection, topic, fencing)
         admin = connect(KafkaAdminClient, connection)
         try:
             self._largest = _examine(admin, connection, topic)
@@ -132,9 +129,6 @@ class PureSink(KafkaSink):
         self._producer: Any = None if fencing else self._connect()
         self._buffer_bytes = buffer_bytes
         self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
-        self._refusal: SinkError | None = None
-        self._lock = threading.Lock()
-        self._closed = False
 
     def _connect(self, **settings: Any) -> Any:
         producer = connect(
@@ -202,17 +196,6 @@ class PureSink(KafkaSink):
         if any(TopicAuthorizationFailedError.__name__ in text for text in told):
             return SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
         return self._refusal or refused(self._topic, str(error))
-
-    @property
-    def largest(self) -> int:
-        """How many bytes a record may have."""
-        return self._largest
-
-    def send(
-        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
-    ) -> None:
-        """Hand over one record."""
-        self.send_all([(value, key, headers)])
 
     def send_all(self, records: Sequence[Record]) -> None:
         """Hand over these, in one transaction."""
@@ -292,10 +275,6 @@ class PureSink(KafkaSink):
 
     def _refused(self, error: BaseException) -> None:
         self._refusal = self._refusal or self._failure(error)
-
-    def _check_refusal(self) -> None:
-        if self._refusal is not None:
-            raise self._refusal
 
     def _known(self) -> bool:
         """Whether the producer knows partitions of the topic; it waits only if it knows none."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from streamlearn.stream.formats.decoder import Decoder
-    from streamlearn.stream.sources.source import Records, Source
+    from streamlearn.stream.records import Records
+    from streamlearn.stream.sources.source import Source
 
 T = TypeVar("T")
 # With two, the thread that is slower never waits for the other to wake up.

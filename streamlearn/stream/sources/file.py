@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
+from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.lines import Lines
 from streamlearn.stream.sources.packed import is_packed, opened, unpacked
 from streamlearn.stream.sources.rotation import (
@@ -31,7 +32,6 @@ from streamlearn.stream.sources.rotation import (
     holding,
     refuse_later,
 )
-from streamlearn.stream.sources.source import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

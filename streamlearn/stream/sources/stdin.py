@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import SourceChanged
+from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.lines import Lines
-from streamlearn.stream.sources.source import Partition, Records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import SourceChanged
+from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.clicks import Clicks, late_clicks
-from streamlearn.stream.sources.source import Partition, Records
 
 if TYPE_CHECKING:
     import os

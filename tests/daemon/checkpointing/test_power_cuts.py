@@ -16,7 +16,8 @@ from streamlearn.daemon.checkpointing import ownership
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Partition
-from streamlearn.stream.sinks.sink import FileSink, Sink
+from streamlearn.stream.sinks.json_lines import FileSink
+from streamlearn.stream.sinks.sink import Sink
 from tests.support.disks import Disk, Recorder, restore
 from tests.support.streams import TOPIC, MadeUp, made
 

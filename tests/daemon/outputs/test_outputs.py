@@ -21,7 +21,8 @@ from streamlearn.daemon.outputs.dead_letters import (
 from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.errors import SinkError
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.sinks.sink import FileSink, Sink
+from streamlearn.stream.sinks.json_lines import FileSink
+from streamlearn.stream.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from streamlearn.daemon.outputs.replay import count_reasons, exclusive
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import SourceError
 from streamlearn.stream import Files, Partition, Records
-from streamlearn.stream.sinks.sink import FileSink
+from streamlearn.stream.sinks.json_lines import FileSink
 from tests.support.disks import Disk, Recorder
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamlearn.stream.sources.turns import places
+from streamlearn.stream.turns import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from streamlearn.estimators.frames import Array
-    from streamlearn.stream.sources.source import Partition, Records
+    from streamlearn.stream.records import Partition, Records
 
 
 class Polled:

@@ -1,0 +1,145 @@
+"""Sinks that write JSON lines to a file or to standard output."""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from streamlearn.core.files import fsync_directory
+from streamlearn.errors import SinkError
+from streamlearn.stream.records import name_bytes
+from streamlearn.stream.sinks.sink import Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.stream.records import Header
+
+
+class FileSink(Sink):
+    r"""A file of JSON lines, written to its end; "-" is standard output.
+
+    Values are JSON already, or else any bytes (`binary`), which are written in base64; so are keys
+    that are no text. Headers that an object of JSON does not hold as they are (a name that comes
+    twice, what is not UTF-8) are then there once more, as pairs in base64.
+
+    >>> sink = FileSink("-")
+    >>> sink.send(b'{"prediction":true}', key=b"k1", headers=[("offset", b"17")])
+    {"headers":{"offset":"17"},"key":"k1","value":{"prediction":true}}
+    >>> FileSink("-", binary=True).send(b"\xff", headers=[("reason", "é".encode())])
+    {"headers":{"reason":"é"},"value_base64":"/w=="}
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, binary: bool = False) -> None:
+        self.binary = binary
+        self._path = path
+        self._lock = threading.Lock()  # a checkpoint is flushed from another thread
+        self._file: IO[bytes] | None = None
+        if os.fspath(path) != "-":
+            self._file = Path(path).open("ab+", buffering=1 << 20)  # noqa: SIM115 - see close
+            if not self._file.seek(0, os.SEEK_END):  # a new one, or who made it did not come far
+                fsync_directory(Path(path).parent)
+            else:
+                self._end_torn_line(self._file)
+
+    @staticmethod
+    def _end_torn_line(file: IO[bytes]) -> None:
+        """A process that was killed may have left half a line."""
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
+    ) -> None:
+        """Hand over one record."""
+        parts = []
+        if headers:
+            told = {text(name_bytes(name)): text(item) for name, item in headers}
+            parts.append(b'"headers":' + packed(told))
+            if self.binary and not exact(headers):
+                pairs = [(base64_of(name_bytes(name)), base64_of(item)) for name, item in headers]
+                parts.append(b'"headers_base64":' + packed(pairs))
+        if key is not None:
+            parts.append(named("key", key, binary=not valid(key)))
+        if value is None:
+            parts.append(b'"value":null')
+        elif self.binary:
+            parts.append(named("value", value, binary=True))
+        else:
+            parts.append(b'"value":' + value)
+        line = b"{" + b",".join(parts) + b"}\n"
+        with self._lock:
+            try:
+                if self._file is None:
+                    sys.stdout.write(line.decode())
+                else:
+                    self._file.write(line)
+            except OSError as error:
+                raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> SinkError:
+        """The disk is full, or nobody reads what is piped: said as a sink says it."""
+        where = "standard output" if self._file is None else repr(os.fspath(self._path))
+        return SinkError(f"{where} cannot be written to: {error.strerror}")
+
+    def flush(self, seconds: float) -> None:  # noqa: ARG002 - a file takes as long as it takes
+        """Write all to the disk."""
+        with self._lock:
+            try:
+                if self._file is None:
+                    sys.stdout.flush()
+                else:
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
+            except OSError as error:
+                raise self._failure(error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file is not None and not self._file.closed:
+                self._file.close()
+
+
+def packed(value: object) -> bytes:
+    """A value as JSON."""
+    return msgspec.json.encode(value)
+
+
+def named(name: str, value: bytes, *, binary: bool) -> bytes:
+    """A field of a line."""
+    if binary:
+        return f'"{name}_base64":"{base64_of(value)}"'.encode()
+    return f'"{name}":'.encode() + packed(value.decode())
+
+
+def base64_of(value: bytes | None) -> str | None:
+    """Bytes as text."""
+    return None if value is None else base64.b64encode(value).decode()
+
+
+def exact(headers: Sequence[Header]) -> bool:
+    """Whether an object of texts says all that these headers do."""
+    texts = all(valid(name_bytes(name)) and valid(item or b"") for name, item in headers)
+    return texts and len(dict(headers)) == len(headers)
+
+
+def valid(value: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def text(value: bytes | None) -> str | None:
+    """A header's value as text; what is none is shown in escapes."""
+    return None if value is None else value.decode(errors="backslashreplace")
