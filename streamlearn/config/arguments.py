@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn import config
 from streamlearn.config import OPEN, ConfigError
 from streamlearn.config.files import expanded, require_files
-from streamlearn.stream.sources.packed import PACKED
+from streamlearn.stream.sources.compression import COMPRESSED
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -170,7 +170,7 @@ def kind_of(name: str) -> str | None:
     ('json', None)
     """
     name = name.lower()
-    for suffix in PACKED:
+    for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
     found = [kind for kind, ends in SUFFIXES.items() if name.endswith(ends)]
     return found[0] if found else None

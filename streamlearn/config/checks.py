@@ -31,8 +31,8 @@ from streamlearn.config.structs import (
     milliseconds,
 )
 from streamlearn.core.nearest import nearest
-from streamlearn.stream.sources.file import is_glob
-from streamlearn.stream.sources.packed import is_packed
+from streamlearn.stream.sources.catalog import is_glob
+from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
 
 Found = Iterator[ConfigProblem]
@@ -115,7 +115,7 @@ def files(source: Source) -> Found:
     """Files that are followed grow, so they are not packed."""
     if isinstance(source, FileSourceConfig) and source.follow:
         for i, path in enumerate(source.paths):
-            if is_packed(path):
+            if is_compressed(path):
                 yield ConfigProblem(
                     f"source.paths[{i}]", "a packed file cannot be followed; use follow = false"
                 )

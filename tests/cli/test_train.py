@@ -537,7 +537,7 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b"{}\n" * 9999)[:60])
     assert main(["train", str(path), "--label", "y"]) == 2
-    assert "a.jsonl.gz cannot be read on" in capsys.readouterr().err
+    assert "a.jsonl.gz cannot be read further" in capsys.readouterr().err
 
 
 FORMATS = {

@@ -1,7 +1,7 @@
-"""Which file is which, where rotation gives names to others.
+"""Tell files apart when log rotation moves or copies them.
 
-A file is known by how it begins and by its place on the disk (its inode). One that was renamed, or
-copied before it was cut, lies beside the one that has its name now, under a name that begins alike.
+A file is identified by its first bytes and its inode. One that was renamed, or copied before it was
+truncated, is found in the same directory under a name with the same beginning.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import SourceChanged
-from streamlearn.stream.sources.packed import is_packed
+from streamlearn.stream.sources.compression import is_compressed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-HEAD = 4096  # bytes at a file's beginning that tell it from others
+HEAD = 4096  # bytes at a file's beginning that identify it
 BLOCK = 1 << 20
 
 
 class Fingerprint:
-    """What tells a file from another of its name: its first bytes, and where it lies.
+    """Identify a file by its inode and its first bytes.
 
-    Of what is not a regular file, such as a named pipe, nothing is read: it would be lost.
+    Nothing is read of what is not a regular file, such as a named pipe: it would be lost.
     """
 
     def __init__(self, path: str, length: int = HEAD) -> None:
@@ -40,21 +40,31 @@ class Fingerprint:
 
     @staticmethod
     def of(inode: int, head: bytes) -> str:
-        """The text of a file that lies there and begins so."""
+        """Return the fingerprint of a file with this inode and these first bytes."""
         return f"{inode}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
 
     @staticmethod
-    def refuted(path: str, kept: str) -> bool:
-        """Whether the file is another than the one whose fingerprint was kept."""
+    def differs(path: str, kept: str) -> bool:
+        """Whether the file is a different one from the one with this fingerprint."""
         inode, length, _ = kept.split(":")
         now = Fingerprint(path, int(length)).text
-        if length == "0":  # it was empty: only its place is known
+        if length == "0":  # it was empty: only its inode is known
             return now.split(":")[0] != inode
         return now.split(":")[1:] != kept.split(":")[1:]
 
+    @staticmethod
+    def inode(kept: str) -> int:
+        """Return the inode of a fingerprint."""
+        return int(kept.partition(":")[0])
+
+    @staticmethod
+    def is_empty(kept: str) -> bool:
+        """Whether a fingerprint is of an empty file, so that only its inode is known."""
+        return kept.split(":")[1] == "0"
+
 
 def begins_with(path: str, other: str) -> bool:
-    """Whether a file begins with all that another holds, or was cut while it was compared."""
+    """Whether a file begins with all of another one, or was truncated during the comparison."""
     with Path(path).open("rb") as file, Path(other).open("rb") as copy:
         while block := copy.read(BLOCK):
             if file.read(len(block)) != block:
@@ -62,56 +72,58 @@ def begins_with(path: str, other: str) -> bool:
     return True
 
 
-def beside(path: str) -> list[tuple[Path, os.stat_result]]:
-    """What lies beside a file and is not packed; not what is gone, or not ours to look at."""
+def siblings(path: str) -> list[tuple[Path, os.stat_result]]:
+    """List the uncompressed files in a file's directory that can be accessed."""
     found = []
     with contextlib.suppress(OSError):
         for one in Path(path).parent.iterdir():
             with contextlib.suppress(OSError):
                 status = one.stat()
-                if stat.S_ISREG(status.st_mode) and not is_packed(one.name):
+                if stat.S_ISREG(status.st_mode) and not is_compressed(one.name):
                     found.append((one, status))
     return found
 
 
-def holding(path: str, kept: str, at: int) -> list[Path]:
-    """The files beside it that may be the one that was read up to there."""
+def candidates(path: str, kept: str, at: int) -> list[Path]:
+    """List the sibling files that may be the one with this fingerprint, read up to byte `at`."""
     name = Path(path).name
-    places: dict[int, Path] = {}  # one file may have several links
-    for one, status in beside(path):
+    by_inode: dict[int, Path] = {}  # one file may have several links
+    for one, status in siblings(path):
         alike = one.name.startswith(name.partition(".")[0]) and one.name != name
         if alike and status.st_size >= at:
-            with contextlib.suppress(OSError):  # who may not read it cannot go on in it
-                if not Fingerprint.refuted(str(one), kept):
-                    places[status.st_ino] = one
-    inode = int(kept.partition(":")[0])
-    return [places[inode]] if inode in places else list(places.values())
+            with contextlib.suppress(OSError):  # a file without read permission is no candidate
+                if not Fingerprint.differs(str(one), kept):
+                    by_inode[status.st_ino] = one
+    inode = Fingerprint.inode(kept)
+    return [by_inode[inode]] if inode in by_inode else list(by_inode.values())
 
 
-def refuse_later(path: str, mine: os.stat_result, at: int, besides: Collection[str] = ()) -> None:
-    """SourceChanged if others were rotated after the one that was read.
+def refuse_missed_rotations(
+    path: str, mine: os.stat_result, at: int, known: Collection[str] = ()
+) -> None:
+    """Raise SourceChanged if files were rotated after the one that was read.
 
-    They might be what was between it and the one that has its name now; not those `besides`, which
-    are read on their own.
+    They may hold what was written between it and the file that has its name now. Files in `known`
+    do not count: they are read under their own names.
     """
     name = Path(path)
     like = re.compile(
         rf"{re.escape(name.name)}.+|{re.escape(name.stem)}[\W\d_TZ]+{re.escape(name.suffix)}"
     )
-    apart = set(map(Path, besides))
-    there = {one.name: status for one, status in beside(path)}
-    plain = {one: status for one, status in there.items() if like.fullmatch(one)}
-    places = {mine.st_ino, there.get(name.name, mine).st_ino}
+    read_anyway = set(map(Path, known))
+    there = {one.name: status for one, status in siblings(path)}
+    rotated = {one: status for one, status in there.items() if like.fullmatch(one)}
+    inodes = {mine.st_ino, there.get(name.name, mine).st_ino}
     later = [
         one
-        for one, status in plain.items()
+        for one, status in rotated.items()
         if status.st_mtime_ns > mine.st_mtime_ns and status.st_size
-        if status.st_ino not in places and name.with_name(one) not in apart
+        if status.st_ino not in inodes and name.with_name(one) not in read_anyway
     ]
     if later:
-        names = [one for one, status in plain.items() if status.st_ino == mine.st_ino]
+        names = [one for one, status in rotated.items() if status.st_ino == mine.st_ino]
         raise SourceChanged(
-            f"{path} was rotated more than once since byte {at} of it was read: that is "
-            f"{min(names, default='gone')} now, and {', '.join(sorted(later))} came later; put it "
-            "back, with them behind it, or begin afresh without the checkpoint"
+            f"{path} was rotated more than once since it was read up to byte {at}: that file is "
+            f"now {min(names, default='deleted')}, and {', '.join(sorted(later))} came later; "
+            "append them to it and restore it under this name, or start over without the checkpoint"
         )

@@ -27,10 +27,10 @@ from streamlearn.errors import (
 from streamlearn.features import Names
 from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
 from streamlearn.stream.formats.csv import cells
+from streamlearn.stream.sources import catalog, rotation
 from streamlearn.stream.sources import file as file_module
-from streamlearn.stream.sources import rotation
 from streamlearn.stream.sources.ahead import decoded
-from streamlearn.stream.sources.file import unreadable
+from streamlearn.stream.sources.catalog import unreadable
 from streamlearn.stream.sources.lines import Lines
 from tests.support import zstandard
 
@@ -213,14 +213,14 @@ def test_types_are_guessed_of_the_same_lines(
 
 
 def test_lines_to_guess_from_are_waited_for_in_files(tmp_path: Path) -> None:
-    path, said = tmp_path / "x.log", list[str]()
+    path, reports = tmp_path / "x.log", list[str]()
     path.write_bytes(b"one\n\ntwo\n")
     where, second = Partition(str(path)), Partition(str(path), 1)
-    source = opened(Files([path], follow=True, batch=1, first=4, report=said.append))
+    source = opened(Files([path], follow=True, batch=1, first=4, report=reports.append))
     assert source.poll(0.0) == []
     assert source.poll(0.0) == []
-    [waits] = said
-    assert "x.log has 2 of the 4 lines" in waits
+    [report] = reports
+    assert "x.log: it has 2 of the 4 lines" in report
     assert source.lag() == {where: 9}
     with path.open("ab") as file:
         file.write(b"three\nfo")
@@ -291,11 +291,11 @@ def test_every_line_once_from_any_position(
     text = b"\n".join(pieces)
     path = tmp_path_factory.mktemp("files") / "x.txt"
     path.write_bytes(text)
-    packed = path.with_suffix(".gz")
-    packed.write_bytes(gzip.compress(text))
+    compressed = path.with_suffix(".gz")
+    compressed.write_bytes(gzip.compress(text))
     kept, file_module.BLOCK = file_module.BLOCK, block
     try:
-        for one in (path, packed):
+        for one in (path, compressed):
             found = drained(opened(Files([one], batch=batch)))
             lines = [line for line in text.split(b"\n") if line.strip(b" \t\r")]
             assert [value for _, _, value in found] == lines
@@ -323,21 +323,21 @@ def test_several_files_and_globs_in_order(tmp_path: Path) -> None:
     assert opened(Files([tmp_path / "a.txt"])).lag() == {Partition(str(tmp_path / "a.txt")): 16}
 
 
-def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceNotFound, match=r"x\.txt"):
         opened(Files([path]))
-    with pytest.raises(SourceError, match="no file matches"):
+    with pytest.raises(SourceNotFound, match=r"\*\.txt"):
         opened(Files([f"{tmp_path}/*.txt"]))
     path.with_suffix(".gz").write_bytes(gzip.compress(b"1"))
-    with pytest.raises(SourceError, match="cannot be followed"):
+    with pytest.raises(SourceError, match=r"x\.gz"):
         opened(Files([path.with_suffix(".gz")], follow=True))
     broken = tmp_path / "broken.gz"
     broken.write_bytes(gzip.compress(bytes(100_000))[:50])
-    with pytest.raises(SourceError, match="broken"):
+    with pytest.raises(SourceError, match=r"broken\.gz"):
         drained(opened(Files([broken])))
     broken.write_bytes(b"no gzip")
-    with pytest.raises(SourceError, match="broken"):
+    with pytest.raises(SourceError, match=r"broken\.gz"):
         drained(opened(Files([broken])))
 
 
@@ -351,24 +351,26 @@ def test_another_file_of_the_name_is_refused(tmp_path: Path) -> None:
     more = drained(opened(Files([path]), positions, identity))
     assert [value for _, _, value in more] == [b"three", b"four"]
     path.write_bytes(b"one\n")
-    with pytest.raises(SourceChanged, match="x"):
+    with pytest.raises(SourceChanged, match=r"x\.txt"):
         opened(Files([path]), positions, identity)
     path.write_bytes(b"eins\nzwei\ndrei\nvier\n")
-    with pytest.raises(SourceChanged, match="another file"):
+    with pytest.raises(SourceChanged, match=r"x\.txt"):
         opened(Files([path]), positions, identity)
     path.write_bytes(b"one\n")
-    with pytest.raises(SourceChanged, match="was cut"):
+    with pytest.raises(SourceChanged, match=r"x\.txt"):
         opened(Files([path]), positions, None)
-    packed = path.with_suffix(".gz")
-    packed.write_bytes(gzip.compress(b"one\n"))
-    with pytest.raises(SourceChanged, match="holds fewer"):
-        drained(opened(Files([packed]), {Partition(str(packed)): positions[records.partition]}))
+    compressed = path.with_suffix(".gz")
+    compressed.write_bytes(gzip.compress(b"one\n"))
+    with pytest.raises(SourceChanged, match=r"x\.gz"):
+        drained(
+            opened(Files([compressed]), {Partition(str(compressed)): positions[records.partition]})
+        )
 
 
 def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> None:
-    path, said = tmp_path / "x.log", list[str]()
+    path, reports = tmp_path / "x.log", list[str]()
     path.write_bytes(b"one\ntw")
-    source = opened(Files([path], follow=True, report=said.append))
+    source = opened(Files([path], follow=True, report=reports.append))
 
     def more() -> list[bytes | None]:
         return [value for _, _, value in drained(source, 1)]
@@ -386,14 +388,14 @@ def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> No
     path.write_bytes(b"new\n")
     [records] = source.poll(0.0)
     assert (records.partition, records.values) == (Partition(str(path), 1), [b"new"])
-    assert len(said) == 1
-    assert "rotated" in said[0]
+    assert len(reports) == 1
+    assert "rotated" in reports[0]
     os.truncate(path, 0)
     assert more() == []
     with path.open("ab") as file:
         file.write(b"x\n")
     assert more() == [b"x"]
-    assert "cut" in said[1]
+    assert "truncated" in reports[1]
     where = Partition(str(path), 2)
     again = opened(Files([path], follow=True), {where: 2}, source.identity())
     assert drained(again, 1) == []
@@ -404,8 +406,8 @@ def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("way", ["renamed", "copied"])
 @pytest.mark.parametrize("name", ["x.log.1", "x-20261119.log"])
-def test_a_file_that_was_rotated_while_nobody_read_it(way: str, name: str, tmp_path: Path) -> None:
-    path, rest, said = tmp_path / "x.log", tmp_path / name, list[str]()
+def test_a_file_that_was_rotated_while_not_read(way: str, name: str, tmp_path: Path) -> None:
+    path, rest, reports = tmp_path / "x.log", tmp_path / name, list[str]()
     (tmp_path / "x.log.2").write_bytes(b"older\n")
     os.utime(tmp_path / "x.log.2", (1e9, 1e9))
     path.write_bytes(b"one\ntwo\n")
@@ -421,10 +423,10 @@ def test_a_file_that_was_rotated_while_nobody_read_it(way: str, name: str, tmp_p
     path.write_bytes(b"new\n")
     os.utime(rest, (2e9, 2e9))
     for _ in range(2):  # it may end again before anything was read
-        again = opened(Files([path], follow=True, report=said.append), kept, identity)
+        again = opened(Files([path], follow=True, report=reports.append), kept, identity)
         assert again.lag() == {Partition(str(path)): len(b"two\nthree\nnew\n")}
         identity = again.identity()
-    assert "x.log was rotated: going on at byte 4 of" in said[0]
+    assert "x.log was rotated" in reports[0]
     found = drained(again, 1)
     assert [value for _, _, value in found] == [b"two", b"three"]
     [records] = again.poll(0.0)
@@ -434,13 +436,13 @@ def test_a_file_that_was_rotated_while_nobody_read_it(way: str, name: str, tmp_p
     # what came later may have been between the two; and who reads only once has read another file
     (tmp_path / "x.log.0").write_bytes(b"between?\n")
     os.utime(tmp_path / "x.log.0", (3e9, 3e9))
-    with pytest.raises(SourceChanged, match=r"rotated more than once .*x.log.0 came later"):
+    with pytest.raises(SourceChanged, match=r"x\.log\.0 came later"):
         opened(Files([path], follow=True), kept, identity)
     (tmp_path / "x.log.0").unlink()
-    with pytest.raises(SourceChanged, match="is another file"):
+    with pytest.raises(SourceChanged, match=r"x\.log"):
         opened(Files([path]), kept, identity)
     rest.rename(tmp_path / "elsewhere")
-    with pytest.raises(SourceChanged, match="is another file"):
+    with pytest.raises(SourceChanged, match=r"x\.log"):
         opened(Files([path], follow=True), kept, identity)
 
 
@@ -458,9 +460,9 @@ class Log:
     """A file that is followed, and what becomes of it."""
 
     def __init__(self, path: Path, start: bytes) -> None:
-        self.path, self.said = path, list[str]()
+        self.path, self.reports = path, list[str]()
         path.write_bytes(start)
-        self.source = opened(Files([path], follow=True, batch=2, report=self.said.append))
+        self.source = opened(Files([path], follow=True, batch=2, report=self.reports.append))
         self.at: dict[Partition, int] = {}
         self.identity: dict[str, str] = {}
 
@@ -488,7 +490,7 @@ class Log:
 
     def restart(self) -> None:
         self.identity |= self.source.identity()
-        self.source = Files([self.path], follow=True, batch=2, report=self.said.append)
+        self.source = Files([self.path], follow=True, batch=2, report=self.reports.append)
         opened(self.source, self.at, self.identity)
 
 
@@ -534,9 +536,9 @@ def test_a_file_that_is_rotated_twice_between_two_looks(tmp_path: Path) -> None:
     os.utime(tmp_path / "x.log.2", (1e9, 1e9))
     (tmp_path / "x-errors.log").write_bytes(b"of something else\n")
     log.write(b"three\n")
-    with pytest.raises(SourceChanged, match=r"is x.log.2 now, and x.log.1 came later"):
+    with pytest.raises(SourceChanged, match=r"x\.log\.2.* x\.log\.1 came later"):
         log.more()
-    with pytest.raises(SourceChanged, match=r"is x.log.2 now, and x.log.1 came later"):
+    with pytest.raises(SourceChanged, match=r"x\.log\.2.* x\.log\.1 came later"):
         log.restart()
     (tmp_path / "x.log.1").write_bytes(b"")  # nothing was between
     log.restart()
@@ -579,8 +581,8 @@ def test_a_followed_file_that_may_not_be_read_after_its_rotation(
         raise PermissionError(13, "Permission denied", path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(file_module, "Fingerprint", refused)
-        with pytest.raises(SourceDenied, match=r"x.log cannot be read"):
+        patch.setattr(catalog, "Fingerprint", refused)
+        with pytest.raises(SourceDenied, match=r"x\.log"):
             log.more()
     assert log.more() == [(1, b"two")]
 
@@ -660,14 +662,14 @@ def test_zstandard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])
-def test_a_packed_file_that_was_cut_is_not_one_that_ended(kind: str, tmp_path: Path) -> None:
+def test_a_truncated_compressed_file_is_an_error(kind: str, tmp_path: Path) -> None:
     whole = b"".join(b"%d\n" % i for i in range(20_000))
     compress = gzip.compress if kind == "gz" else zstandard.compress
     data = compress(whole)
     path = tmp_path / f"x.{kind}"
     for end in (1, 5, 10, len(data) // 2, len(data) - 1):
         path.write_bytes(data + data[:end])
-        with pytest.raises(SourceError, match="cannot be read on"):
+        with pytest.raises(SourceError, match="x"):
             drained(opened(Files([path])))
     path.write_bytes(data + data)
     assert len(drained(opened(Files([path])))) == 40_000
@@ -694,24 +696,24 @@ def test_why_a_file_is_not_read_has_its_own_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "remedy"),
     [
-        ("a,y\n1,2\n".encode("utf-16"), "is UTF-16.*iconv"),
-        (codecs.BOM_UTF16_BE + "a,y\n".encode("utf-16-be"), "is UTF-16.*iconv"),
-        (gzip.compress(b"a,y\n1,2\n"), "is packed by gzip.*ends in .gz"),
+        ("a,y\n1,2\n".encode("utf-16"), "iconv"),
+        (codecs.BOM_UTF16_BE + "a,y\n".encode("utf-16-be"), "iconv"),
+        (gzip.compress(b"a,y\n1,2\n"), r"\.gz"),
     ],
     ids=["little", "big", "gzip"],
 )
-def test_what_is_not_utf_8_is_called_by_its_name(
-    text: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_other_encodings_are_refused(
+    text: bytes, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(text)
     for block in (1, 1 << 19):
         monkeypatch.setattr(file_module, "BLOCK", block)
-        with pytest.raises(SourceError, match=f"x.csv {said}"):
+        with pytest.raises(SourceError, match=f"x.csv .*{remedy}"):
             drained(opened(Files([path])))
-    with pytest.raises(SourceError, match=f"standard input {said}"):
+    with pytest.raises(SourceError, match=f"standard input .*{remedy}"):
         drained(piped(text))
 
 
@@ -747,10 +749,10 @@ def test_which_files_may_be_the_one_that_was_read(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_bytes(text)
     kept = f"0:{kept.partition(':')[2]}"  # of a place where none of them lies
-    found = rotation.holding(str(read), kept, 8)
+    found = rotation.candidates(str(read), kept, 8)
     assert sorted(one.name for one in found) == ["x.log.1", "x.log.2"]
     place = (tmp_path / "x.log.2").stat().st_ino
-    found = rotation.holding(str(read), f"{place}:{kept.partition(':')[2]}", 8)
+    found = rotation.candidates(str(read), f"{place}:{kept.partition(':')[2]}", 8)
     assert [one.name for one in found] == ["x.log.2"]
 
 
@@ -762,7 +764,7 @@ def test_a_cut_file_of_two_copies_is_refused(tmp_path: Path, *, down: bool) -> N
     log.write(b"two\n")
     (tmp_path / "x.log.1").write_bytes(log.path.read_bytes())
     log.rotate("x.log.2", "copied")
-    with pytest.raises(SourceChanged, match="is another file"):
+    with pytest.raises(SourceChanged, match=r"x\.log"):
         log.restart() if down else log.more()
     (tmp_path / "x.log.1").unlink()
     log.restart()

@@ -12,20 +12,20 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-PACKED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst")
 
 
-def is_packed(path: str) -> bool:
+def is_compressed(path: str) -> bool:
     """Return whether the name is that of a compressed file."""
-    return path.lower().endswith(PACKED)
+    return path.lower().endswith(COMPRESSED)
 
 
-def opened(path: str) -> BinaryIO:
+def open_raw(path: str) -> BinaryIO:
     """Open a file without decompressing it."""
     return Path(path).open("rb", buffering=0)
 
 
-def unpacked(file: BinaryIO, path: str) -> BinaryIO:
+def decompressed(file: BinaryIO, path: str) -> BinaryIO:
     """Return the content of an open file, decompressed by the suffix of its path."""
     if path.lower().endswith(".gz"):
         return cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
