@@ -24,7 +24,7 @@ from streamlearn.daemon.until import UntilCount, parse_until
 from streamlearn.features import Names
 from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
-from streamlearn.stream import Clicks, Files, LateClicks, StandardInput, Synthetic, decoder_of
+from streamlearn.stream import Clicks, DelayedClicks, Files, StandardInput, Synthetic, decoder_of
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
 from streamlearn.stream.sinks.json_lines import FileSink
 
@@ -159,7 +159,7 @@ def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any
         label_decoder = decoder_of(table.kind, Names(), of_labels, learners)
     guess = labels.on_timeout
     if guess != DROP:
-        guess = (events if label_decoder is None else label_decoder).meet_label(guess)
+        guess = (events if label_decoder is None else label_decoder).resolve_label(guess)
     join = Join(
         labels.hold_events,
         labels.hold_for,
@@ -241,7 +241,7 @@ def source(
     if isinstance(settings, config.SyntheticSourceConfig):
         half = None if settings.events is None or not settings.drift else settings.events // 2
         if settings.stream == "delayed":
-            late = LateClicks(settings.events or 0, settings.seed, half)
+            late = DelayedClicks(settings.events or 0, settings.seed, half)
             return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)

@@ -20,7 +20,7 @@ from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.features import Names
 from streamlearn.stream import Partition
 from streamlearn.stream.polled import Polled
-from streamlearn.stream.sources.lines import weighed
+from streamlearn.stream.sources.lines import size_and_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,7 +129,7 @@ class Pipeline:
         """Split a batch by partition, with the invalid records of each."""
         parts, positions = [], dict(self.positions)
         for one in polled.records:
-            size, tombstones = weighed(one.values)
+            size, tombstones = size_and_nulls(one.values)
             start = positions.get(one.partition, one.offsets[0])
             parts.append(PartitionBatch(one, start, [], tombstones, size))
             positions[one.partition] = one.end

@@ -1,7 +1,7 @@
 """Kafka as a source of records and a sink for predictions and dead letters.
 
-Two client libraries do the talking, each behind the same seam (`reader`, `sink`): kafka-python
-(`pure`) and confluent-kafka (`rdkafka`). Everything that decides what is read is above it.
+Two client libraries implement the same interfaces (`reader`, `sink`): kafka-python, the default,
+and confluent-kafka. Everything that decides what is read is above these interfaces.
 """
 
 from streamlearn.kafka.connection import Connection

@@ -1,4 +1,4 @@
-"""Where the cluster is, over which library, and who we are to it."""
+"""How to connect to a cluster: addresses, client library, login."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Connection:
     >>> Connection(bootstrap="localhost")
     Traceback (most recent call last):
     ...
-    ValueError: bootstrap 'localhost': host:port of one or more brokers, separated by commas
+    ValueError: bootstrap 'localhost': expected host:port of brokers, separated by commas
     """
 
     bootstrap: str
@@ -39,28 +39,27 @@ class Connection:
     def __post_init__(self) -> None:
         if not self.servers or not all(re.fullmatch(r".+:\d{1,5}", s) for s in self.servers):
             raise ValueError(
-                f"bootstrap {self.bootstrap!r}: host:port of one or more brokers, separated by "
-                "commas"
+                f"bootstrap {self.bootstrap!r}: expected host:port of brokers, separated by commas"
             )
         if self.client not in {"kafka-python", "confluent"}:
-            raise ValueError(f"client {self.client!r}: kafka-python or confluent")
+            raise ValueError(f"client {self.client!r}: expected kafka-python or confluent")
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """The addresses, each by itself."""
+        """The addresses of `bootstrap`, one by one."""
         return tuple(part.strip() for part in self.bootstrap.split(",") if part.strip())
 
     def denied(self, topics: Iterable[object], right: str) -> SourceDenied:
-        """Return the error that a right is missing."""
+        """Return the error for a missing right on topics."""
         names = ", ".join(map(str, topics))
         who = f"user {self.security.username}" if self.security.username else "this client"
         return SourceDenied(
-            f"kafka at {self.bootstrap}: not authorised for topic {names}: grant {who} the right "
-            f"to {right} (and DESCRIBE) it"
+            f"kafka at {self.bootstrap}: not authorized for topic {names}; grant {who} the rights "
+            f"{right} and DESCRIBE"
         )
 
     def reader(self, *, isolation: str, fetch_bytes: int, group: str | None) -> KafkaReader:
-        """Connect, to read."""
+        """Connect for reading."""
         if self.client == "confluent":
             _check_confluent()
             from streamlearn.kafka.confluent import ConfluentReader  # noqa: PLC0415 -- an extra
@@ -71,10 +70,10 @@ class Connection:
         return KafkaPythonReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
 
     def denied_transactions(self, name: str) -> SinkDenied:
-        """Return the error that the right to a transactional id is missing."""
+        """Return the error for a missing right on a transactional id."""
         who = f"user {self.security.username}" if self.security.username else "this client"
         return SinkDenied(
-            f"kafka at {self.bootstrap}: not authorized for transactional id {name}: grant {who} "
+            f"kafka at {self.bootstrap}: not authorized for transactional id {name}; grant {who} "
             f"the rights WRITE and DESCRIBE for transactional ids with the prefix "
             f"'{self.client_id}-', or set checkpoint.transactions = false"
         )
@@ -82,7 +81,7 @@ class Connection:
     def sink(
         self, topic: str, *, buffer_bytes: int = 32 << 20, fencing: Fencing | None = None
     ) -> KafkaSink:
-        """Connect, to write to a topic; `SinkError` if it is not there or not writable.
+        """Connect for writing to a topic; `SinkError` if it does not exist or is not writable.
 
         With `fencing`, records are sent in transactions, after `take_over`.
         """

@@ -1,9 +1,9 @@
-"""Whether the log before a position is still the one that was read.
+"""Check that the log before a position is still the one that was read.
 
 After an unclean leader election a partition may end before records that were read, and grow past
-them again with others. Client libraries notice while they read, by the leader epochs of records;
-after a restart they know none. An offset and its epoch name a record and all before it, so the last
-record that was read is read again: if it comes with another epoch, the log was cut.
+them again with others. Client libraries notice this while they read, by the leader epochs of
+records, but not after a restart. An offset and its epoch identify a record and all before it, so
+the last record that was read is read again. If its epoch has changed, the log was truncated.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Mark(NamedTuple):
 
 
 def name_of(partition: Partition) -> str:
-    """Return under what name a partition's mark is kept."""
+    """Return the name of a partition's mark in an identity."""
     return f"epoch {partition.topic}/{partition.number}"
 
 
 def written(marks: Mapping[Partition, Mark]) -> dict[str, str]:
-    """Return marks as they are kept in checkpoints.
+    """Return marks as entries of an identity.
 
     >>> from streamlearn.stream import Partition
     >>> written({Partition("clicks", 3): Mark(epoch=7, offset=41, position=42)})
@@ -43,7 +43,7 @@ def written(marks: Mapping[Partition, Mark]) -> dict[str, str]:
 
 
 def marks_of(kept: Mapping[str, str], positions: Mapping[Partition, int]) -> dict[Partition, Mark]:
-    """Return the marks of these positions; there is none where records were skipped."""
+    """Return the marks of these positions; skipped records have none."""
     found = {
         where: Mark(*map(int, kept[name_of(where)].split()))
         for where in positions
@@ -53,36 +53,36 @@ def marks_of(kept: Mapping[str, str], positions: Mapping[Partition, int]) -> dic
 
 
 def without(kept: Mapping[str, str], partitions: Iterable[Partition]) -> dict[str, str]:
-    """Leave the marks of these partitions out."""
+    """Return an identity without the marks of these partitions."""
     names = set(map(name_of, partitions))
     return {name: text for name, text in kept.items() if name not in names}
 
 
 class LeaderEpochs:
-    """The marks of what was given, and those that are to be found again."""
+    """Marks of the records that were returned, and marks that are still to be checked."""
 
     def __init__(self) -> None:
         self.marks: dict[Partition, Mark] = {}
         self._sought: dict[Partition, Mark] = {}
 
     def seek(self, marks: Mapping[Partition, Mark]) -> None:
-        """Find these again."""
+        """Check these marks when reading starts."""
         self.marks.update(marks)
         self._sought.update(marks)
 
     def start(self, partition: Partition, position: int) -> int:
-        """Return where to begin to read: at the last record before, if it is to be found again."""
+        """Return where to start reading: at the marked record, if it is to be checked."""
         if partition in self._sought:
             return self._sought[partition].offset
         self.marks.pop(partition, None)
         return position
 
     def give_up(self, partition: Partition) -> bool:
-        """Whether a mark was still sought, which is no longer."""
+        """Stop checking a partition's mark; return whether it was still to be checked."""
         return self._sought.pop(partition, None) is not None
 
     def new(self, records: Records) -> Records:
-        """Return the records that follow the mark; `SourceChanged` if the mark is another's."""
+        """Return the records after the mark; `SourceChanged` if the marked record has changed."""
         mark = self._sought.pop(records.partition, None)
         if mark is None:
             return records
@@ -90,12 +90,12 @@ class LeaderEpochs:
         rest = records.part(1, len(records.offsets)) if found else records
         other = found and records.epochs is not None and records.epochs[0] != mark.epoch
         if other or (rest.offsets and rest.offsets[0] < mark.position):
-            detail = f"the record at {mark.offset} is another one now"
+            detail = f"the record at offset {mark.offset} has changed"
             raise cut_off(records.partition, mark.position, detail)
         return replace(rest, end=max(rest.end, mark.position))
 
     def given(self, records: Records) -> None:
-        """Mark the last of these, which were given to be learned."""
+        """Mark the last of the records that were returned."""
         where = records.partition
         if records.offsets and records.epochs is not None:
             self.marks[where] = Mark(records.epochs[-1], records.offsets[-1], records.end)

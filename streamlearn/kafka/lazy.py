@@ -1,4 +1,4 @@
-"""Parts of messages that are made when they are looked at: keys, headers and times seldom are."""
+"""Parts of messages that are computed on access, as keys, headers and times are seldom used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Lazy(Sequence[T], Generic[T]):
-    """One part of each of some messages.
+    """One part of each message.
 
     >>> lengths = Lazy(["a", "bc", "def"], len)
     >>> list(lengths), lengths[1], list(lengths[1:])

@@ -1,4 +1,4 @@
-"""Where each partition begins: at its position, at its beginning, or at the configured start."""
+"""Where reading starts in each partition: its position, its beginning or the configured start."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Start = Literal["earliest", "latest"] | int
 
 
-class Asked(NamedTuple):
-    """What the user wants where there is no position, or one that can't be gone to."""
+class StartPolicy(NamedTuple):
+    """What to do where there is no position, or where it cannot be resumed."""
 
     start: Start
     skip_gaps: bool
@@ -25,29 +25,29 @@ class Asked(NamedTuple):
 
 
 class StartPositions(NamedTuple):
-    """Where to begin, where everything ended at this time, and what could no longer be had."""
+    """Where to start, where each partition ended at this time, and how many records were lost."""
 
     positions: dict[Partition, int]
     ends: dict[Partition, int]
     lost: dict[Partition, int]
 
 
-def settle(
+def start_positions(
     reader: KafkaReader,
     partitions: list[Partition],
     positions: Mapping[Partition, int],
     identities: tuple[Mapping[str, str] | None, Mapping[str, str]],
-    asked: Asked,
+    asked: StartPolicy,
     *,
     by_pattern: bool,
 ) -> StartPositions:
-    """Decide for every partition; `SourceChanged` if a position is of something else, or gone."""
+    """Return where to start; `SourceChanged` if a position is of another topic, or was deleted."""
     before, now = identities
     problem = changed(before, now) if before is not None else None
     if problem is not None and not asked.reset:
         raise SourceChanged(
-            f"kafka: {problem}: the positions mean nothing there; --reset-offsets goes on with "
-            "these models from the configured start"
+            f"kafka: {problem}, so the positions of the checkpoint are not valid; use "
+            "--reset-offsets to resume with these models from the configured start"
         )
     kept = {
         where: at
@@ -55,7 +55,7 @@ def settle(
         if before is None or changed(_about(before, where.topic), now) is None
     }
     firsts, ends = reader.first(partitions), reader.last(partitions)
-    # A partition that has appeared since the checkpoint: its topic was there, or the pattern was.
+    # Partitions that were created since the checkpoint: it has their topic, or the pattern.
     later = {
         where
         for where in partitions
@@ -94,21 +94,21 @@ def _start(
     return {where: ends[where] if at is None else at for where, at in found.items()}
 
 
-def _resume(where: Partition, position: int, first: int, end: int, asked: Asked) -> int:
+def _resume(where: Partition, position: int, first: int, end: int, asked: StartPolicy) -> int:
     name = f"{where.topic}/{where.number}"
     if position < first:
         if not asked.skip_gaps:
             raise SourceChanged(
-                f"kafka: {name} begins at offset {first}, and the checkpoint goes on at "
-                f"{position}: the {first - position} between are deleted; --on-gap=continue goes "
-                "on without them"
+                f"kafka: {name} begins at offset {first}, but the checkpoint resumes at "
+                f"{position}: {first - position} records were deleted; use --on-gap=continue to "
+                "skip them"
             )
         return first
     if position > end:
         if not asked.reset:
             raise SourceChanged(
-                f"kafka: {name} ends at offset {end}, and the checkpoint goes on at {position}: "
-                "records that were learned are no longer there; --reset-offsets goes on at the end"
+                f"kafka: {name} ends at offset {end}, but the checkpoint resumes at {position}: "
+                "records that were learned are gone; use --reset-offsets to resume at the end"
             )
         return end
     return position

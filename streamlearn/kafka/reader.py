@@ -1,7 +1,7 @@
-"""The seam between the source and a client library: what is asked of one that reads.
+"""The interface of a client library that reads.
 
-All that makes a source the same over any library (which topics, where to start, what a gap means,
-in which order) is written once, above this seam.
+What does not depend on the library (topics, start positions, gaps, order) is implemented once, in
+the source that uses this interface.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class Topic(NamedTuple):
-    """A topic as the cluster has it; brokers before 2.8 give no id."""
+    """A topic of the cluster; brokers before 2.8 give it no id."""
 
     id: str
     partitions: int
 
 
 class Cluster(NamedTuple):
-    """What the cluster says of itself and of the topics that were asked for and exist."""
+    """A cluster, and those of the requested topics that exist."""
 
     id: str
     brokers: int
     topics: dict[str, Topic]
 
 
-class OutOfRange(Exception):
-    """The broker does not have the record at this position, or not what was read before it."""
+class OutOfRangeError(Exception):
+    """The broker has no record at this position, or other records before it."""
 
     def __init__(self, partition: Partition, detail: str) -> None:
         super().__init__(partition, detail)
@@ -41,73 +41,73 @@ class OutOfRange(Exception):
 
 
 def cut_off(partition: Partition, position: int, detail: str) -> SourceChanged:
-    """Return the error for a partition that lacks records that were read from it."""
+    """Return the error for a partition that lost records that were read from it."""
     return SourceChanged(
-        f"kafka: {partition.topic}/{partition.number} was cut before position {position} "
-        f"({detail}): the brokers lost records that were learned, or the topic was made again; "
-        "--reset-offsets resumes with these models"
+        f"kafka: {partition.topic}/{partition.number} was truncated before position {position} "
+        f"({detail}): the brokers lost records that were learned, or the topic was created again; "
+        "use --reset-offsets to resume with these models"
     )
 
 
 def unreadable(partition: Partition, first: int, end: int, reason: str) -> SourceError:
-    """Return the error for records of which the client library can make nothing."""
+    """Return the error for records that the client library cannot read."""
     topic, number = partition
     where = f"{topic}:{number}:{first}" + (f" to {end - 1}" if end > first + 1 else "")
     return SourceError(
-        f"kafka: unreadable records at {where}: {reason}; --skip-to {topic}:{number}:{end} resumes "
-        "after them"
+        f"kafka: unreadable records at {where}: {reason}; use --skip-to {topic}:{number}:{end} to "
+        "resume after them"
     )
 
 
 class KafkaReader(Protocol):
-    """A client library that reads from partitions assigned by hand.
+    """A client library that reads from manually assigned partitions.
 
-    `poll`, `assign`, `pause` and `resume` are for one thread; the others may be called from
-    another one, and wait for the broker.
+    `poll`, `assign`, `pause` and `resume` belong to one thread. The other methods may be called
+    from another thread, and block until the broker answers.
     """
 
     def names(self) -> list[str]:
-        """Return the names of all topics that we may know of."""
+        """Return the names of all topics that this client may describe."""
 
     def cluster(self, topics: Sequence[str]) -> Cluster:
-        """Describe the cluster and these topics; never makes one."""
+        """Describe the cluster and these topics, without creating them."""
 
     def topics(self, names: Sequence[str]) -> dict[str, Topic]:
-        """Ask a broker, now, for those of these topics that exist; never makes one."""
+        """Ask a broker which of these topics exist, without a cache and without creating them."""
 
     def first(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the offset of the oldest record."""
+        """Return the offset of each partition's oldest record."""
 
     def last(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the offset after the newest record that may be read."""
+        """Return the offset after each partition's newest readable record."""
 
     def since(self, partitions: Iterable[Partition], moment: int) -> dict[Partition, int | None]:
-        """Return the offset of the first record at or after a time in ms; None: there is none."""
+        """Return the offset of the first record at or after a time in ms, None if there is none."""
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
-        """Read these partitions too, from these positions on."""
+        """Also read these partitions, from these positions."""
 
     def drop(self, partitions: Iterable[Partition]) -> None:
-        """Read these no more."""
+        """Stop reading these partitions."""
 
     def poll(self, seconds: float, most: int) -> list[Records]:
-        """Return what has come, waiting for it at most this long; `OutOfRange` once if so.
+        """Return records, waiting at most this long for them; raise `OutOfRangeError` once.
 
-        Records without values say that the position has moved over what is not for us: the marks
-        of transactions, and what aborted ones wrote.
+        `Records` without values advance the position over what is not returned: control records of
+        transactions, and records of aborted ones.
         """
 
     def highwater(self, partition: Partition) -> int | None:
-        """Return the offset after the newest record, as of the last fetch; None: before any."""
+        """Return the offset after the newest record as of the last fetch, None before the first."""
 
     def pause(self, partitions: Iterable[Partition]) -> None:
-        """Do not fetch these until `resume`; loses nothing."""
+        """Stop fetching these partitions until `resume`, without losing records."""
 
     def resume(self, partitions: Iterable[Partition]) -> None:
-        """Fetch these again."""
+        """Fetch these partitions again."""
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Store the positions for lag tools, if there is a group to store them under."""
+        """Commit the positions for lag tools, if there is a group."""
 
     def close(self) -> None:
-        """Give the connections back, within a few seconds even without a broker."""
+        """Close the connections, within a few seconds even without a broker."""

@@ -1,4 +1,4 @@
-"""Who we are to the broker, and how we know that it is the broker: passwords, TLS, tokens."""
+"""Authentication and encryption: passwords, tokens, TLS."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-LIFETIME = 300.0  # seconds for which a token is used whose provider says nothing of its end
+LIFETIME = 300.0  # seconds that a token is valid if its provider does not give its expiry
 
 
 @dataclass(frozen=True, kw_only=True)
 class Security:
-    """How to log in.
+    """How to authenticate and encrypt.
 
     Parameters
     ----------
     protocol
-        PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. By default what the rest asks for: SASL_SSL
-        with a mechanism, SSL with a file, else PLAINTEXT.
+        PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. The default is SASL_SSL with a mechanism,
+        SSL with a file, else PLAINTEXT.
     mechanism
         PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
     cafile, certfile, keyfile
-        PEM files: whom to trust (by default whom the system trusts), and our own certificate.
+        PEM files: the trusted authorities (by default the system's), and the client certificate
+        with its key.
     token_provider
-        `"module:callable"`; the callable returns a token, or the token and the time at which it
-        ends in seconds since 1970. It is asked again before that, by default after 4 minutes.
+        `"module:callable"`; the callable returns a token, or a token and its expiry in seconds
+        since 1970. It is called again before that, by default after 4 minutes.
 
     >>> Security(mechanism="SCRAM-SHA-512", username="ann", password="secret").protocol
     'SASL_SSL'
     >>> Security(mechanism="scram", username="ann", password="secret")
     Traceback (most recent call last):
     ...
-    ValueError: mechanism 'scram': one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER
+    ValueError: mechanism 'scram': expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER
     """
 
     protocol: str = ""
@@ -64,11 +65,15 @@ class Security:
 
     def _check_names(self) -> None:
         if self.protocol not in PROTOCOLS:
-            raise ValueError(f"protocol {self.protocol!r}: one of {', '.join(PROTOCOLS)}")
+            raise ValueError(f"protocol {self.protocol!r}: expected one of {', '.join(PROTOCOLS)}")
         if self.mechanism is not None and self.mechanism not in MECHANISMS:
-            raise ValueError(f"mechanism {self.mechanism!r}: one of {', '.join(MECHANISMS)}")
+            raise ValueError(
+                f"mechanism {self.mechanism!r}: expected one of {', '.join(MECHANISMS)}"
+            )
         if self.protocol.startswith("SASL") != (self.mechanism is not None):
-            remedy = "give one" if self.mechanism is None else "use SASL_SSL or SASL_PLAINTEXT"
+            remedy = (
+                "set a mechanism" if self.mechanism is None else "use SASL_SSL or SASL_PLAINTEXT"
+            )
             raise ValueError(
                 f"protocol {self.protocol} with mechanism {self.mechanism or 'none'}: {remedy}"
             )
@@ -82,31 +87,35 @@ class Security:
 
     def _check_files(self) -> None:
         if self.keyfile and not self.certfile:
-            raise ValueError("keyfile without certfile: give the certificate that it is the key of")
+            raise ValueError(
+                "keyfile without certfile: set certfile to the certificate of this key"
+            )
         for name in ("cafile", "certfile", "keyfile"):
             path = getattr(self, name)
             if path is not None and self.protocol not in {"SSL", "SASL_SSL"}:
-                raise ValueError(f"{name} is for TLS, and protocol is {self.protocol}")
+                raise ValueError(
+                    f"{name} needs TLS, but protocol is {self.protocol}: use SSL or SASL_SSL"
+                )
             if path is not None and not Path(path).is_file():
-                raise ValueError(f"{name}: no file {path}")
+                raise ValueError(f"{name}: {path} is not a file")
 
     def tokens(self) -> Tokens:
-        """Return what gives the tokens of `token_provider`."""
+        """Return the tokens of `token_provider`."""
         return Tokens(str(self.token_provider))
 
 
 class Tokens:
-    """Tokens of a user's function, each kept for four fifths of its life."""
+    """Tokens of a user's function, each reused for four fifths of its lifetime."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._provide = _import(path)
-        self._lock = threading.Lock()  # clients ask from threads of their own
+        self._lock = threading.Lock()  # clients call from their own threads
         self._token = ""
         self._end = self._renew = 0.0
 
     def current(self) -> tuple[str, float]:
-        """Return the token and when it ends, in seconds since 1970."""
+        """Return the token and its expiry in seconds since 1970."""
         with self._lock:
             now = time.time()
             if now >= self._renew:
@@ -124,8 +133,8 @@ class Tokens:
         token, end = given if isinstance(given, tuple) else (str(given or ""), now + LIFETIME)
         if not token or not end > now:
             raise SourceDenied(
-                f"token_provider {self.path} gave no token that is valid now: it is to return a "
-                "text, or the text and the time at which it ends in seconds since 1970"
+                f"token_provider {self.path} returned no valid token: return a string, or a string "
+                "and its expiry in seconds since 1970"
             )
         return token, float(end)
 

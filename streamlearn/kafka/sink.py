@@ -1,8 +1,9 @@
-"""A topic to write to: what is the same over any client library.
+"""Topics as sinks: what does not depend on the client library.
 
-A record waits in a bounded buffer, and is sent again and again while the broker is away, each
-stored once (idempotent, acknowledged by all replicas). Only `flush` says that records are safe.
-Once the broker has refused one for good, every later call fails: no checkpoint can pass it.
+Records wait in a bounded buffer. They are retried while the broker is unreachable, and each is
+stored once (idempotent, acknowledged by all replicas). Only after `flush` are they delivered. After
+the broker has rejected a record permanently, every later call fails, so that no checkpoint can pass
+it.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from streamlearn.kafka.transactions import Fencing, Transactions
     from streamlearn.stream.records import Header
 
-FULL_SECONDS = 5.0  # how long `send` waits for room in a full buffer
-OVERHEAD = 256  # bytes that a record batch of one record, its lengths and its times take
-DEFAULT_LARGEST = 1_048_588  # Kafka's max.message.bytes, where we may not ask for it
-COMMITTING = "the transaction before is still being committed"
-NOT_TOLD = "does a broker answer, and is the topic still there?"
-FOREVER_MS = 2**31 - 1  # of trying again: the daemon decides when to give up, not the library
+FULL_SECONDS = 5.0  # maximum time that `send` waits on a full buffer
+OVERHEAD = 256  # bytes of a record batch with one record, without the record's data
+DEFAULT_LARGEST = 1_048_588  # Kafka's default max.message.bytes, used if it may not be read
+COMMITTING = "the previous transaction is still being committed"
+UNKNOWN_REASON = "check that the broker is reachable and that the topic exists"
+FOREVER_MS = 2**31 - 1  # of retries: the daemon decides when to give up, not the library
 
 
 class KafkaSink(Sink):
@@ -68,66 +69,61 @@ class KafkaSink(Sink):
 def check_topic(
     connection: Connection, topic: str, *, exists: bool, rights: Iterable[str] | None
 ) -> None:
-    """Refuse a topic that is not there or not writable; rights are None where nobody tells."""
+    """Refuse a topic that does not exist or is not writable; rights are None if unknown."""
     if not exists:
         raise SinkNotFound(
-            f"kafka at {connection.bootstrap}: no topic {topic!r}: create it (streamlearn creates "
-            "none, so that a mistyped name is noticed)"
+            f"kafka at {connection.bootstrap}: no topic {topic!r}; create it, or check its name "
+            "(streamlearn creates no topics)"
         )
     if rights is not None and "WRITE" not in rights:
         raise SinkDenied(str(connection.denied([topic], "WRITE")))
 
 
 def too_large(topic: str, size: int, largest: int) -> SinkRefused:
-    """Return the error for a record that the broker would refuse."""
+    """Return the error for a record that is too large for the topic."""
     return SinkRefused(
-        f"topic {topic!r} takes {largest + OVERHEAD} bytes (max.message.bytes), and a record of "
-        f"{size} with an overhead of {OVERHEAD} is to be sent: raise its max.message.bytes"
+        f"topic {topic!r}: a record of {size} bytes with an overhead of {OVERHEAD} exceeds its "
+        f"max.message.bytes of {largest + OVERHEAD}; raise max.message.bytes"
     )
 
 
 def full(topic: str, why: str | None) -> SinkFull:
-    """Return the error for a buffer that stays full; `why` is None where nobody tells."""
-    return SinkFull(
-        f"topic {topic!r}: the buffer stays full, records are not taken: {why or NOT_TOLD}"
-    )
+    """Return the error for a buffer that stays full; `why` is None if unknown."""
+    return SinkFull(f"topic {topic!r}: the buffer stays full; {why or UNKNOWN_REASON}")
 
 
 def undelivered(topic: str, seconds: float, why: str | None) -> SinkError:
-    """Return the error for records that are still on their way."""
+    """Return the error for records that were not delivered in time."""
     return SinkError(
-        f"topic {topic!r}: not all records delivered within {seconds:g} s: {why or NOT_TOLD}"
+        f"topic {topic!r}: not all records delivered within {seconds:g} s; {why or UNKNOWN_REASON}"
     )
 
 
 def deleted(topic: str) -> SinkNotFound:
-    """Return the error for a topic that is no longer there."""
+    """Return the error for a topic that was deleted."""
     return SinkNotFound(
-        f"topic {topic!r} was deleted while it was written to: create it, and start again"
+        f"topic {topic!r} was deleted while it was written to; create it and restart"
     )
 
 
 def refused(topic: str, why: str) -> SinkRefused:
-    """Return the error for a record that was refused for good."""
-    return SinkRefused(
-        f"topic {topic!r}: a record was refused: {why}: start again when the topic is as it should "
-        "be"
-    )
+    """Return the error for a record that was rejected permanently."""
+    return SinkRefused(f"topic {topic!r}: a record was rejected: {why}; fix the topic and restart")
 
 
 def fenced(topic: str, seconds: float) -> SinkFenced:
-    """Return the error of a producer whose transactions the brokers refuse."""
+    """Return the error for a producer whose transactions are fenced."""
     return SinkFenced(
-        f"topic {topic!r}: the brokers refuse the transactions of this instance: another one took "
-        f"over, or this one was silent for {seconds:g} s; what was not committed is sent again "
+        f"topic {topic!r}: the transactions of this instance are fenced: another instance took "
+        f"over, or this one was silent for {seconds:g} s; restart to send what was not committed "
         "from the last checkpoint"
     )
 
 
 def not_begun(topic: str, why: str) -> SinkError:
-    """Return the error of a producer that can't have transactions."""
+    """Return the error for a producer that cannot use transactions."""
     return SinkError(
-        f"topic {topic!r}: transactions cannot be used: {why}: check the brokers' "
+        f"topic {topic!r}: transactions cannot be used: {why}; check the brokers' "
         "transaction.state.log.replication.factor and transaction.max.timeout.ms, or set "
         "checkpoint.transactions = false"
     )
@@ -136,19 +132,19 @@ def not_begun(topic: str, why: str) -> SinkError:
 def check_size(
     topic: str, largest: int, value: bytes | None, key: bytes | None, headers: Sequence[Header]
 ) -> None:
-    """Refuse a record that the broker would refuse."""
+    """Refuse a record that is too large for the topic."""
     if (
         (value is None or 4 * len(value) < largest)
         and (key is None or 4 * len(key) < largest)
         and len(headers) < 16
     ):
-        return  # as nearly all are; headers that are huge the library refuses
+        return  # nearly always; the library refuses huge headers
     size = size_of(value, key, headers)
     if size > largest:
         raise too_large(topic, size, largest)
 
 
 def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
-    """Return how many bytes of `largest` a record takes."""
+    """Return the bytes of a record that count against `largest`."""
     size = len(value or b"") + len(key or b"")
     return size + sum(len(name_bytes(name)) + len(item or b"") + 10 for name, item in headers)

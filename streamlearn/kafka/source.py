@@ -1,7 +1,7 @@
-"""A source of records in Kafka: all partitions of some topics, each from a position that is ours.
+"""Kafka as a source: all partitions of some topics, each from the checkpoint's position.
 
-Partitions are assigned by hand: whoever owns the models reads all of them, and the positions of a
-checkpoint are the truth. What is committed is for lag tools.
+Partitions are assigned manually: the owner of the models reads all of them, and only the positions
+of the checkpoint count. Committed offsets are for lag tools.
 """
 
 from __future__ import annotations
@@ -13,59 +13,65 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from streamlearn.errors import SourceChanged, SourceError
+from streamlearn.kafka.backlog import Backlog
 from streamlearn.kafka.epochs import LeaderEpochs, marks_of, without, written
-from streamlearn.kafka.held import Unverified
-from streamlearn.kafka.order import Backlog
-from streamlearn.kafka.positions import Asked, Start, settle
-from streamlearn.kafka.reader import OutOfRange, cut_off
-from streamlearn.kafka.topics import Selection, Watch, identity_of, ids_of, partitions_of
+from streamlearn.kafka.positions import Start, StartPolicy, start_positions
+from streamlearn.kafka.reader import OutOfRangeError, cut_off
+from streamlearn.kafka.topics import (
+    TopicSelection,
+    TopicWatcher,
+    identity_of,
+    ids_of,
+    partitions_of,
+)
+from streamlearn.kafka.verification import UnverifiedRecords
 from streamlearn.stream.records import Partition, Records
-from streamlearn.stream.sources.lines import weighed
+from streamlearn.stream.sources.lines import size_and_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.reader import KafkaReader
-    from streamlearn.kafka.topics import News
+    from streamlearn.kafka.topics import TopicChanges
 
 log = logging.getLogger(__name__)
 
 LONGEST_POLL = 0.25  # seconds; a signal does not interrupt a poll
-PAYLOAD_SHARE = 4  # of the bytes fetched ahead, one in so many may wait here as Python objects
-RECORD_BYTES = 320  # that a record takes as Python objects, beside those of its value
+PAYLOAD_SHARE = 4  # one of so many prefetched bytes may be in memory as Python objects
+RECORD_BYTES = 320  # of a record as Python objects, without its value
 
 
 class KafkaSource:
-    """Records of Kafka's topics.
+    """Records of Kafka topics.
 
     Parameters
     ----------
     connection
-        Where the cluster is, over which library, who we are.
+        How to connect to the cluster.
     topics, pattern
-        Topics by name, or all whose whole name matches a regular expression; one of the two.
+        Names of topics, or a regular expression that matches whole names; give one of the two.
     group_id
-        Under what name positions are committed for lag tools; None: they are not.
+        The group under which positions are committed for lag tools; None: they are not committed.
     start
-        Where to begin without a position: `"earliest"`, `"latest"`, or a time (ISO 8601 or
-        milliseconds since 1970). What appears later begins at its beginning.
+        Where to start without a position: `"earliest"`, `"latest"`, or a time (ISO 8601 or
+        milliseconds since 1970). Partitions that are created later are read from their beginning.
     isolation
-        `"read_committed"` (records of aborted transactions are not seen) or `"read_uncommitted"`.
+        `"read_committed"` (without the records of aborted transactions) or `"read_uncommitted"`.
     order
-        How a backlog is drained: partitions `"even"`, or by the records' `"time"`.
+        How a backlog is drained: `"even"` across partitions, or by the records' `"time"`.
     fetch_bytes
-        How much is fetched ahead, of all partitions together.
+        Maximum bytes that are prefetched, all partitions together.
     on_gap
-        If records at a position are gone, because retention has overtaken it: `"stop"`, or
-        `"continue"` at what is left, counting in `lost()` how many are not there.
+        If retention has deleted records at a position: `"stop"`, or `"continue"` at the oldest
+        record, with the deleted ones counted in `lost()`.
     reset_offsets
-        Go on, too, where a position is past the end (at the end), and in topics that were made
+        Also resume if a position is past the end (at the end), and in topics that were created
         again or are of another cluster (at `start`).
     batch
-        How many records a poll returns at most.
+        Maximum records of one poll.
     refresh_seconds
-        How often to look for new topics and partitions.
+        Seconds between searches for new topics and partitions.
     """
 
     def __init__(
@@ -85,9 +91,9 @@ class KafkaSource:
         refresh_seconds: float = 5.0,
     ) -> None:
         self._connection = connection
-        self._selection = Selection(tuple(topics), pattern)
+        self._selection = TopicSelection(tuple(topics), pattern)
         self._group = group_id
-        self._asked = Asked(moment(start), on_gap == "continue", reset_offsets)
+        self._asked = StartPolicy(moment(start), on_gap == "continue", reset_offsets)
         self._isolation = isolation
         self._fetch_bytes = fetch_bytes
         self._by_time = order == "time"
@@ -95,29 +101,29 @@ class KafkaSource:
         self._refresh = refresh_seconds
         self._lost: dict[Partition, int] = {}
         self._identity: dict[str, str] = {}
-        self._ends: dict[Partition, int] = {}  # of what poll has given
-        self._goal: dict[Partition, int] = {}  # the ends when it was opened
-        self._told: list[Records] = []  # positions to tell of, without records
+        self._ends: dict[Partition, int] = {}  # positions after the records that poll has returned
+        self._goal: dict[Partition, int] = {}  # the ends when the source was opened
+        self._told: list[Records] = []  # positions to return, without records
         self._backlog = Backlog(by_time=self._by_time)
         self._paused: set[Partition] = set()
-        self._most = min(batch, 500)  # records to ask for, by their size; small until it is known
+        self._most = min(batch, 500)  # records to request, by their size; small until it is known
         self._asked_ends = 0.0
         self._reader: KafkaReader | None = None
-        self._held: Unverified | None = None
-        self._fault: SourceError | None = None  # raised when all that came before it was given
+        self._held: UnverifiedRecords | None = None
+        self._fault: SourceError | None = None  # raised after all earlier records were returned
         self._epochs = LeaderEpochs()
-        self._watch: Watch | None = None
+        self._watch: TopicWatcher | None = None
 
     def identity(self) -> dict[str, str]:
-        """Return the ids of the cluster and of the topics, as of now.
+        """Return the ids of the cluster and of the topics.
 
-        Those of topics that are no longer read stay: a checkpoint has positions in them. The leader
-        epoch of each partition's last record tells whether the log before a position has changed.
+        Topics that are no longer read keep theirs: a checkpoint has positions in them. The leader
+        epoch of each partition's last record shows whether the log before a position has changed.
         """
         return {**self._identity, **written(self._epochs.marks)}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        """Connect, and go to the positions; `SourceError` with the reason if that can't be."""
+        """Connect and seek to the positions; `SourceError` with the reason if this fails."""
         reader = self._connection.reader(
             isolation=self._isolation, fetch_bytes=self._fetch_bytes, group=self._group
         )
@@ -127,7 +133,7 @@ class KafkaSource:
             self._selection.check(reader, cluster, self._connection.bootstrap)
             now = identity_of(cluster)
             self._identity = {**(identity or {}), **now}
-            settled = settle(
+            settled = start_positions(
                 reader,
                 partitions_of(cluster),
                 positions,
@@ -135,7 +141,7 @@ class KafkaSource:
                 self._asked,
                 by_pattern=self._selection.pattern is not None,
             )
-            self._held = Unverified(reader, ids_of(cluster))
+            self._held = UnverifiedRecords(reader, ids_of(cluster))
             self._goal = settled.ends
             self._count_lost(settled.lost)
             self._identity = without(self._identity, settled.positions)
@@ -145,18 +151,18 @@ class KafkaSource:
         except BaseException:
             self.close()
             raise
-        self._watch = Watch(reader, self._selection, self._refresh, cluster)
+        self._watch = TopicWatcher(reader, self._selection, self._refresh, cluster)
 
     def _assign(self, positions: Mapping[Partition, int]) -> None:
         if positions:
             start = self._epochs.start
             self._live().assign({where: start(where, at) for where, at in positions.items()})
         self._ends.update(positions)
-        # A checkpoint is to have a position for every partition, with or without a record of it.
+        # A checkpoint needs a position for every partition, also for those without records.
         self._told += [Records(partition, (), (), end) for partition, end in positions.items()]
 
     def poll(self, seconds: float) -> list[Records]:
-        """Return the next records, at most a batch."""
+        """Return the next records, at most `batch` of them."""
         self._hear()
         if self._told:
             told, self._told = self._told, []
@@ -168,10 +174,10 @@ class KafkaSource:
         held = self._holding()
         if not held and not self._may_take():
             self._fill(min(seconds, LONGEST_POLL))
-        # All partitions are to have their share: one whose records are all held is waited for.
+        # All partitions get their share, so wait for one whose records are all unconfirmed.
         if not all(map(self._backlog.waits, held.partitions())):
             self._confirm(LONGEST_POLL)
-            self._fill(0.0)  # what comes now is confirmed while this is learned
+            self._fill(0.0)  # what is fetched now is confirmed while these records are learned
         taken = self._backlog.take(self._batch) if self._may_take() else []
         if self._fault is not None and not taken and not held:
             raise self._fault
@@ -181,19 +187,19 @@ class KafkaSource:
         return taken
 
     def _hear(self) -> None:
-        """Take what the watch has found."""
+        """Apply what the watcher has found."""
         for news in self._watch.take() if self._watch is not None else ():
             self._forget(news)
             self._identity.update(identity_of(news.cluster))
             self._holding().know(ids_of(news.cluster))
             if news.beginnings:
-                log.info("%d new partitions, from their beginning", len(news.beginnings))
+                log.info("new partitions: %d, read from their beginning", len(news.beginnings))
                 self._assign(news.beginnings)
 
-    def _forget(self, news: News) -> None:
+    def _forget(self, news: TopicChanges) -> None:
         gone = [partition for partition in self._ends if partition.topic in news.gone]
         if gone:
-            log.warning("deleted, and no longer read: %s", ", ".join(news.gone))
+            log.warning("topics deleted: %s", ", ".join(news.gone))
             self._live().drop(gone)
             self._backlog.drop(gone)
             self._holding().drop(gone)
@@ -203,12 +209,12 @@ class KafkaSource:
                 self._goal.pop(partition, None)
 
     def _fill(self, seconds: float) -> None:
-        """Let what has come wait its turn, until each partition that lags has some."""
+        """Fetch records until each partition that lags has some."""
         reader, held = self._live(), self._holding()
         while self._fault is None:
             try:
                 came = reader.poll(seconds, self._most)
-            except OutOfRange as gap:
+            except OutOfRangeError as gap:
                 self._overtaken(gap)
                 continue
             except SourceError as error:
@@ -224,16 +230,16 @@ class KafkaSource:
             seconds = 0.0
 
     def _confirm(self, seconds: float) -> None:
-        """Let those wait for their turn that are of the topics that we read."""
+        """Move confirmed records to the backlog."""
         for records, size in self._holding().take(seconds):
             self._backlog.add(records, size)
 
     def _hold(self, records: Records) -> None:
-        size, _ = weighed(records.values)
+        size, _ = size_and_nulls(records.values)
         size += RECORD_BYTES * len(records.offsets)
         self._holding().add(records, size)
         if records.offsets:
-            # So many that they are a few megabytes, also of records that were compressed well.
+            # So many that they take a few megabytes, even if they were compressed well.
             room = self._fetch_bytes // (2 * PAYLOAD_SHARE)
             fitting = room * len(records.offsets) // max(size, 1)
             self._most = min(max(fitting, 1), self._batch)
@@ -243,7 +249,7 @@ class KafkaSource:
         return len(self._ends) == 1 or all(partition in held for partition in self._lacking())
 
     def _lacking(self) -> list[Partition]:
-        """Return the partitions that have records for us on the broker, and none to give."""
+        """Return the partitions with records on the broker and none in the backlog."""
         reader = self._live()
         lacking = []
         for partition, end in self._ends.items():
@@ -254,19 +260,19 @@ class KafkaSource:
         return lacking
 
     def _may_take(self) -> bool:
-        """Whether a record may be given: by time, none while an earlier one may be on its way."""
+        """Whether a record may be returned: by time, not while an earlier one may still arrive."""
         if not self._by_time:
             return self._backlog.size > 0 or any(map(self._backlog.waits, self._ends))
         lacking = self._lacking()
         if lacking and time.monotonic() - self._asked_ends > LONGEST_POLL:
-            # The mark counts records of a transaction that is open, which are not for us yet.
+            # The high watermark counts records of open transactions, which are not readable yet.
             self._asked_ends = time.monotonic()
             ends = self._live().last(lacking)
             return all(ends[partition] <= self._ends[partition] for partition in lacking)
         return not lacking
 
     def _throttle(self) -> None:
-        """By time, partitions with much that waits are not fetched while another has nothing."""
+        """By time, do not fetch partitions with many records while another one has none."""
         if not self._by_time or len(self._ends) == 1:
             return
         share = self._fetch_bytes // PAYLOAD_SHARE // len(self._ends)
@@ -279,11 +285,11 @@ class KafkaSource:
             self._live().resume(poor)
         self._paused = (self._paused | rich) - poor
 
-    def _overtaken(self, gap: OutOfRange) -> None:
-        """Resume after a gap, if that is wanted: retention was faster than we are."""
+    def _overtaken(self, gap: OutOfRangeError) -> None:
+        """Resume after a gap if this is allowed: retention has overtaken the position."""
         reader, partition = self._live(), gap.partition
         position = self._ends[partition]
-        if self._epochs.give_up(partition):  # retention deleted the last record before the position
+        if self._epochs.give_up(partition):  # retention deleted the marked record
             reader.drop([partition])
             self._assign({partition: position})
             return
@@ -293,9 +299,8 @@ class KafkaSource:
             raise cut_off(partition, position, detail)
         if position < first and not self._asked.skip_gaps:
             raise SourceChanged(
-                f"kafka: {partition.topic}/{partition.number} begins at offset {first} now: "
-                f"retention has overtaken position {position}, and what lies between is lost; "
-                "--on-gap=continue goes on without it"
+                f"kafka: {partition.topic}/{partition.number} now begins at offset {first}: "
+                f"retention deleted records from {position} on; use --on-gap=continue to skip them"
             )
         self._backlog.drop([partition])
         self._holding().drop([partition])
@@ -309,7 +314,7 @@ class KafkaSource:
             if count:
                 self._lost[partition] = self._lost.get(partition, 0) + count
                 log.warning(
-                    "%s/%d: %d records were deleted before they were read",
+                    "records deleted before they were read in %s/%d: %d",
                     partition.topic,
                     partition.number,
                     count,
@@ -320,7 +325,7 @@ class KafkaSource:
         return dict(self._lost)
 
     def lag(self) -> dict[Partition, int | None]:
-        """Return how many records wait on the broker and here, as of the last fetch."""
+        """Return the lag of each partition as of the last fetch, None before the first."""
         lag: dict[Partition, int | None] = {}
         for partition, end in self._ends.items():
             mark = None if self._reader is None else self._reader.highwater(partition)
@@ -328,19 +333,19 @@ class KafkaSource:
         return lag
 
     def ended(self) -> bool:
-        """Whether all that was there when the source was opened has been given."""
+        """Whether all records that existed when the source was opened were returned."""
         return not self._told and all(
             self._ends[partition] >= end for partition, end in self._goal.items()
         )
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Have these positions stored for lag tools, soon; an error is a line in the log."""
+        """Commit these positions for lag tools in the background; an error is logged."""
         if self._watch is not None:
             there = {where: at for where, at in positions.items() if where in self._ends}
             self._watch.commit(there)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         held, self._held = self._held, None
         if held is not None:
             held.close()
@@ -349,29 +354,29 @@ class KafkaSource:
             watch.close(2.0)
         reader, self._reader = self._reader, None
         if reader is not None:
-            with suppress(Exception):  # a broker that is away can't be told
+            with suppress(Exception):  # the broker may be unreachable
                 reader.close()
 
     def _live(self) -> KafkaReader:
         if self._reader is None:
-            raise ValueError("this source is closed, or not yet open")
+            raise ValueError("this source is not open: call open first")
         return self._reader
 
-    def _holding(self) -> Unverified:
+    def _holding(self) -> UnverifiedRecords:
         if self._held is None:
-            raise ValueError("this source is closed, or not yet open")
+            raise ValueError("this source is not open: call open first")
         return self._held
 
 
 def moment(start: str | int | datetime) -> Start:
-    """Return a start as "earliest", "latest" or milliseconds; a time without a zone is of UTC.
+    """Return a start as "earliest", "latest" or milliseconds; a time without a zone is UTC.
 
     >>> moment("latest"), moment("1970-01-01T00:00:02Z"), moment("1970-01-01 00:00:02")
     ('latest', 2000, 2000)
     >>> moment("yesterday")
     Traceback (most recent call last):
     ...
-    ValueError: start 'yesterday': earliest, latest, or a time as 2026-01-31T00:00:00Z
+    ValueError: start 'yesterday': expected earliest, latest, or a time such as 2026-01-31T00:00:00Z
     """
     if isinstance(start, str):
         if start in {"earliest", "latest"}:
@@ -380,11 +385,12 @@ def moment(start: str | int | datetime) -> Start:
             start = datetime.fromisoformat(start)
         except ValueError as error:
             raise ValueError(
-                f"start {start!r}: earliest, latest, or a time as 2026-01-31T00:00:00Z"
+                f"start {start!r}: expected earliest, latest, or a time such as "
+                "2026-01-31T00:00:00Z"
             ) from error
     if isinstance(start, datetime):
         zoned = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
         start = int(zoned.timestamp() * 1000)
     if start < 0:
-        raise ValueError(f"start {start}: not before 1970")
+        raise ValueError(f"start {start}: expected milliseconds since 1970, at least 0")
     return start

@@ -1,4 +1,4 @@
-"""Which topics are read, and what becomes of them while they are."""
+"""Select topics, and watch them for changes while they are read."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DELETED_SECONDS = 10.0  # for which a topic is missing before we believe that it was deleted
+DELETED_SECONDS = 10.0  # for which a topic must be missing to count as deleted
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Topics by name, or all whose whole name matches a pattern.
+class TopicSelection:
+    """Topics by name, or those whose whole names match a pattern.
 
-    >>> Selection(("clicks",), None), Selection((), "clicks-.*")
-    (Selection(names=('clicks',), pattern=None), Selection(names=(), pattern='clicks-.*'))
-    >>> Selection((), "clicks-(")
+    >>> TopicSelection(("clicks",), None), TopicSelection((), "clicks-.*")
+    (TopicSelection(names=('clicks',), pattern=None), TopicSelection(names=(), pattern='clicks-.*'))
+    >>> TopicSelection((), "clicks-(")
     Traceback (most recent call last):
     ...
     ValueError: pattern 'clicks-(': missing ), unterminated subpattern at position 7
@@ -41,7 +41,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if bool(self.names) == (self.pattern is not None):
-            raise ValueError("give topics by name, or one pattern: one of the two")
+            raise ValueError("give either topics or pattern")
         if self.pattern is not None:
             try:
                 re.compile(self.pattern)
@@ -49,7 +49,7 @@ class Selection:
                 raise ValueError(f"pattern {self.pattern!r}: {error}") from error
 
     def look(self, reader: KafkaReader) -> Cluster:
-        """Ask the cluster for the topics that are selected now."""
+        """Ask the cluster for the selected topics."""
         if self.pattern is None:
             return reader.cluster(self.names)
         matches = re.compile(self.pattern).fullmatch
@@ -57,27 +57,27 @@ class Selection:
         return reader.cluster([name for name in found if matches(name)])
 
     def missing(self, cluster: Cluster) -> list[str]:
-        """Return the topics asked for by name that are not there."""
+        """Return the names of topics that do not exist."""
         return [name for name in self.names if name not in cluster.topics]
 
     def check(self, reader: KafkaReader, cluster: Cluster, bootstrap: str) -> None:
-        """Refuse topics that are not there, with names that are."""
+        """Refuse topics that do not exist, with the most similar names that do."""
         missing = self.missing(cluster)
         if missing:
             there = [name for name in reader.names() if not name.startswith("__")]
             near = difflib.get_close_matches(missing[0], there, 3, 0.5) or sorted(there)[:5]
-            like = f"there is {', '.join(near)}" if near else "there is none at all"
+            like = f"similar topics: {', '.join(near)}" if near else "the cluster has no topics"
             raise SourceNotFound(
                 f"kafka at {bootstrap}: no topic {', '.join(map(repr, missing))}; {like}"
             )
         if not cluster.topics:
             log.warning(
-                "no topic matches %r yet: waiting for one", self.pattern, extra={"at": bootstrap}
+                "waiting for a topic that matches %r", self.pattern, extra={"at": bootstrap}
             )
 
 
 def identity_of(cluster: Cluster) -> dict[str, str]:
-    """Return what tells these topics from others of the same names."""
+    """Return what distinguishes these topics from others with the same names."""
     topics = {f"topic {name}": topic for name, topic in sorted(ids_of(cluster).items())}
     return {"cluster": cluster.id, **topics}
 
@@ -88,13 +88,13 @@ def ids_of(cluster: Cluster) -> dict[str, str]:
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """Say which of the known ids is another one now."""
+    """Describe the first of the known ids that has changed, None if none has."""
     for name, known in before.items():
         current = now.get(name, known)
         if "" not in {current, known} and current != known:
             if name == "cluster":
-                return f"this is cluster {current}, and the checkpoint is of cluster {known}"
-            return f"{name} was deleted and made again (its id was {known}, and is {current})"
+                return f"this is cluster {current}, but the checkpoint is of cluster {known}"
+            return f"{name} was deleted and created again (its id was {known} and is now {current})"
     return None
 
 
@@ -107,23 +107,23 @@ def partitions_of(cluster: Cluster) -> list[Partition]:
     ]
 
 
-class News(NamedTuple):
-    """What a look at the cluster has shown."""
+class TopicChanges(NamedTuple):
+    """Changes of the selected topics."""
 
     cluster: Cluster
-    beginnings: dict[Partition, int]  # of partitions that were not there before
-    gone: list[str]  # topics of a pattern that are no longer there
+    beginnings: dict[Partition, int]  # first offsets of new partitions
+    gone: list[str]  # deleted topics of a pattern
 
 
-class Watch:
-    """A thread that looks at the cluster now and then, and commits for lag tools.
+class TopicWatcher:
+    """A thread that polls the cluster for changes and commits positions for lag tools.
 
-    Both wait for the broker, which the loop must not. What it finds waits in `take`; an error that
-    ends the source is raised there.
+    Both block on the broker, which the daemon's loop must not. `take` returns the changes, and
+    raises an error that ends the source.
     """
 
     def __init__(
-        self, reader: KafkaReader, selection: Selection, every: float, start: Cluster
+        self, reader: KafkaReader, selection: TopicSelection, every: float, start: Cluster
     ) -> None:
         self._reader = reader
         self._selection = selection
@@ -131,7 +131,7 @@ class Watch:
         self._known = start
         self._partitions = set(partitions_of(start))
         self._missing: dict[str, float] = {}
-        self._news: SimpleQueue[News] = SimpleQueue()
+        self._news: SimpleQueue[TopicChanges] = SimpleQueue()
         self._error: Exception | None = None
         self._positions: dict[Partition, int] | None = None
         self._silent_since: float | None = None
@@ -140,8 +140,8 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="kafka-watch", daemon=True)
         self._thread.start()
 
-    def take(self) -> list[News]:
-        """Return what is new since the last time; raise what went wrong for good."""
+    def take(self) -> list[TopicChanges]:
+        """Return the changes since the last call; raise an error that ends the source."""
         if self._error is not None:
             raise self._error
         news = []
@@ -150,12 +150,12 @@ class Watch:
         return news
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Have these positions committed soon; only the newest count."""
+        """Commit these positions in the background, instead of earlier ones that still wait."""
         self._positions = dict(positions)
         self._wake.set()
 
     def close(self, seconds: float) -> None:
-        """Commit what is left, and end."""
+        """Commit the remaining positions and stop the thread."""
         self._stop = True
         self._wake.set()
         self._thread.join(seconds)
@@ -179,22 +179,22 @@ class Watch:
         except SourceError as error:
             if self._silent_since is None:
                 self._silent_since = time.monotonic()
-                log.warning("no answer from the broker: trying on: %s", error)
+                log.warning("broker unreachable: %s", error)
         except Exception as error:  # noqa: BLE001 -- a thread's error is the loop's
             self._error = error
         else:
             if self._silent_since is not None:
                 seconds = time.monotonic() - self._silent_since
                 self._silent_since = None
-                log.warning("the broker answers again, after %.1f s", seconds)
+                log.warning("broker reachable again after %.1f s", seconds)
 
     def _try_commit(self) -> None:
         positions, self._positions = self._positions, None
         if positions:
             try:
                 self._reader.commit(positions)
-            except Exception as error:  # noqa: BLE001 -- nothing depends on it
-                log.warning("positions not committed for lag tools: %s", error)
+            except Exception as error:  # noqa: BLE001 -- lag tools are optional
+                log.warning("commit for lag tools failed: %s", error)
 
     def _look(self) -> None:
         cluster = self._selection.look(self._reader)
@@ -211,10 +211,10 @@ class Watch:
         known = {**self._known.topics, **cluster.topics}
         topics = {name: topic for name, topic in known.items() if name not in gone}
         self._known = cluster._replace(topics=topics)
-        self._news.put(News(self._known, beginnings, gone))
+        self._news.put(TopicChanges(self._known, beginnings, gone))
 
     def _deleted(self, topics: Iterable[str]) -> list[str]:
-        """Return the topics that were there and have not been for some time."""
+        """Return the topics that have been missing for some time."""
         now = time.monotonic()
         there = set(topics)
         self._missing = {

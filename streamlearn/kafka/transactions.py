@@ -1,10 +1,10 @@
-"""The transactions of one owner's output: brokers refuse those of the owner before it.
+"""Transactions of an owner's output, which fence earlier owners.
 
-All owners of a checkpoint use the same transactional id. A new one that initializes it ends the
-transaction that was open, unseen by readers of committed records, and from then on brokers refuse
-what the one before still sends: also a frozen process that wakes up with full buffers.
+All owners of a checkpoint use the same transactional id. When a new owner initializes it, the
+brokers abort the open transaction and from then on reject what earlier owners send, such as a
+frozen process that wakes up with full buffers.
 
-A thread commits, some times a second, for a commit waits for the broker. Whoever sends waits
+A thread commits a few times a second, because a commit blocks on the broker. Senders wait
 meanwhile.
 """
 
@@ -20,24 +20,24 @@ from streamlearn.errors import SinkError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-COMMIT_SECONDS = 0.25  # for which records wait at most until their transaction is committed
+COMMIT_SECONDS = 0.25  # maximum age of a transaction until it is committed
 INIT_SECONDS = 20.0
-LONGEST_SECONDS = 900.0  # Kafka's transaction.max.timeout.ms, where nothing else is configured
+LONGEST_SECONDS = 900.0  # Kafka's default transaction.max.timeout.ms
 
 
 class Fencing(NamedTuple):
-    """What an owner's transactions are called, and after which silence the broker ends one."""
+    """The name of an owner's transactions, and the silence after which brokers abort one."""
 
     role: str
     seconds: float
 
     def id(self, client_id: str, identity: str) -> str:
-        """Return the transactional id; access is granted to the prefix `client_id-`."""
+        """Return the transactional id, which begins with `client_id-` for access rules."""
         return f"{client_id}-{identity}-{self.role}"
 
     @property
     def timeout_ms(self) -> int:
-        """For how long a transaction may be open."""
+        """Maximum time that a transaction may be open."""
         return int(1000 * min(self.seconds, LONGEST_SECONDS))
 
 
@@ -47,7 +47,7 @@ class Transactions:
     Parameters
     ----------
     begin, commit, abort
-        Of the producer. `commit` may wait for a broker that is away until its argument is set, and
+        Of the producer. `commit` may wait for an unreachable broker until its argument is set, and
         raises a `SinkError` if the transaction is lost.
     """
 
@@ -61,7 +61,7 @@ class Transactions:
         self._commit = commit
         self._abort = abort
         self._open = self._ending = self._wanted = False
-        self._sending = 0  # threads that are handing over records
+        self._sending = 0  # threads that are sending records
         self._begun = 0.0
         self._error: SinkError | None = None
         self._closed = threading.Event()
@@ -71,7 +71,7 @@ class Transactions:
 
     @contextmanager
     def sending(self, seconds: float) -> Iterator[bool]:
-        """Send records in a transaction; False if the one before is being committed so long."""
+        """Send records in a transaction; False if committing the previous one takes longer."""
         with self._change:
             ready = self._change.wait_for(lambda: self._error or not self._ending, seconds)
             self._check()
@@ -90,7 +90,7 @@ class Transactions:
                     self._change.notify_all()
 
     def commit(self, seconds: float) -> bool:
-        """Commit what was sent before; False if that takes longer."""
+        """Commit the open transaction; False if this takes longer."""
         self.hurry()
         with self._change:
             done = self._change.wait_for(lambda: self._error or not self._wanted, seconds)
@@ -98,13 +98,13 @@ class Transactions:
         return bool(done)
 
     def hurry(self) -> None:
-        """Have the open transaction committed as soon as nobody is sending."""
+        """Request a commit of the open transaction as soon as nobody is sending."""
         with self._change:
             self._wanted = self._open
             self._change.notify_all()
 
     def close(self) -> None:
-        """Abort what was not committed: whoever resumes from the checkpoint sends it again."""
+        """Abort the open transaction: whoever resumes from the checkpoint sends it again."""
         self._closed.set()
         with self._change:
             self._change.notify_all()
@@ -129,7 +129,7 @@ class Transactions:
             self._end(None)
 
     def _await_due(self) -> bool:
-        """Wait until a transaction is to be committed, and nobody is sending; False: no more."""
+        """Wait until a commit is due and nobody is sending; False if closed."""
         with self._change:
             while not self._closed.is_set():
                 left = self._begun + COMMIT_SECONDS - time.monotonic()

@@ -15,7 +15,7 @@ from streamlearn.stream.sources.clicks import Clicks
 from streamlearn.stream.sources.file import Files
 from streamlearn.stream.sources.source import Source
 from streamlearn.stream.sources.stdin import StandardInput
-from streamlearn.stream.sources.synthetic import LateClicks, Synthetic
+from streamlearn.stream.sources.synthetic import DelayedClicks, Synthetic
 
 __all__ = [
     "FORMATS",
@@ -23,11 +23,11 @@ __all__ = [
     "Clicks",
     "CustomDecoder",
     "Decoder",
+    "DelayedClicks",
     "Events",
     "Fields",
     "Files",
     "JSONDecoder",
-    "LateClicks",
     "Partition",
     "Records",
     "SVMLightDecoder",

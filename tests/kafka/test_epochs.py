@@ -41,7 +41,7 @@ def test_a_mark_alone_moves_no_position_back(epochs: LeaderEpochs) -> None:
 
 @pytest.mark.parametrize("records", [came(41, 44, epoch=4), came(41, 42), came(42, epoch=4)])
 def test_another_log(epochs: LeaderEpochs, records: Records) -> None:
-    with pytest.raises(SourceChanged, match="clicks/0 was cut before position 44"):
+    with pytest.raises(SourceChanged, match=r"clicks/0 .* position 44"):
         epochs.new(records)
 
 

@@ -1,4 +1,4 @@
-"""What a topic that can't be written to is said to lack, without a broker."""
+"""Errors of topics that are not writable, without a broker."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ class Admin:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "said"),
+    ("code", "kind", "named"),
     [
-        (KafkaError._TIMED_OUT, SinkError, "'out': Local: Timed out"),
-        (KafkaError._TRANSPORT, SinkError, "'out': Local: Broker transport failure"),
-        (KafkaError.UNKNOWN_TOPIC_OR_PART, SinkNotFound, "no topic 'out': create it"),
+        (KafkaError._TIMED_OUT, SinkError, "out"),
+        (KafkaError._TRANSPORT, SinkError, "out"),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, SinkNotFound, "out"),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, SinkDenied, "WRITE"),
     ],
 )
-def test_a_broker_that_is_slow_is_told_from_a_topic_that_is_not_there(
-    code: int, kind: type[SinkError], said: str
-) -> None:
-    with pytest.raises(SinkError, match=said) as caught:
+def test_a_slow_broker_is_not_a_missing_topic(code: int, kind: type[SinkError], named: str) -> None:
+    with pytest.raises(SinkError, match=named) as caught:
         sink._examine(Admin(code), Connection(bootstrap="b:1", client="confluent"), "out")  # type: ignore[arg-type]
     assert type(caught.value) is kind

@@ -1,4 +1,4 @@
-"""Kafka over confluent-kafka, which wraps the C library librdkafka: faster, an extra."""
+"""Kafka over confluent-kafka, which wraps the C library librdkafka: an extra, and faster."""
 
 from streamlearn.kafka.confluent.reader import ConfluentReader
 from streamlearn.kafka.confluent.sink import ConfluentSink

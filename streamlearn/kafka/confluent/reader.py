@@ -1,6 +1,6 @@
-"""Reading with confluent-kafka.
+"""Read with confluent-kafka.
 
-The group is never joined: partitions are assigned by hand, and positions are ours to keep.
+The group is never joined: partitions are assigned manually, and positions are in the checkpoint.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from streamlearn.errors import SourceError
 from streamlearn.kafka.confluent.settings import DENIED, SECONDS, UNKNOWN, common, wait_for_cluster
+from streamlearn.kafka.failures import ConnectionErrors
 from streamlearn.kafka.lazy import Lazy
-from streamlearn.kafka.reader import Cluster, OutOfRange, Topic, unreadable
-from streamlearn.kafka.reasons import Reasons
+from streamlearn.kafka.reader import Cluster, OutOfRangeError, Topic, unreadable
 from streamlearn.stream.records import OWN_HEADERS, Header, Partition, Records
 
 if TYPE_CHECKING:
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 3.0
-PATIENCE = 3.0  # seconds for what passes by itself
+PATIENCE = 3.0  # seconds to wait for transient errors to pass
 PARTITION_EOF = KafkaError._PARTITION_EOF
 OUT_OF_RANGE = KafkaError._AUTO_OFFSET_RESET
 
 # Where a name is not UTF-8, the method returns a result and also sets an exception. A call from C
 # (this one) looks for that; a call that Python has specialized does not, and raises it later.
 HEADERS = methodcaller("headers")
-# In place of headers of which one has a name that is not UTF-8: the library gives none of them.
-UNREADABLE_HEADERS = (f"{OWN_HEADERS}dropped", b"headers, for a name that is not UTF-8")
+# Replaces all headers if the name of one is not UTF-8: the library then returns none.
+UNREADABLE_HEADERS = (f"{OWN_HEADERS}dropped", b"headers: one has a name that is not UTF-8")
 
-# What the brokers say of a partition that was made a moment ago.
+# Errors for a partition that was just created.
 FRESH = {
     *UNKNOWN,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -72,12 +72,14 @@ class ConfluentReader:
         self._connection = connection
         self._isolation = isolation
         self._fetch_bytes = fetch_bytes
-        self._reasons = Reasons()
+        self._reasons = ConnectionErrors()
         self._admin = AdminClient(common(connection, self._reasons))
         wait_for_cluster(self._admin, connection, self._reasons)
         self._consumer: Consumer | None = None
-        self._ends: dict[Partition, int] = {}  # the positions that poll has told of
-        self._raised: Exception | None = None  # what came after records that were given first
+        self._ends: dict[Partition, int] = {}  # the positions that poll has returned
+        self._raised: Exception | None = (
+            None  # raised by the next poll, after the records before it
+        )
 
     def names(self) -> list[str]:
         """Return the names of all topics."""
@@ -89,18 +91,18 @@ class ConfluentReader:
             found = self._admin.list_topics(topic, timeout=SECONDS)
         except KafkaException as error:
             raise self._explain(error) from error
-        self._reasons.clear()  # of what went wrong before
+        self._reasons.clear()  # of earlier errors
         return found
 
     def cluster(self, topics: Sequence[str]) -> Cluster:
         """Describe the cluster and these topics."""
-        # First by an ordinary request: what an admin client asks in an outage may, when it times
-        # out, abort the process (an assertion of librdkafka's).
+        # Begin with an ordinary request: an admin request that times out in an outage may abort the
+        # process (an assertion in librdkafka).
         about = self._metadata(topics[0] if topics else "")
         return Cluster(str(about.cluster_id), len(about.brokers), self.topics(topics))
 
     def topics(self, names: Sequence[str]) -> dict[str, Topic]:
-        """Ask for these topics."""
+        """Describe those of these topics that exist."""
         if not names:
             return {}
         wanted = self._admin.describe_topics(TopicCollection(list(names)), request_timeout=SECONDS)
@@ -167,7 +169,7 @@ class ConfluentReader:
         return self._reasons.unanswered(self._connection.bootstrap, error.args[0].str())
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
-        """Read these partitions too."""
+        """Also read these partitions."""
         self._ends.update(positions)
         where = [TopicPartition(*partition, position) for partition, position in positions.items()]
         if self._consumer is None:
@@ -178,15 +180,15 @@ class ConfluentReader:
 
     def _connect(self, partitions: int) -> Consumer:
         # One queue for all partitions, bounded by bytes of keys and values and by a count, as each
-        # record takes some 400 bytes more. What a broker answers is split into records at once,
-        # whatever is in the queue, and comes on top: so answers are small beside it.
+        # record takes about 400 bytes more. A response is split into records immediately, whatever
+        # the queue holds, and adds to its size: so responses are kept small.
         brokers = len(self._metadata("").brokers)
         response = max(self._fetch_bytes // (8 * max(brokers, 1)), 1 << 16)
         share = min(max(response // max(partitions, 1), 1 << 18), 1 << 22, response)
         return Consumer(
             {
                 **common(self._connection, self._reasons),
-                "group.id": self._group or "streamlearn",  # it wants one, and never joins it
+                "group.id": self._group or "streamlearn",  # required, but never joined
                 "on_commit": _log_commit,
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
@@ -205,7 +207,7 @@ class ConfluentReader:
         )
 
     def drop(self, partitions: Iterable[Partition]) -> None:
-        """Read these no more."""
+        """Stop reading these partitions."""
         if self._consumer is not None:
             gone = [TopicPartition(*partition) for partition in partitions]
             self._consumer.incremental_unassign(gone)
@@ -213,13 +215,13 @@ class ConfluentReader:
             self._ends.pop(partition, None)
 
     def poll(self, seconds: float, most: int) -> list[Records]:
-        """Return what has come."""
+        """Return the next records."""
         if self._raised is not None:
             raised, self._raised = self._raised, None
             raise raised
         assert self._consumer is not None  # noqa: S101 -- the source assigns first
         try:
-            # `consume` waits until it has all that it was asked for: wait for one, take the rest.
+            # `consume` waits for all messages it is asked for: wait for one, then take the rest.
             messages = self._consumer.consume(1, timeout=seconds)
             if messages:
                 messages += self._consumer.consume(most, timeout=0)
@@ -237,7 +239,7 @@ class ConfluentReader:
 
     @staticmethod
     def _before_errors(messages: list[Message]) -> list[Message]:
-        """Return the records, of each partition those before its first error that does not pass."""
+        """Return the records of each partition before its first permanent error."""
         good, stopped = [], set()
         for message in messages:
             error = message.error()
@@ -271,7 +273,7 @@ class ConfluentReader:
         )
 
     def _consider(self, message: Message) -> list[Records]:
-        """Take what came in a record's place: the end of a partition, or an error."""
+        """Handle the end of a partition, or an error."""
         error = message.error()
         assert error is not None  # noqa: S101
         partition = _partition(message)
@@ -279,10 +281,10 @@ class ConfluentReader:
         if error.code() == PARTITION_EOF:
             if end <= self._ends.get(partition, end):
                 return []
-            self._ends[partition] = end  # what lies between is not for us
+            self._ends[partition] = end  # what is in between is not readable
             return [Records(partition, (), (), end)]
         if error.code() == OUT_OF_RANGE:
-            self._raised = OutOfRange(partition, error.str())  # also where the log was cut
+            self._raised = OutOfRangeError(partition, error.str())  # also if the log was truncated
         elif error.code() in DENIED:
             self._raised = self._connection.denied([partition.topic], "READ")
         elif end < 0 and not _passes(error):
@@ -292,9 +294,9 @@ class ConfluentReader:
         return []
 
     def _after(self, partition: Partition, damaged: int) -> int:
-        """Return the offset after a damaged batch, of which the library tells only the first.
+        """Return the offset after a damaged batch, by bisection.
 
-        From wherever within it one wants to read, it says the same.
+        The library reports only the batch's first offset, wherever within it one starts to read.
         """
         inside, outside = damaged, self.highwater(partition) or damaged + 1
         deadline = time.monotonic() + PATIENCE
@@ -302,7 +304,7 @@ class ConfluentReader:
             middle = (inside + outside) // 2
             found = self._found_at(partition, middle, deadline)
             if found is None:
-                return inside + 1  # which shows the way on, at the next start
+                return inside + 1  # the next start bisects further
             if found == damaged:
                 inside = middle
             else:
@@ -310,7 +312,7 @@ class ConfluentReader:
         return outside
 
     def _found_at(self, partition: Partition, offset: int, deadline: float) -> int | None:
-        """Return the offset of what comes first from there; None if nothing comes in time."""
+        """Return the first offset that is read from there, None if nothing comes in time."""
         assert self._consumer is not None  # noqa: S101
         self._consumer.seek(TopicPartition(*partition, offset))
         while time.monotonic() < deadline:
@@ -326,33 +328,33 @@ class ConfluentReader:
         return None if marks[1] < 0 else marks[1]
 
     def pause(self, partitions: Iterable[Partition]) -> None:
-        """Do not fetch these."""
+        """Stop fetching these partitions."""
         assert self._consumer is not None  # noqa: S101
         self._consumer.pause([TopicPartition(*partition) for partition in partitions])
 
     def resume(self, partitions: Iterable[Partition]) -> None:
-        """Fetch these again."""
+        """Fetch these partitions again."""
         assert self._consumer is not None  # noqa: S101
         self._consumer.resume([TopicPartition(*partition) for partition in partitions])
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Store the positions for lag tools."""
-        # Not by the admin client: its call aborts the process when it times out in an outage.
+        """Commit the positions for lag tools."""
+        # Not with the admin client: its call aborts the process if it times out in an outage.
         if self._group is not None and self._consumer is not None:
             offsets = [TopicPartition(*where, position) for where, position in positions.items()]
             self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         if self._consumer is not None:
-            # It would wait a minute for a commit to reach a broker that is away.
+            # It would wait a minute for a commit to reach an unreachable broker.
             closing = threading.Thread(target=self._consumer.close, daemon=True)
             closing.start()
             closing.join(CLOSE_SECONDS)
 
 
 def _id(topic_id: object) -> str:
-    """Return a topic's id in the form that the other library gives too."""
+    """Return a topic's id in the form of the other library."""
     identity = uuid.UUID(bytes=base64.b64decode(f"{topic_id}=="))
     return str(identity) if identity.int else ""
 
@@ -363,7 +365,7 @@ def _where(partition: Partition) -> str:
 
 def _log_commit(error: KafkaError | None, _: list[TopicPartition]) -> None:
     if error is not None:
-        log.warning("positions not committed for lag tools: %s", error.str())
+        log.warning("commit for lag tools failed: %s", error.str())
 
 
 def _partition(message: Message) -> Partition:
@@ -372,7 +374,7 @@ def _partition(message: Message) -> Partition:
 
 
 def _passes(error: KafkaError) -> bool:
-    """Whether an error passes by itself."""
+    """Whether an error is transient."""
     return error.retriable() or error.code() in UNKNOWN
 
 
@@ -388,7 +390,7 @@ def _epoch(message: Message) -> int:
 def _headers(message: Message) -> list[Header]:
     try:
         headers: Any = HEADERS(message)
-    except SystemError:  # a name is not UTF-8; a second call would return what crashes its reader
+    except SystemError:  # a name is not UTF-8; a second call would return a value that crashes
         headers = [UNREADABLE_HEADERS]
         message.set_headers(headers)
     return list(headers or ())

@@ -1,4 +1,4 @@
-"""How confluent-kafka is told where the brokers are and who we are."""
+"""Settings of confluent-kafka's clients."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from streamlearn.kafka.connection import Connection
-    from streamlearn.kafka.reasons import Reasons
+    from streamlearn.kafka.failures import ConnectionErrors
 
-SECONDS = 10.0  # for an answer of the broker's
-FIRST_SECONDS = 7.5  # for the first one
+SECONDS = 10.0  # timeout of a request
+FIRST_SECONDS = 7.5  # timeout of the first request
 DENIED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
-# The library logs every attempt to connect; the reason of a failure is told once, in its error.
+# The library logs every attempt to connect; a failure is reported once, by its error.
 SILENT = logging.getLogger("streamlearn.kafka.confluent.library")
 SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
 
 
-def common(connection: Connection, reasons: Reasons) -> dict[str, Any]:
+def common(connection: Connection, reasons: ConnectionErrors) -> dict[str, Any]:
     """Return the settings that reader, writer and admin client share."""
     security = connection.security
     settings: dict[str, Any] = {
@@ -52,22 +52,22 @@ def common(connection: Connection, reasons: Reasons) -> dict[str, Any]:
     settings.update((name, value) for name, value in optional.items() if value is not None)
     if security.token_provider is not None:
         tokens = security.tokens()
-        tokens.current()  # a provider that fails is said here, not in a thread of the library's
+        tokens.current()  # a provider that fails raises here, not in a thread of the library
         settings["oauth_cb"] = lambda _: tokens.current()
     return settings
 
 
-def wait_for_cluster(admin: AdminClient, connection: Connection, reasons: Reasons) -> None:
-    """Wait until a broker answers; else raise the reason why none does."""
+def wait_for_cluster(admin: AdminClient, connection: Connection, reasons: ConnectionErrors) -> None:
+    """Wait until a broker answers; raise the reason if none does."""
     deadline = time.monotonic() + FIRST_SECONDS
     while True:
-        admin.poll(0)  # serves the callbacks: errors, and tokens that are wanted
-        with suppress(KafkaException):  # says only that time is up
+        admin.poll(0)  # serves the callbacks for errors and tokens
+        with suppress(KafkaException):  # only a timeout
             if admin.cluster_id(timeout=0.5) is not None:
                 reasons.clear()
                 return
         admin.poll(0)
-        # A wrong password will not become right: it is not to be tried for long.
+        # Do not retry a wrong password.
         problem = reasons.error(connection.bootstrap)
         if isinstance(problem, SourceDenied) or time.monotonic() > deadline:
             raise problem

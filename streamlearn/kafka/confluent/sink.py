@@ -1,4 +1,4 @@
-"""Writing with confluent-kafka."""
+"""Write with confluent-kafka."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka.admin._resource import ResourceType
 
 from streamlearn.errors import SinkDenied, SinkError, SinkFenced
 from streamlearn.kafka.confluent.settings import DENIED, SECONDS, UNKNOWN, common, wait_for_cluster
-from streamlearn.kafka.reasons import Reasons
+from streamlearn.kafka.failures import ConnectionErrors
 from streamlearn.kafka.sink import (
     DEFAULT_LARGEST,
     FOREVER_MS,
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from streamlearn.kafka.transactions import Fencing
     from streamlearn.stream.sinks.sink import Record
 
-SERVE_EVERY = 256  # records; what was delivered piles up until it is served
+SERVE_EVERY = 256  # records; delivery reports accumulate until they are served
 BATCH_BYTES = 1_000_000
-GONE = {*UNKNOWN, KafkaError._UNKNOWN_PARTITION}  # partitions go only with a topic
-DELETED_MS = 10_000  # for which a topic is missing before records for it are refused
-LEAST_LARGEST = 1000  # that the library can be told
-WAIT_SECONDS = 0.05  # for room in the buffer, or for a flush that is under way
+GONE = {*UNKNOWN, KafkaError._UNKNOWN_PARTITION}  # partitions are only deleted with their topic
+DELETED_MS = 10_000  # for which a topic must be missing until its records are rejected
+MIN_LARGEST = 1000  # that the library accepts
+WAIT_SECONDS = 0.05  # for space in the buffer, or for a running flush
 COMMIT_TRY_SECONDS = 1.0
-# What comes of the fatal error of a transaction, which has a code of its own.
+# Consequences of a transaction's fatal error, which has its own code.
 FATAL = {KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 FENCED = {
     KafkaError._FENCED,
@@ -59,7 +59,7 @@ FENCED = {
 
 
 class ConfluentSink(KafkaSink):
-    """A topic to write to, over a Producer."""
+    """A topic as a sink, over a Producer."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ConfluentSink(KafkaSink):
         fencing: Fencing | None = None,
     ) -> None:
         super().__init__(connection, topic, fencing)
-        self._reasons = Reasons()
+        self._reasons = ConnectionErrors()
         admin = AdminClient(common(connection, self._reasons))
         wait_for_cluster(admin, connection, self._reasons)
         self._largest = _examine(admin, connection, topic)
@@ -79,23 +79,23 @@ class ConfluentSink(KafkaSink):
             "acks": "all",
             "enable.idempotence": True,
             "delivery.timeout.ms": FOREVER_MS,
-            "message.max.bytes": max(self._largest + 2 * OVERHEAD, LEAST_LARGEST),
-            # a larger batch would be refused
+            "message.max.bytes": max(self._largest + 2 * OVERHEAD, MIN_LARGEST),
+            # a larger batch would be rejected
             "batch.size": min(BATCH_BYTES, max(self._largest, 1)),
             "queue.buffering.max.kbytes": max(buffer_bytes // 1024, 1),
-            # it counts values and keys alone, and a record takes some 500 bytes more
+            # kbytes count only values and keys, and a record takes about 500 bytes more
             "queue.buffering.max.messages": max(buffer_bytes // 512, 1000),
             "topic.metadata.propagation.max.ms": DELETED_MS,
             "linger.ms": 5,
-            # A report on each record would cost as much as making it: that all are delivered
-            # is seen when none are left.
+            # A report for each record would cost as much as producing it: all are delivered when
+            # none are left in the queue.
             "delivery.report.only.error": True,
         }
         self._producer: Any = None if fencing else Producer(self._settings)
         # `flush` holds `_lock`, or records sent meanwhile might keep it from ever finishing.
 
     def take_over(self, identity: str) -> None:
-        """Make a producer whose transactions fence those of earlier owners."""
+        """Create a producer whose transactions fence those of earlier owners."""
         if self._fencing is None:
             return
         name = self._fencing.id(self._connection.client_id, identity)
@@ -105,7 +105,7 @@ class ConfluentSink(KafkaSink):
                 **self._settings,
                 "transactional.id": name,
                 "transaction.timeout.ms": timeout,
-                "delivery.timeout.ms": timeout,  # it may not be longer
+                "delivery.timeout.ms": timeout,  # must not be longer
             }
         )
         try:
@@ -134,18 +134,18 @@ class ConfluentSink(KafkaSink):
                 return
 
     def _abort(self) -> None:
-        with suppress(KafkaException):  # the next owner ends it
+        with suppress(KafkaException):  # the next owner aborts it
             self._producer.abort_transaction(COMMIT_TRY_SECONDS)
 
     def _failure(self, error: KafkaException) -> SinkError:
-        """Return what an error of the producer's means; a fatal one stays."""
+        """Return the error for a producer's error; a fatal one is kept."""
         found = self._refusal or self._meaning(error.args[0])
         if error.args[0].fatal() or isinstance(found, SinkFenced):
             self._refusal = found
         return found
 
     def _meaning(self, error: KafkaError) -> SinkError:
-        """Return the error for what will not pass."""
+        """Return the error for a permanent error of the producer."""
         if self._fencing is not None and error.code() in FENCED:
             return fenced(self._topic, self._fencing.seconds)
         if error.code() in GONE:
@@ -155,7 +155,7 @@ class ConfluentSink(KafkaSink):
         return refused(self._topic, error.str())
 
     def send_all(self, records: Sequence[Record]) -> None:
-        """Hand over these; waits for room in the buffer, but not for ever."""
+        """Send records; wait for space in the buffer, but not forever."""
         at, deadline = 0, time.monotonic() + FULL_SECONDS
         while at < len(records):
             self._check_refusal()
@@ -169,14 +169,14 @@ class ConfluentSink(KafkaSink):
                 raise error
 
     def _try(self, records: Sequence[Record], start: int) -> int:
-        """Hand over some records, unless a transaction is being committed."""
+        """Send some records, unless a transaction is being committed; return the next place."""
         if self._transactions is None:
             return self._hand_over(records, start)
         with self._transactions.sending(WAIT_SECONDS) as ready:
             return self._hand_over(records, start) if ready else start
 
     def _hand_over(self, records: Sequence[Record], start: int) -> int:
-        """Hand over some records, if there is room in a while; the place of the next."""
+        """Send some records, if the buffer has space soon; return the next place."""
         topic, largest, report = self._topic, self._largest, self._report
         produce = self._producer.produce
         at, seconds = start, 0.0
@@ -193,7 +193,7 @@ class ConfluentSink(KafkaSink):
         except KafkaException as error:
             if self._transactions is None or error.args[0].code() not in FATAL:
                 raise self._failure(error) from error
-            self._transactions.hurry()  # its commit tells why
+            self._transactions.hurry()  # its commit raises the reason
             seconds = WAIT_SECONDS
         finally:
             self._lock.release()
@@ -201,19 +201,19 @@ class ConfluentSink(KafkaSink):
         return at
 
     def _serve(self, seconds: float) -> None:
-        """Take reports, waiting so long for the first."""
+        """Serve delivery reports, waiting this long for the first."""
         try:
             self._producer.poll(seconds)
         except KafkaException as error:  # a fatal one
             raise self._failure(error) from error
 
     def _report(self, error: KafkaError | None, _: Message) -> None:
-        """Take the report on a record that was refused."""
+        """Keep the error of a record that was rejected."""
         if error is not None and (self._transactions is None or error.code() not in FATAL):
             self._refusal = self._refusal or self._meaning(error)
 
     def flush(self, seconds: float) -> None:
-        """Deliver what was handed over before; whoever sends waits meanwhile."""
+        """Deliver the records that were sent; senders wait meanwhile."""
         deadline = time.monotonic() + seconds
         late = partial(undelivered, self._topic, seconds)
         if not self._lock.acquire(timeout=seconds):
@@ -232,7 +232,7 @@ class ConfluentSink(KafkaSink):
         self._reasons.clear()
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         if self._closed or self._producer is None:
             return
         self._closed = True
@@ -241,11 +241,11 @@ class ConfluentSink(KafkaSink):
         with suppress(KafkaException):  # a fatal one
             if self._producer.flush(1):
                 self._producer.purge()
-                self._producer.flush(1)  # takes the reports of what was purged
+                self._producer.flush(1)  # serves the reports of purged records
 
 
 def _examine(admin: AdminClient, connection: Connection, topic: str) -> int:
-    """Refuse a topic that can't be written to; return how large a record may be."""
+    """Refuse a topic that is not writable; return the maximum size of a record."""
     wanted = admin.describe_topics(
         TopicCollection([topic]), include_authorized_operations=True, request_timeout=SECONDS
     )
@@ -265,5 +265,5 @@ def _examine(admin: AdminClient, connection: Connection, topic: str) -> int:
     settings = admin.describe_configs([resource], request_timeout=SECONDS)
     try:
         return int(settings[resource].result(SECONDS + 1)["max.message.bytes"].value) - OVERHEAD
-    except KafkaException:  # not ours to ask
+    except KafkaException:  # reading it is not allowed
         return DEFAULT_LARGEST - OVERHEAD

@@ -1,7 +1,7 @@
-"""Headers to send: null values, and names that are not UTF-8, which kafka-python takes by detours.
+"""Workarounds to send headers with null values, or with names that are not UTF-8.
 
-`KafkaProducer.send` asks for text and bytes, and encodes all names as UTF-8. But a name encodes
-itself, and a serializer is given the list of headers, as in Java's client, to change it.
+`KafkaProducer.send` expects strings and bytes, and encodes all names as UTF-8. But it calls the
+name's own `encode`, and passes the list of headers to a serializer, which may change it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Name(str):
     __slots__ = ()
 
     def encode(self, encoding: str = "utf-8", errors: str = "") -> bytes:  # noqa: ARG002
-        """Return those bytes."""
+        """Return the original bytes."""
         return str.encode(self, errors="surrogateescape")
 
 
 class Headers(list[Any]):
-    """Headers of which the values at some places are null."""
+    """Headers, some of which have null values."""
 
     def __init__(self, headers: Iterable[Header]) -> None:
         given = [(Name(name), item) for name, item in headers]
@@ -35,15 +35,15 @@ class Headers(list[Any]):
         self.nulls = [place for place, (_, item) in enumerate(given) if item is None]
 
     def __bool__(self) -> bool:
-        """Return False: kafka-python adds up the lengths of the values of a list that is true."""
+        """Return False, so that kafka-python does not add up the lengths of the values."""
         return False
 
 
 class Nulls(Serializer):
-    """Leaves every value as it is, and puts null values into `Headers`."""
+    """Keep every value, and set null values in `Headers`."""
 
     def serialize(self, topic: str, headers: list[Any], data: Any) -> Any:  # noqa: ARG002
-        """Return the value."""
+        """Return the value unchanged."""
         if type(headers) is Headers:
             for place in headers.nulls:
                 headers[place] = headers[place][0], None

@@ -1,7 +1,7 @@
-"""Reading with kafka-python.
+"""Read with kafka-python.
 
-Raw bytes and never a deserialiser (one that raises makes every later poll spin), no group (it would
-make every poll wait for the group's coordinator), no auto-commit, no jump of an offset.
+It reads raw bytes without a deserializer (if one raises, every later poll spins), without a group
+(every poll would wait for its coordinator), without auto-commit and without offset resets.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
 from streamlearn.errors import SourceError
-from streamlearn.kafka.kafka_python.mending import Mending, Unreadable, headers
+from streamlearn.kafka.failures import unanswered
+from streamlearn.kafka.kafka_python.repair import RepairingManager, UnreadableRecords, headers
 from streamlearn.kafka.kafka_python.settings import connect
 from streamlearn.kafka.lazy import Lazy
-from streamlearn.kafka.reader import Cluster, OutOfRange, Topic, unreadable
-from streamlearn.kafka.reasons import unanswered
+from streamlearn.kafka.reader import Cluster, OutOfRangeError, Topic, unreadable
 from streamlearn.stream.records import Partition, Records
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 3.0  # seconds for what passes by itself
+PATIENCE = 3.0  # seconds to wait for transient errors to pass
 TOPIC_DENIED = 29
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -57,8 +57,10 @@ class KafkaPythonReader:
         self._fetch_bytes = fetch_bytes
         self._admin = connect(KafkaAdminClient, connection)
         self._consumer: Any = None
-        self._ends: dict[Partition, int] = {}  # the positions that poll has told of
-        self._unreadable: dict[Partition, Unreadable] | None = None  # None: nothing is mended
+        self._ends: dict[Partition, int] = {}  # the positions that poll has returned
+        self._unreadable: dict[Partition, UnreadableRecords] | None = (
+            None  # None: nothing is repaired
+        )
 
     def names(self) -> list[str]:
         """Return the names of all topics."""
@@ -71,7 +73,7 @@ class KafkaPythonReader:
         return Cluster(str(about["cluster_id"]), len(about["brokers"]), self.topics(topics))
 
     def topics(self, names: Sequence[str]) -> dict[str, Topic]:
-        """Ask for these topics."""
+        """Describe those of these topics that exist."""
         found = self._ask(self._admin.describe_topics, list(names)) if names else []
         denied = sorted(topic["name"] for topic in found if topic["error_code"] == TOPIC_DENIED)
         if denied:
@@ -113,10 +115,10 @@ class KafkaPythonReader:
             except KafkaError as error:
                 if not isinstance(error, RetriableError) or time.monotonic() > deadline:
                     raise unanswered(self._connection.bootstrap, str(error)) from error
-            time.sleep(0.1)  # a leader is being elected, a connection is being made
+            time.sleep(0.1)  # a leader is being elected, or a connection opened
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
-        """Read these partitions too."""
+        """Also read these partitions."""
         if self._consumer is None:
             self._consumer = self._connect(len(positions))
         self._ends.update(positions)
@@ -125,14 +127,14 @@ class KafkaPythonReader:
             self._consumer.seek(TopicPartition(*partition), position)
 
     def _connect(self, partitions: int) -> Any:
-        # A response for all partitions of a broker waits while the next one is fetched, both in
-        # more than one copy for a while: small ones keep within what may be fetched ahead.
+        # A response for all partitions of a broker is kept while the next one is fetched, both in
+        # several copies at times: small responses stay within the prefetch limit.
         brokers = len(self._ask(self._admin.describe_cluster)["brokers"])
         response = max(self._fetch_bytes // (8 * max(brokers, 1)), 1 << 16)
         share = min(max(response // max(partitions, 1), 1 << 18), 1 << 22, response)
         network: Callable[..., Any] = KafkaNetClient
         if self._unreadable is not None:
-            network = partial(Mending.client, self._unreadable)
+            network = partial(RepairingManager.client, self._unreadable)
         return connect(
             KafkaConsumer,
             self._connection,
@@ -148,30 +150,30 @@ class KafkaPythonReader:
         )
 
     def drop(self, partitions: Iterable[Partition]) -> None:
-        """Read these no more."""
+        """Stop reading these partitions."""
         for partition in partitions:
             self._ends.pop(partition, None)
         self._consumer.assign([TopicPartition(*partition) for partition in self._ends])
 
     def poll(self, seconds: float, most: int) -> list[Records]:
-        """Return what has come."""
+        """Return the next records."""
         try:
             batches = self._consumer.poll(timeout_ms=int(seconds * 1000), max_records=most)
             return [self._records(*batch) for batch in batches.items()] or self._moved()
         except OffsetOutOfRangeError as error:
-            raise OutOfRange(Partition(*next(iter(error.args[0]))), "out of range") from error
+            raise OutOfRangeError(Partition(*next(iter(error.args[0]))), "out of range") from error
         except LogTruncationError as error:
             where, differs = next(iter(error.divergent_offsets.items()))
             detail = f"other records from {differs.offset} on" if differs else "other records"
-            raise OutOfRange(Partition(*where), detail) from error
+            raise OutOfRangeError(Partition(*where), detail) from error
         except TopicAuthorizationFailedError as error:
             raise self._connection.denied(error.args[0], "READ") from error
         except Exception as error:  # noqa: BLE001 -- of any kind, as the bytes are
-            self._begin_mending(error)
+            self._begin_repairs(error)
             return []
 
-    def _begin_mending(self, error: Exception) -> None:
-        """Read again from where we are, and look into all that is fetched; raise if that was so.
+    def _begin_repairs(self, error: Exception) -> None:
+        """Read again from the positions with repairs; raise if repairs were made already.
 
         The consumer that has raised might spin or skip records in its next poll.
         """
@@ -185,7 +187,7 @@ class KafkaPythonReader:
             if not ahead:
                 raise SourceError(f"kafka: {reason}") from error
             raise unreadable(*ahead[min(ahead)]) from error
-        log.warning("records that can't be read as they are: each is looked into: %s", reason)
+        log.warning("unreadable records, repairs enabled: %s", reason)
         self._unreadable = {}
         paused = self._consumer.paused()
         self._consumer.close(autocommit=False, timeout_ms=1000)
@@ -209,7 +211,7 @@ class KafkaPythonReader:
         )
 
     def _moved(self) -> list[Records]:
-        """Tell of positions that have moved over records that are not for us."""
+        """Return positions that have advanced over records that are not returned."""
         moved = []
         for partition, end in self._ends.items():
             highwater = self.highwater(partition)
@@ -226,15 +228,15 @@ class KafkaPythonReader:
         return mark
 
     def pause(self, partitions: Iterable[Partition]) -> None:
-        """Do not fetch these."""
+        """Stop fetching these partitions."""
         self._consumer.pause(*(TopicPartition(*partition) for partition in partitions))
 
     def resume(self, partitions: Iterable[Partition]) -> None:
-        """Fetch these again."""
+        """Fetch these partitions again."""
         self._consumer.resume(*(TopicPartition(*partition) for partition in partitions))
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Store the positions for lag tools."""
+        """Commit the positions for lag tools."""
         if self._group is None:
             return
         offsets = {
@@ -249,7 +251,7 @@ class KafkaPythonReader:
             )
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         if self._consumer is not None:
             self._consumer.close(autocommit=False, timeout_ms=1000)
         self._admin.close()

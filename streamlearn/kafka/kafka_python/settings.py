@@ -1,4 +1,4 @@
-"""How kafka-python is told where the brokers are and who we are."""
+"""Settings of kafka-python's clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from streamlearn.errors import SourceDenied
-from streamlearn.kafka.reasons import Reasons
+from streamlearn.kafka.failures import ConnectionErrors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.security import Tokens
 
-# Short first: a wrong password is known at once, and is not to be tried for long.
+# The first is short: a wrong password is reported immediately, and not retried for long.
 ATTEMPTS = (2.5, 5.0)  # seconds
 LIBRARY = logging.getLogger("kafka")
 
 
 class TokenProvider(AbstractTokenProvider):
-    """The user's tokens in the form that kafka-python wants."""
+    """Provide the user's tokens to kafka-python."""
 
     def __init__(self, tokens: Tokens) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._tokens = tokens
 
     def token(self) -> str:
-        """Return a token that is valid now."""
+        """Return a valid token."""
         return self._tokens.current()[0]
 
 
@@ -46,7 +46,7 @@ def common(connection: Connection) -> dict[str, Any]:
         "ssl_cafile": security.cafile,
         "ssl_certfile": security.certfile,
         "ssl_keyfile": security.keyfile,
-        # A broker that comes back is found again within a second; by default, within 30.
+        # Reconnect to a restarted broker within a second, instead of 30.
         "reconnect_backoff_max_ms": 1000,
         "request_timeout_ms": 10_000,
         "metadata_max_age_ms": 30_000,
@@ -67,15 +67,15 @@ def connect(
     network: Callable[..., Any] = KafkaNetClient,
     **settings: object,
 ) -> Any:
-    """Make a client that has found the cluster; else raise the reason why it can't."""
+    """Create a client that is connected to the cluster; raise the reason if this fails."""
     login = connection.security.username or "the token"
-    reasons = Reasons(login if connection.security.mechanism else None)
-    # What the library says of each attempt is for the reason, once; not for the log, ten times.
+    reasons = ConnectionErrors(login if connection.security.mechanism else None)
+    # The library logs each attempt; a failure is reported once, by its error.
     quiet, LIBRARY.propagate = LIBRARY.propagate, False
     LIBRARY.addHandler(reasons)
     try:
         for seconds in ATTEMPTS:
-            made_of: list[Any] = []  # a client that can't be made would leave its threads behind
+            made_of: list[Any] = []  # a client that fails would leave its threads behind
             try:
                 made = client(
                     **common(connection),
@@ -106,10 +106,10 @@ def _remember(networks: list[Any], network: Callable[..., Any], **settings: obje
 
 
 def never_create(client: Any) -> None:
-    """Forbid a client to create topics by asking for them.
+    """Prevent a client from creating topics by asking for them.
 
-    kafka-python 3.0 takes the setting `allow_auto_create_topics` and does not hand it on to the
-    part that asks; tests on a broker that would create topics hold this.
+    kafka-python 3.0 does not pass the setting `allow_auto_create_topics` to the part that sends the
+    requests. A test with a broker that creates topics checks this.
     """
     for part in ("_cluster", "_metadata"):  # of a consumer, of a producer; an admin never does
         cluster = getattr(client, part, None)

@@ -1,4 +1,4 @@
-"""Writing with kafka-python."""
+"""Write with kafka-python."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ if TYPE_CHECKING:
     from streamlearn.stream.sinks.sink import Record
 
 
-UNKNOWN, DENIED = 3, 29  # Kafka's codes for a topic that is not there, that we may not describe
+UNKNOWN, DENIED = (
+    3,
+    29,
+)  # Kafka's error codes for a topic that does not exist, or may not be described
 BATCH_BYTES = 1 << 16
 SPLIT_SECONDS = 0.005
 RECONNECT_SECONDS = 0.02
@@ -66,31 +69,31 @@ LOST = [
 
 
 class Reconnecting(KafkaNetClient):
-    """Connections of a transactional producer that is to outlive a broker's absence.
+    """Connections of a transactional producer that survive an unreachable broker.
 
-    kafka-python 3.0 loses the request to its coordinator, and with it the transaction, when there
-    is no connection, and gives up for good when no answer comes in time. Here both are failures of
-    a connection, after which it sends the request again.
+    Without a connection, kafka-python 3.0 loses the request to its coordinator, and with it the
+    transaction. After a timeout it gives up permanently. Here both are connection errors, after
+    which it sends the request again.
     """
 
     def await_ready(self, node_id: Any, timeout_ms: float = 30_000) -> bool:
-        """Wait for a connection; False, instead of an error, if there is none."""
+        """Wait for a connection; return False instead of raising if there is none."""
         try:
             return bool(super().await_ready(node_id, timeout_ms))  # type: ignore[no-untyped-call]
         except KafkaConnectionError:
-            time.sleep(RECONNECT_SECONDS)  # the coordinator is looked for again immediately
+            time.sleep(RECONNECT_SECONDS)  # the coordinator is searched again immediately
             return False
 
     def send(self, node_id: Any, request: Any, **options: Any) -> Any:
-        """Send a request; its answer, or why there is none."""
+        """Send a request; return a future of its response."""
         outcome = Future()
 
         def failed(error: Exception) -> None:
             late = isinstance(error, RequestTimedOutError)
             outcome.failure(KafkaConnectionError(str(error)) if late else error)
 
-        # A fenced producer would ask for a newer epoch. Brokers refuse that, but abort the open
-        # transaction of the owner that has taken over first.
+        # A fenced producer would request a newer epoch. Brokers reject that, but first abort the
+        # open transaction of the new owner.
         if isinstance(request, InitProducerIdRequest) and request.producer_id >= 0:
             return outcome.failure(ProducerFencedError())
         sent = super().send(node_id, request, **options)  # type: ignore[no-untyped-call]
@@ -110,7 +113,7 @@ class Producer(KafkaProducer):
 
 
 class KafkaPythonSink(KafkaSink):
-    """A topic to write to, over a KafkaProducer."""
+    """A topic as a sink, over a KafkaProducer."""
 
     def __init__(
         self,
@@ -128,7 +131,7 @@ class KafkaPythonSink(KafkaSink):
             admin.close()
         self._producer: Any = None if fencing else self._connect()
         self._buffer_bytes = buffer_bytes
-        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no bound of its own
+        self._waiting = 0  # bytes since the last flush: kafka-python 3 has no limit of its own
 
     def _connect(self, **settings: Any) -> Any:
         producer = connect(
@@ -141,17 +144,17 @@ class KafkaPythonSink(KafkaSink):
             max_request_size=self._largest + 2 * OVERHEAD,
             max_block_ms=int(FULL_SECONDS * 1000),
             linger_ms=5,
-            # a larger batch would be refused, and split
+            # a larger batch would be rejected, and split
             batch_size=min(BATCH_BYTES, max(self._largest, 0)),
             metrics_enabled=False,
             value_serializer=Nulls(),
             **settings,
         )
-        producer.partitions_for(self._topic)  # known before the first record has to wait for it
+        producer.partitions_for(self._topic)  # so that the first record does not wait for it
         return producer
 
     def take_over(self, identity: str) -> None:
-        """Make a producer whose transactions fence those of earlier owners."""
+        """Create a producer whose transactions fence those of earlier owners."""
         if self._fencing is None:
             return
         name = self._fencing.id(self._connection.client_id, identity)
@@ -186,10 +189,10 @@ class KafkaPythonSink(KafkaSink):
             raise self._failure(error) from error
 
     def _abort(self) -> None:
-        """Leave the transaction to the next owner, who ends it: an abort might never return."""
+        """Leave the transaction to the next owner: an abort might never return."""
 
     def _failure(self, error: BaseException) -> SinkError:
-        """Return what an error of the producer's means."""
+        """Return the error for a producer's error."""
         told = (repr(error), repr(getattr(error, "args", ())))
         if self._fencing is not None and any(name in text for name in LOST for text in told):
             return fenced(self._topic, self._fencing.seconds)
@@ -198,7 +201,7 @@ class KafkaPythonSink(KafkaSink):
         return self._refusal or refused(self._topic, str(error))
 
     def send_all(self, records: Sequence[Record]) -> None:
-        """Hand over these, in one transaction."""
+        """Send records, in one transaction."""
         with self._sending() as ready:
             if not ready:
                 raise deleted(self._topic) if self._gone() else full(self._topic, COMMITTING)
@@ -222,7 +225,7 @@ class KafkaPythonSink(KafkaSink):
         with self._lock:
             self._waiting += len(value or b"") + OVERHEAD
         if value is None and key is None:
-            key = b""  # kafka-python wants one of them
+            key = b""  # kafka-python requires a value or a key
         try:
             future = self._hand_over(value, key, list(headers))
         except KafkaTimeoutError as error:
@@ -239,7 +242,7 @@ class KafkaPythonSink(KafkaSink):
             return self._producer.send(self._topic, value, key, Headers(headers))
 
     def flush(self, seconds: float) -> None:
-        """Deliver what was handed over before."""
+        """Deliver the records that were sent."""
         deadline = time.monotonic() + seconds
 
         def late(topic: str, why: str | None) -> SinkError:
@@ -264,7 +267,9 @@ class KafkaPythonSink(KafkaSink):
                 if not self._known() and self._gone():
                     raise deleted(self._topic) from timeout
                 raise error(self._topic, None) from timeout
-            except UnknownError as split:  # so it calls a batch that was split: wait for the parts
+            except (
+                UnknownError
+            ) as split:  # its error for a batch that was split: wait for the parts
                 if time.monotonic() > end:
                     raise error(self._topic, None) from split
                 time.sleep(SPLIT_SECONDS)
@@ -277,14 +282,14 @@ class KafkaPythonSink(KafkaSink):
         self._refusal = self._refusal or self._failure(error)
 
     def _known(self) -> bool:
-        """Whether the producer knows partitions of the topic; it waits only if it knows none."""
+        """Whether the producer knows partitions of the topic; blocks only if it knows none."""
         try:
             return bool(self._producer.partitions_for(self._topic))
         except KafkaTimeoutError:
             return False
 
     def _gone(self) -> bool:
-        """Whether the cluster answers that it has no such topic."""
+        """Whether the cluster answers that the topic does not exist."""
         try:
             admin = connect(KafkaAdminClient, self._connection)
         except SourceError:
@@ -297,7 +302,7 @@ class KafkaPythonSink(KafkaSink):
             admin.close()
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         if not self._closed and self._producer is not None:
             self._closed = True
             if self._transactions is not None:
@@ -309,7 +314,7 @@ class KafkaPythonSink(KafkaSink):
 
 
 def _examine(admin: Any, connection: Connection, topic: str) -> int:
-    """Refuse a topic that can't be written to; return how large a record may be."""
+    """Refuse a topic that is not writable; return the maximum size of a record."""
     try:
         found = admin.describe_topics([topic])[0]
     except KafkaError as error:
@@ -323,5 +328,5 @@ def _examine(admin: Any, connection: Connection, topic: str) -> int:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         settings = admin.describe_configs([resource], config_filter="all")["topic"][topic]
         return int(settings["max.message.bytes"]["value"]) - OVERHEAD
-    except (KafkaError, KeyError):  # not ours to ask
+    except (KafkaError, KeyError):  # reading it is not allowed
         return DEFAULT_LARGEST - OVERHEAD

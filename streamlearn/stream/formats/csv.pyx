@@ -20,7 +20,7 @@ from streamlearn.engine.events cimport BOOL, Events
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Role
-from streamlearn.stream.sources.lines cimport BESIDE
+from streamlearn.stream.sources.lines cimport PADDING
 from streamlearn.stream.formats.numbers cimport Decimal, number_at, value_at
 from streamlearn.stream.sources.rows cimport (
     BEHIND,
@@ -82,13 +82,13 @@ cdef class CSVDecoder(TextDecoder):
     cdef bytes header
     cdef object text
     # The columns as they are read:
-    cdef bint stale  # they are others now
+    cdef bint outdated  # they are others now
     cdef list names  # what the columns' names point into
     cdef Column* column
     cdef Py_ssize_t n
     cdef uint64_t[256] lengths  # of the names that begin with a byte, as bits; modulo 64
-    cdef bint alike  # a feature may have the name of another one
-    cdef bint marks  # interactions are asked for
+    cdef bint may_repeat  # a feature may have the name of another one
+    cdef bint has_groups  # interactions are asked for
     # Of the record that is read:
     cdef Py_ssize_t length
     cdef char* scratch  # where doubled quotes are replaced
@@ -103,12 +103,12 @@ cdef class CSVDecoder(TextDecoder):
         self.delimiter = checked(delimiter)
         self.sign = self.delimiter.encode()
         self.by = Delimiter(PyBytes_AS_STRING(self.sign), PyBytes_GET_SIZE(self.sign))
-        self.marks = len(self.reader.groups) > 0
+        self.has_groups = len(self.reader.groups) > 0
         self.text = None if text is None else frozenset(text)
         self.columns = ()
         self.types = {}
         if columns:
-            self.begin_table(columns, None)
+            self.set_columns(columns, None)
 
     def __dealloc__(self):
         PyMem_Free(self.column)
@@ -116,7 +116,7 @@ cdef class CSVDecoder(TextDecoder):
 
     # The table
 
-    def begin_table(self, names, header):
+    def set_columns(self, names, header):
         """These are the columns."""
         names = tuple(names)
         if len(set(names)) < len(names):
@@ -125,7 +125,7 @@ cdef class CSVDecoder(TextDecoder):
                 f"two columns are called {twice!r}: rename one of them in the file's first line, or"
                 " take that line out and give names of your own (format.columns,"
                 " --columns)")
-        missing = [name for name in self.asked_for() if name not in names]
+        missing = [name for name in self.required_columns() if name not in names]
         if missing:
             said = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
@@ -135,7 +135,7 @@ cdef class CSVDecoder(TextDecoder):
             raise TableMismatch(said)
         self.columns = names
         self.header = header
-        self.stale = True
+        self.outdated = True
         if self.text is not None:
             self.types = {
                 name: "text" if name in self.text else "numbers" for name in names}
@@ -144,9 +144,9 @@ cdef class CSVDecoder(TextDecoder):
         """These columns are of numbers or of text, as those were that a model learned."""
         if self.text is None:
             self.types.update(types)
-            self.stale = True
+            self.outdated = True
 
-    def asked_for(self):
+    def required_columns(self):
         """The columns that must be there."""
         fields, text = self.fields, self.text or ()
         included = getattr(fields, "include")
@@ -161,7 +161,7 @@ cdef class CSVDecoder(TextDecoder):
         """Append the events of these records, in this order; null is a tombstone."""
         if not self.columns or not self.types.keys() >= set(self.columns):
             self.guess(values if order is None else [values[k] for k in order])
-        if self.stale:
+        if self.outdated:
             self.prepare()
         TextDecoder.decode(self, values, events, order)
 
@@ -172,15 +172,15 @@ cdef class CSVDecoder(TextDecoder):
         are_text = {}  # the columns that have values
         for record in records[:SAMPLE]:
             try:
-                row = cells(record, self.delimiter) if record else None
+                row = split_row(record, self.delimiter) if record else None
             except InvalidEventError:
                 continue
             if row is None or not any(row):
                 continue
             if not self.columns:
-                self.begin_table([name.strip(BLANKS) for name in row], line_of(record))
+                self.set_columns([name.strip(BLANKS) for name in row], line_of(record))
                 order = self.columns
-            elif self.are_names(row):
+            elif self.is_header_row(row):
                 order = [name.strip(BLANKS) for name in row]
                 self.header = self.header or line_of(record)
             elif len(row) == len(order):
@@ -195,9 +195,9 @@ cdef class CSVDecoder(TextDecoder):
         for name in self.columns if rows else ():
             if name not in self.types:
                 self.types[name] = "text" if are_text.get(name, True) else "numbers"
-                self.stale = True
+                self.outdated = True
 
-    cdef bint are_names(self, list row) except -1:
+    cdef bint is_header_row(self, list row) except -1:
         """Whether these are the names of the columns, in whatever order.
 
         Of columns that were named by hand: the same names, in their order.
@@ -220,7 +220,7 @@ cdef class CSVDecoder(TextDecoder):
         self.column = column
         self.n = n
         self.names = [text.encode() + b"=" for text in self.columns]
-        self.alike = False
+        self.may_repeat = False
         memset(self.lengths, 0, sizeof(self.lengths))
         fields = self.fields
         included = getattr(fields, "include")  # a keyword of Cython
@@ -234,10 +234,10 @@ cdef class CSVDecoder(TextDecoder):
             wanted = (included is None or text in included) and text not in fields.exclude
             column.role = roles.get(text, FEATURE if wanted else SKIPPED)
             column.numbers = self.types.get(text) == "numbers" and column.role != ID
-            self.alike |= column.role == FEATURE and "=" in text
+            self.may_repeat |= column.role == FEATURE and "=" in text
             self.lengths[<unsigned char>name[0] if column.length else 0] |= (
                 <uint64_t>1 << (column.length & 63))
-        self.stale = False
+        self.outdated = False
 
     cdef bint is_header(self, const char* p, const char* end) except -1 nogil:
         """Whether the row names the columns; then they are in its order from now on."""
@@ -261,10 +261,10 @@ cdef class CSVDecoder(TextDecoder):
     cdef bint reorder(self, bytes line) except -1:
         """Take over the order of a header; False: it is none."""
         try:
-            row = cells(line, self.delimiter)
+            row = split_row(line, self.delimiter)
         except InvalidEventError:
             return False
-        if not self.are_names(row):
+        if not self.is_header_row(row):
             return False
         self.columns = tuple([name.strip(BLANKS) for name in row])
         self.header = line
@@ -291,7 +291,7 @@ cdef class CSVDecoder(TextDecoder):
         self.columns = tuple(table["columns"])
         self.types = dict(table["types"])
         self.header = None if table["header"] is None else table["header"].encode("latin-1")
-        self.stale = True
+        self.outdated = True
 
     # A record
 
@@ -307,7 +307,7 @@ cdef class CSVDecoder(TextDecoder):
             with gil:
                 raise InvalidEventError("no header: the first line names the columns")
         self.reader.begin()
-        self.reader.repeats = self.alike
+        self.reader.repeats = self.may_repeat
         self.label_column = NULL
         self.length = end - p
         self.used = 0
@@ -315,7 +315,7 @@ cdef class CSVDecoder(TextDecoder):
             p = self.read(self.column + i, p, end, self.reader)
             if (p == end) != (i == self.n - 1):
                 with gil:
-                    count = len(cells(first[:end - first], self.delimiter))
+                    count = len(split_row(first[:end - first], self.delimiter))
                     raise InvalidEventError(f"{count} values for {self.n} columns")
             p += self.by.size
         if self.label_column != NULL:
@@ -340,7 +340,7 @@ cdef class CSVDecoder(TextDecoder):
                 q = q + 1 if q[0] == b'"' else NULL
             if q != NULL and (q == end or begins(q, end, &self.by)) and isfinite(x):
                 put_number(reader, column.name, column.length, x)
-                if self.marks:
+                if self.has_groups:
                     reader.mark(Text(column.name, 0, column.length), n)
                 return q
         q = read_value(p, end, &self.by, &value)
@@ -360,7 +360,7 @@ cdef class CSVDecoder(TextDecoder):
             put_number(reader, column.name, column.length, x)
         else:
             self.refuse_number(column, &value)
-        if self.marks:
+        if self.has_groups:
             reader.mark(Text(column.name, 0, column.length), n)
         return q
 
@@ -412,7 +412,7 @@ cdef class CSVDecoder(TextDecoder):
                 return self.take_number(true, BOOL)
             with gil:
                 return self.take_label(true != 0)
-        if self.known_text(value.text, value.length):
+        if self.find_known(value.text, value.length):
             return 0
         with gil:
             return self.take_text(value.text, value.length)
@@ -516,14 +516,14 @@ cdef bytes line_of(bytes record):
     return record.rstrip(b"\r\n")
 
 
-def cells(record, delimiter):
+def split_row(record, delimiter):
     """The values of a row.
 
-    >>> cells(b'1,"a, b",', ",")
+    >>> split_row(b'1,"a, b",', ",")
     ['1', 'a, b', '']
     """
     cdef bytes line = line_of(record), sign = delimiter.encode()
-    cdef bytes padded = line + bytes(BESIDE)
+    cdef bytes padded = line + bytes(PADDING)
     cdef Delimiter by = Delimiter(PyBytes_AS_STRING(sign), PyBytes_GET_SIZE(sign))
     cdef const char* p = PyBytes_AS_STRING(padded)
     cdef const char* end = p + PyBytes_GET_SIZE(line)
@@ -546,9 +546,9 @@ def number(text):
     >>> number(" 12"), number("1.5e3"), number("inf")
     (12, 1500.0, None)
     """
-    cdef bytes padded = bytes(BESIDE) + text.encode() + bytes(BESIDE)
+    cdef bytes padded = bytes(PADDING) + text.encode() + bytes(PADDING)
     cdef Value value = Value(
-        PyBytes_AS_STRING(padded) + BESIDE, PyBytes_GET_SIZE(padded) - 2 * BESIDE, False, OPEN)
+        PyBytes_AS_STRING(padded) + PADDING, PyBytes_GET_SIZE(padded) - 2 * PADDING, False, OPEN)
     cdef double x
     if not find_number(value, &x):
         return None

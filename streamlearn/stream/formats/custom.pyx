@@ -47,10 +47,10 @@ cdef class CustomDecoder(Decoder):
         return self.take_event(event, events)
 
 
-def imported(path):
+def import_path(path):
     """What `module:name` stands for; ValueError if it cannot be had.
 
-    >>> imported("json:loads")(b"[1]")
+    >>> import_path("json:loads")(b"[1]")
     [1]
     """
     module, _, name = path.partition(":")

@@ -5,7 +5,7 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
 from streamlearn.stream.formats.numbers cimport Decimal
 
-cdef struct Spoken:  # a label as text, met before
+cdef struct KnownLabel:  # a label as text, met before
     const char* text
     Py_ssize_t length
     double label
@@ -19,20 +19,20 @@ cdef class Decoder:
     cdef public bint needs_id
     cdef readonly list classes
     cdef dict class_codes
-    cdef list counting, naming  # what learns numbers, and what learns classes
+    cdef list number_learners, class_learners  # what learns numbers, and what learns classes
     cdef readonly LabelSet labels
     cdef object latest  # the last event that Python has seen
-    cdef bint any_number
-    cdef object fresh  # a label not met before
+    cdef bint accepts_any_number
+    cdef object new_label  # a label not met before
     cdef double[16] number  # labels met before
     cdef uint8_t[16] number_kind
     cdef int numbers
     cdef Tags tags
     cdef object kept_id
     cdef bint mapped  # labels mean true or false
-    cdef Spoken[16] spoken
-    cdef Py_ssize_t spoken_count
-    cdef list spoken_texts  # which those point into
+    cdef KnownLabel[16] spoken
+    cdef Py_ssize_t known_count
+    cdef list known_texts  # which those point into
     cdef double time_scale
 
     cdef int own(self, Events events) except -1
@@ -48,7 +48,7 @@ cdef class Decoder:
     cdef int take_time(self, object value) except -1
     cdef int take_decimal(self, Decimal* d, double x) except -1 nogil
     cdef int read_features(self, object event) except -1
-    cdef bint known_text(self, const char* text, Py_ssize_t length) noexcept nogil
+    cdef bint find_known(self, const char* text, Py_ssize_t length) noexcept nogil
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1
     cdef int meet(self) except -1

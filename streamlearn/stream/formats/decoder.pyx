@@ -49,12 +49,12 @@ cdef class Decoder:
         self.grow_always = grow_always
         self.classes = []
         self.class_codes = {}
-        self.naming = [one for one in learners if one.learns == "classes"]
-        self.counting = [one for one in learners if one.learns != "classes"]
-        self.labels = LabelSet(self.fields, classes=len(self.naming) > 0)
-        self.any_number = self.labels.anything and all(
+        self.class_learners = [one for one in learners if one.learns == "classes"]
+        self.number_learners = [one for one in learners if one.learns != "classes"]
+        self.labels = LabelSet(self.fields, classes=len(self.class_learners) > 0)
+        self.accepts_any_number = self.labels.anything and all(
             [one.learns == "numbers" for one in learners])
-        self.spoken_texts = []
+        self.known_texts = []
         self.mapped = self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
 
@@ -90,9 +90,9 @@ cdef class Decoder:
 
     cdef int begin(self) except -1 nogil:
         """An event of which nothing is known yet."""
-        if self.fresh is not None:
+        if self.new_label is not None:
             with gil:
-                self.fresh = None
+                self.new_label = None
         self.tags.kind = UNLABELED
         self.tags.label = NAN
         self.tags.weight = 1.0
@@ -136,19 +136,19 @@ cdef class Decoder:
         events.append(&self.reader.row, &self.tags, self.reader.size)
         if self.tags.kind != UNLABELED and self.learned():
             self.labels.events += 1
-            if self.fresh is not None or self.labels.events == self.labels.due:
+            if self.new_label is not None or self.labels.events == self.labels.due:
                 with gil:
                     self.meet()
         return 0
 
     # Labels
 
-    def meet_label(self, value):
+    def resolve_label(self, value):
         """What an event with this label would have for one; it counts as met."""
         self.begin()
         self.take_label(value)
         kind, label = self.tags.kind, self.tags.label
-        if self.fresh is not None:
+        if self.new_label is not None:
             self.meet()
         if kind == CLASS:
             return self.classes[<Py_ssize_t>label]
@@ -157,9 +157,9 @@ cdef class Decoder:
         return int(label) if kind == INT else label
 
     def admit(self, label):
-        """A label as `meet_label` gave it is learned too; InvalidEventError if it may not be."""
+        """A label as `resolve_label` gave it is learned too; InvalidEventError if it may not be."""
         self.check(label)
-        if self.naming:
+        if self.class_learners:
             self.labels.meet(label)
 
     cdef int take_label(self, object value) except -1:
@@ -184,7 +184,7 @@ cdef class Decoder:
         if isinstance(value, int) and not LEAST <= value <= GREATEST:
             raise self.refusal(
                 "label", "is an integer of more than 64 bits: write it as a string, or as a float")
-        if isinstance(value, int) and self.counting and not self.naming:
+        if isinstance(value, int) and self.number_learners and not self.class_learners:
             return self.take_number(value, FLOAT)  # as a class it would be remembered
         code = self.class_codes.get(value)
         if code is None:
@@ -196,7 +196,7 @@ cdef class Decoder:
                     "label", f"is {shown(value)}: a label has at most {LONGEST} characters")
             self.check(value)
             code = len(self.classes)
-            self.fresh = value
+            self.new_label = value
         self.tags.kind = CLASS
         self.tags.label = code
         return 0
@@ -205,7 +205,7 @@ cdef class Decoder:
         cdef int i
         self.tags.kind = <Kind>kind
         self.tags.label = value
-        if self.any_number or not (self.learned() or self.labels.declared):
+        if self.accepts_any_number or not (self.learned() or self.labels.declared):
             return 0
         for i in range(self.numbers):
             if self.number[i] == value and self.number_kind[i] == kind:
@@ -219,7 +219,7 @@ cdef class Decoder:
         elif kind == INT:
             label = int(value)
         self.check(label)
-        self.fresh = label
+        self.new_label = label
         return 0
 
     cdef int take_decimal(self, Decimal* d, double x) except -1 nogil:
@@ -245,14 +245,14 @@ cdef class Decoder:
         self.reader.read(event, self.grows())
         return 0
 
-    def speaks_of_features(self):
+    def selects_features(self):
         """Whether not all fields are features."""
         return getattr(self.fields, "include") is not None or len(self.fields.exclude) > 0
 
-    cdef bint known_text(self, const char* text, Py_ssize_t length) noexcept nogil:
+    cdef bint find_known(self, const char* text, Py_ssize_t length) noexcept nogil:
         """Whether a label as UTF-8 was met before; then the event has it."""
         cdef Py_ssize_t i
-        for i in range(self.spoken_count):
+        for i in range(self.known_count):
             if self.spoken[i].length == length and memcmp(
                     self.spoken[i].text, text, length) == 0:
                 self.tags.label = self.spoken[i].label
@@ -262,27 +262,27 @@ cdef class Decoder:
 
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
         """A label as UTF-8; those met before are known by their bytes."""
-        cdef Py_ssize_t n = self.spoken_count
+        cdef Py_ssize_t n = self.known_count
         cdef bytes kept
-        if self.known_text(text, length):
+        if self.find_known(text, length):
             return 0
         kept = text[:length]
         self.take_label(kept.decode())
-        if self.fresh is None and n < 16 and self.learned():
-            self.spoken_texts.append(kept)
-            self.spoken[n] = Spoken(
+        if self.new_label is None and n < 16 and self.learned():
+            self.known_texts.append(kept)
+            self.spoken[n] = KnownLabel(
                 PyBytes_AS_STRING(kept), length, self.tags.label, self.tags.kind)
-            self.spoken_count += 1
+            self.known_count += 1
         return 0
 
     cdef int check(self, object label) except -1:
         """InvalidEventError if the stream may not have this label, or a learner can't learn it."""
         try:
-            for learner in self.counting:
+            for learner in self.number_learners:
                 learner.check_labels([label])
             if label not in self.labels:
                 self.labels.check(label)
-                for learner in self.naming:
+                for learner in self.class_learners:
                     learner.check_labels([*self.labels.labels, label])
         except InvalidEventError as error:
             raise self.refusal("label", f"is {shown(label)}: {error}") from None
@@ -290,8 +290,8 @@ cdef class Decoder:
 
     cdef int meet(self) except -1:
         """A label that is new, of an event that was good, or one that may close the labels."""
-        label, self.fresh = self.fresh, None
-        if self.naming:
+        label, self.new_label = self.new_label, None
+        if self.class_learners:
             self.labels.meet(label)
         if label is None:
             return 0
@@ -378,8 +378,8 @@ cdef class Decoder:
         self.classes = list(state["classes"])
         self.class_codes = {label: code for code, label in enumerate(self.classes)}
         self.labels.restore(state["labels"])
-        self.spoken_texts = []
-        self.spoken_count = self.numbers = 0
+        self.known_texts = []
+        self.known_count = self.numbers = 0
 
 
 def paths(event, before):

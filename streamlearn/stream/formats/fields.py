@@ -104,18 +104,18 @@ class Fields:
         return {name: role for role, name in named.items() if name is not None}
 
     @cached_property
-    def spoken(self) -> tuple[str, ...]:
+    def named(self) -> tuple[str, ...]:
         """All fields that are named."""
         return (*self.roles, *(self.include or ()), *self.exclude)
 
     @cached_property
     def flat(self) -> bool:
         """Whether no field that is nested in another is named."""
-        return not any("." in name for name in self.spoken)
+        return not any("." in name for name in self.named)
 
-    def below(self, name: str) -> bool:
+    def has_nested(self, name: str) -> bool:
         """Whether a field that is nested in this one is named."""
-        return any(other.startswith(name + ".") for other in self.spoken)
+        return any(other.startswith(name + ".") for other in self.named)
 
     def split(self, event: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The features of an event, and the values of the other roles, by role."""
@@ -141,7 +141,7 @@ class Fields:
             wanted = (inside or name in (self.include or ())) and name not in self.exclude
             if name in self.roles:
                 found[self.roles[name]] = value
-            elif isinstance(value, Mapping) and self.below(name):
+            elif isinstance(value, Mapping) and self.has_nested(name):
                 features[key] = self._split(value, name, found, inside=wanted)
             elif wanted:
                 features[key] = value

@@ -5,7 +5,7 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.formats.keys cimport Key, Keys
 
-cdef struct Said:  # a text already met in a list
+cdef struct SeenText:  # a text already met in a list
     uint32_t list_number
     int piece
 
@@ -15,18 +15,18 @@ cdef class JSONDecoder(Decoder):
     cdef const char* p  # where we are
     cdef const char* end
     cdef uint32_t records  # counts, so that a field that comes twice is noticed
-    cdef bint marks  # interactions are asked for
+    cdef bint has_groups  # interactions are asked for
     cdef const char* text  # the string read last
     cdef Py_ssize_t length
     cdef char* scratch  # where escapes are replaced
     cdef Py_ssize_t scratch_room
-    cdef Said* said
+    cdef SeenText* seen_texts
     cdef uint32_t lists
     cdef const char* label_text  # NULL: none
     cdef Py_ssize_t label_length
     cdef object kept_label
 
-    cdef bint quickly(self, const char* at, Py_ssize_t n, Events events) except -1
+    cdef bint read_fast(self, const char* at, Py_ssize_t n, Events events) except -1
     cdef bint walk(self, const char* at, Py_ssize_t n) except -1
     cdef bint object(self, int parent, int depth) except -1
     cdef bint value(self, int number, int depth) except -1
@@ -36,12 +36,12 @@ cdef class JSONDecoder(Decoder):
     cdef bint new_in_list(self, Py_ssize_t first, Key* key) except -1
     cdef uint64_t seed(self) noexcept
     cdef bint role(self, Key* key) except -1
-    cdef bint numbered(self, Key* key) except -1
-    cdef bint texted(self, Key* key) except -1
+    cdef bint read_number_role(self, Key* key) except -1
+    cdef bint read_string_role(self, Key* key) except -1
     cdef bint finish(self, Events events) except -1
     cdef bint literal(self, const char* text, int length) noexcept
     cdef bint skip(self, int depth) except -1
     cdef bint string(self) except -1
     cdef bint unescape(self, const char* first, const char* at) except -1
     cdef bytes payload(self, bytes value)
-    cdef int slowly(self, bytes value, Events events) except -1
+    cdef int read_slow(self, bytes value, Events events) except -1

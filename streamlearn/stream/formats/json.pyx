@@ -34,7 +34,7 @@ from streamlearn.stream.formats.text cimport put_number, put_text
 
 cdef enum:
     DEEPEST = 32
-    SAID = 1 << 12  # cells for the texts of one list
+    SEEN_CELLS = 1 << 12  # cells for the texts of one list
     SHORT = 8  # lists in which looking at all texts is quickest
 
 
@@ -66,11 +66,11 @@ cdef class JSONDecoder(Decoder):
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         Decoder.__init__(self, reader, fields, learners, grow_always)
         self.keys = Keys(self.fields)
-        self.marks = len(self.reader.groups) > 0
+        self.has_groups = len(self.reader.groups) > 0
 
     def __dealloc__(self):
         PyMem_Free(self.scratch)
-        PyMem_Free(self.said)
+        PyMem_Free(self.seen_texts)
 
     cdef int record(self, bytes value, Events events) except -1:
         cdef const char* at = PyBytes_AS_STRING(value)
@@ -79,10 +79,10 @@ cdef class JSONDecoder(Decoder):
             value = self.payload(value)
             at = PyBytes_AS_STRING(value)
             n = PyBytes_GET_SIZE(value)
-        if self.quickly(at, n, events):
+        if self.read_fast(at, n, events):
             return 0
         self.begin()
-        return self.slowly(value, events)
+        return self.read_slow(value, events)
 
     cdef bytes payload(self, bytes value):
         """What is in the framing of a schema registry: a zero, four bytes of id, the payload."""
@@ -104,7 +104,7 @@ cdef class JSONDecoder(Decoder):
             found.append(key.name[:key.name_length].decode())
         return list(dict.fromkeys(found))
 
-    cdef int slowly(self, bytes value, Events events) except -1:
+    cdef int read_slow(self, bytes value, Events events) except -1:
         """Through Python objects: what a record means."""
         try:
             event = msgspec.json.decode(value)
@@ -117,7 +117,7 @@ cdef class JSONDecoder(Decoder):
 
     # The quick way: True, or False if in doubt
 
-    cdef bint quickly(self, const char* at, Py_ssize_t n, Events events) except -1:
+    cdef bint read_fast(self, const char* at, Py_ssize_t n, Events events) except -1:
         cdef Reader reader = self.reader
         reader.enter()
         try:
@@ -135,7 +135,7 @@ cdef class JSONDecoder(Decoder):
 
     cdef bint walk(self, const char* at, Py_ssize_t n) except -1:
         """The record to pieces; nothing is looked up yet."""
-        if self.keys.crowded() or self.records == 0xFFFFFFFF:
+        if self.keys.nearly_full() or self.records == 0xFFFFFFFF:
             self.keys.clear()
             self.records = 0
         self.records += 1
@@ -196,7 +196,7 @@ cdef class JSONDecoder(Decoder):
             if not self.value(number, depth):
                 return False
             key = keys.key + number  # what is nested in it may have moved it
-            if self.marks:
+            if self.has_groups:
                 self.reader.mark(Text(key.name, 0, key.name_length), first)
             p = past_blanks(self.p)
             if p[0] == b"}":
@@ -211,7 +211,7 @@ cdef class JSONDecoder(Decoder):
     cdef bint value(self, int number, int depth) except -1:
         cdef Key* key = self.keys.key + number
         if key.role == FEATURE or key.role == SKIPPED:
-            if self.p[0] == b"{" and (key.wanted or key.walked):
+            if self.p[0] == b"{" and (key.wanted or key.has_roles):
                 if depth == DEEPEST:
                     return False
                 self.p += 1
@@ -292,7 +292,7 @@ cdef class JSONDecoder(Decoder):
         cdef const Text* text = &reader.piece[newest].text
         cdef const char* at = reader.arena + text.start
         cdef const Text* other
-        if newest - first >= SAID // 2:
+        if newest - first >= SEEN_CELLS // 2:
             return False
         if newest - first < SHORT:
             for i in range(first, newest):
@@ -302,25 +302,25 @@ cdef class JSONDecoder(Decoder):
                     reader.n -= 1
                     return True
             return True
-        if self.said == NULL or self.lists == 0xFFFFFFFF:
-            PyMem_Free(self.said)
-            self.said = <Said*>PyMem_Calloc(SAID, sizeof(Said))
-            if self.said == NULL:
+        if self.seen_texts == NULL or self.lists == 0xFFFFFFFF:
+            PyMem_Free(self.seen_texts)
+            self.seen_texts = <SeenText*>PyMem_Calloc(SEEN_CELLS, sizeof(SeenText))
+            if self.seen_texts == NULL:
                 raise MemoryError
             self.lists = 1
         for i in range(first if newest - first == SHORT else newest, newest + 1):
             other = &reader.piece[i].text
             at = reader.arena + other.start
-            k = hash_text(at, other.length, self.seed()) & (SAID - 1)
-            while self.said[k].list_number == self.lists:
-                text = &reader.piece[self.said[k].piece].text
+            k = hash_text(at, other.length, self.seed()) & (SEEN_CELLS - 1)
+            while self.seen_texts[k].list_number == self.lists:
+                text = &reader.piece[self.seen_texts[k].piece].text
                 if text.length == other.length and memcmp(
                         reader.arena + text.start, at, text.length) == 0:
                     break
-                k = (k + 1) & (SAID - 1)
-            if self.said[k].list_number != self.lists:
-                self.said[k].list_number = self.lists
-                self.said[k].piece = <int>i
+                k = (k + 1) & (SEEN_CELLS - 1)
+            if self.seen_texts[k].list_number != self.lists:
+                self.seen_texts[k].list_number = self.lists
+                self.seen_texts[k].piece = <int>i
             elif i == newest:
                 reader.n -= 1
         return True
@@ -343,15 +343,15 @@ cdef class JSONDecoder(Decoder):
             return key.role != ID and key.role != TIME
         if c == b"\"":
             self.p += 1
-            return self.string() and self.texted(key)
+            return self.string() and self.read_string_role(key)
         if key.role == LABEL and (c == b"t" or c == b"f"):
             self.label_text = NULL
             self.tags.kind = BOOL
             self.tags.label = c == b"t"
             return self.literal(b"true", 4) if c == b"t" else self.literal(b"false", 5)
-        return self.numbered(key)
+        return self.read_number_role(key)
 
-    cdef bint numbered(self, Key* key) except -1:
+    cdef bint read_number_role(self, Key* key) except -1:
         """A number as label, weight, id or time."""
         cdef Decimal d
         cdef double x
@@ -375,7 +375,7 @@ cdef class JSONDecoder(Decoder):
         self.tags.label = x
         return is_exact(&d) or not d.whole
 
-    cdef bint texted(self, Key* key) except -1:
+    cdef bint read_string_role(self, Key* key) except -1:
         """A string as label, id or time."""
         cdef const char* at = self.text
         if key.role == WEIGHT:

@@ -19,7 +19,7 @@ cdef struct Key:  # a field, as it is met in a record
     int first  # and which one first inside of it
     Role role
     bint wanted  # a feature, and what is nested in it too
-    bint walked  # what is nested in it may be spoken of
+    bint has_roles  # what is nested in it may be spoken of
     uint32_t seen  # in which record last
 
 
@@ -33,7 +33,7 @@ cdef class Keys:
     cdef object fields
     cdef public int first  # which key came first when a record was met last
     cdef int free(self) noexcept
-    cdef bint crowded(self) noexcept
+    cdef bint nearly_full(self) noexcept
     cdef int find(self, int parent, const char* text, Py_ssize_t length) except -2
     cdef int add(
         self, int parent, const char* text, Py_ssize_t length, uint64_t hash) except -2

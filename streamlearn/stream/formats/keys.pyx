@@ -57,7 +57,7 @@ cdef class Keys:
             raise MemoryError
         return 0
 
-    cdef bint crowded(self) noexcept:
+    cdef bint nearly_full(self) noexcept:
         """Whether there is little room left: then all are forgotten before the next record."""
         return self.n > 60_000 or self.bytes_used > MOST_BYTES // 2
 
@@ -95,7 +95,7 @@ cdef class Keys:
         new = self.key + self.n
         new.wanted = (
             (inside or dotted in (included or ())) and dotted not in self.fields.exclude)
-        new.walked = self.fields.below(dotted)
+        new.has_roles = self.fields.has_nested(dotted)
         new.role = FEATURE if new.wanted else SKIPPED
         if role is not None:
             new.role = role

@@ -15,7 +15,7 @@ cdef class LabelSet:
     cdef dict known
 
     cdef object taken(self, object value)
-    cdef int begin_with(self, labels) except -1
+    cdef int set_labels(self, labels) except -1
     cdef object refused(self, labels)
-    cdef int spell(self, labels) except -1
+    cdef int detect_booleans(self, labels) except -1
     cdef int close(self) except -1

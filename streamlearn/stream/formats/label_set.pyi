@@ -5,7 +5,7 @@ from streamlearn.stream.formats.fields import Fields, Label
 
 PAIRS: tuple[set[int], ...]
 SHOWN: int
-SPELLED: dict[str, bool]
+BOOLEAN_TEXTS: dict[str, bool]
 
 class LabelSet:
     events: int

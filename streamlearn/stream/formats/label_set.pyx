@@ -14,7 +14,7 @@ from streamlearn.stream.formats.fields import Fields
 
 PAIRS = ({0, 1}, {-1, 1})  # of booleans too: they equal 0 and 1
 SHOWN = 5  # values that are compared with the positive ones
-SPELLED = {"true": True, "false": False}
+BOOLEAN_TEXTS = {"true": True, "false": False}
 
 
 cdef class LabelSet:
@@ -55,10 +55,10 @@ cdef class LabelSet:
         self.anything = closes and self.warmup is None and self.most is None or (
             not classes and not self.declared)
         if positive is not None:
-            self.begin_with((False, True))
-            self.spell(positive)
+            self.set_labels((False, True))
+            self.detect_booleans(positive)
         else:
-            self.begin_with(fields.labels or ())
+            self.set_labels(fields.labels or ())
         self.closed = self.declared
 
     @classmethod
@@ -69,18 +69,18 @@ cdef class LabelSet:
         'spam'
         """
         cdef LabelSet found = cls(Fields())
-        found.begin_with(labels)
+        found.set_labels(labels)
         found.declared = found.closed = True
         return found
 
-    cdef int begin_with(self, labels) except -1:
+    cdef int set_labels(self, labels) except -1:
         """These labels are known."""
         self.labels = list(labels)
         self.known = dict.fromkeys(self.labels)
-        self.spell(self.labels)
+        self.detect_booleans(self.labels)
         return 0
 
-    cdef int spell(self, labels) except -1:
+    cdef int detect_booleans(self, labels) except -1:
         """Texts are booleans too if the first of these labels is one; never if labels are open."""
         self.booleans = (self.declared or self.warmup is not None) and (
             len(labels) > 0 and isinstance(labels[0], bool))
@@ -101,7 +101,7 @@ cdef class LabelSet:
     cdef object taken(self, object value):
         """The label that a field's value stands for; InvalidEventError if it is not declared."""
         if self.booleans and isinstance(value, str):
-            value = SPELLED.get(value.lower(), value)
+            value = BOOLEAN_TEXTS.get(value.lower(), value)
         if self.allowed is not None and value not in self.allowed:
             raise self.refused(self.allowed)
         if self.positive_values is None:
@@ -136,7 +136,7 @@ cdef class LabelSet:
         if label is not None and label not in self.known:
             self.labels.append(label)
             self.known[label] = None
-            self.spell(self.labels)
+            self.detect_booleans(self.labels)
         self.close()
 
     cdef int close(self) except -1:
@@ -171,7 +171,7 @@ cdef class LabelSet:
         self.events = state["events"]
         self.positive_seen = state["positive_seen"]
         if not self.declared:
-            self.begin_with(state["labels"])
+            self.set_labels(state["labels"])
             self.closed = self.warmup is not None and state["closed"]
             self.close()
         self.closed_at = self.events if self.closed else 0

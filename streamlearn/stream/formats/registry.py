@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.stream.formats.csv import CSVDecoder
-from streamlearn.stream.formats.custom import CustomDecoder, imported
+from streamlearn.stream.formats.custom import CustomDecoder, import_path
 from streamlearn.stream.formats.decoder import Decoder
 from streamlearn.stream.formats.json import JSONDecoder
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
@@ -59,7 +59,7 @@ def decoder_of(
         return FORMATS[kind](reader, fields, learners, grow_always)
     if ":" not in kind:
         raise ValueError(f"format {kind!r}: one of {', '.join(FORMATS)}, or module:function")
-    named = imported(kind)
+    named = import_path(kind)
     if isinstance(named, type) and issubclass(named, Decoder):
         return named(reader, fields, learners, grow_always)
     return CustomDecoder(named, reader, fields, learners, grow_always)

@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.events cimport Events
 from streamlearn.stream.formats.decoder cimport Decoder
-from streamlearn.stream.sources.lines cimport BESIDE, Cut
+from streamlearn.stream.sources.lines cimport PADDING, LineSlice
 
 from streamlearn.errors import InvalidEventError
 
@@ -17,12 +17,12 @@ cdef class TextDecoder(Decoder):
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         Decoder.__init__(self, reader, fields, learners, grow_always)
-        self.copy = bytearray(2 * BESIDE)
+        self.copy = bytearray(2 * PADDING)
 
     cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
         """Append the event of a line.
 
-        A zero byte is at its end, and so many as BESIDE can be read in front of it and behind.
+        A zero byte is at its end, and so many as PADDING can be read in front of it and behind.
         """
         with gil:
             raise NotImplementedError
@@ -30,9 +30,9 @@ cdef class TextDecoder(Decoder):
     cdef int record(self, bytes value, Events events) except -1:
         cdef Py_ssize_t n = PyBytes_GET_SIZE(value)
         cdef char* p
-        if len(self.copy) < n + 2 * BESIDE:
-            self.copy = bytearray(2 * n + 2 * BESIDE)
-        p = PyByteArray_AS_STRING(self.copy) + BESIDE
+        if len(self.copy) < n + 2 * PADDING:
+            self.copy = bytearray(2 * n + 2 * PADDING)
+        p = PyByteArray_AS_STRING(self.copy) + PADDING
         memcpy(p, PyBytes_AS_STRING(value), n + 1)
         self.reader.enter()
         try:
@@ -46,13 +46,13 @@ cdef class TextDecoder(Decoder):
 
         `order`: the places in `values` of those that are to be decoded, one after the other.
         """
-        if order is None and isinstance(values, Cut):
+        if order is None and isinstance(values, LineSlice):
             self.own(events)
             self.lines(values, events)
         else:
             Decoder.decode(self, values, events, order)
 
-    cdef int lines(self, Cut values, Events events) except -1:
+    cdef int lines(self, LineSlice values, Events events) except -1:
         """The same of lines as they lie in their block."""
         cdef Py_ssize_t i = 0
         cdef const char* p

@@ -4,9 +4,9 @@ from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
 cdef class VWDecoder(TextDecoder):
     cdef bint simple  # nothing left out
-    cdef bint marks  # interactions are asked for
+    cdef bint has_groups  # interactions are asked for
     cdef int head(self, const char* p, const char* end) except -1 nogil
     cdef int namespace(self, Reader reader, const char** at, const char* end) except -1 nogil
-    cdef bint speaks_for(
+    cdef bint is_selected(
         self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
     ) except -1 with gil

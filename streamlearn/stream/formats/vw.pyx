@@ -75,8 +75,8 @@ cdef class VWDecoder(TextDecoder):
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         TextDecoder.__init__(self, reader, fields, learners, grow_always)
-        self.simple = not self.speaks_of_features()
-        self.marks = len(self.reader.groups) > 0
+        self.simple = not self.selects_features()
+        self.has_groups = len(self.reader.groups) > 0
 
     cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
         cdef const char* bar
@@ -204,20 +204,20 @@ cdef class VWDecoder(TextDecoder):
             piece.value = x
             if length:
                 join_names(reader, space, length, &piece.text)
-            if not self.simple and not self.speaks_for(space, length, name, n):
+            if not self.simple and not self.is_selected(space, length, name, n):
                 continue
             count += 1
             reader.n = count
-            if self.marks:
+            if self.has_groups:
                 reader.mark(piece.text, count - 1)
             piece += 1
         reader.repeats = True
-        if self.marks and length:
+        if self.has_groups and length:
             reader.mark(Text(space, 0, length), first)
         at[0] = p
         return 0
 
-    cdef bint speaks_for(
+    cdef bint is_selected(
             self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
     ) except -1 with gil:
         """Whether a feature is wanted."""

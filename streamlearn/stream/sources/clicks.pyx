@@ -102,7 +102,7 @@ cdef class Clicks:
     """A stream of JSON events, by number.
 
     - `"clicks"`: names and numbers, label `clicked`;
-    - `"impressions"`: the same with `id` and `time` and without label, see `late_clicks`;
+    - `"impressions"`: the same with `id` and `time` and without label, see `delayed_clicks`;
     - `"spending"`: the same with a number as the label `spent`;
     - `"spam"`: a list of `words`, label `"spam"` or `"ham"`.
 
@@ -315,13 +315,13 @@ for _f in range(FIELDS):
     WIDTH[_f] = NAMED[_f][2]
 
 
-def late_clicks(Clicks stream, Py_ssize_t n, double scale=60.0, double tail=1.2):
+def delayed_clicks(Clicks stream, Py_ssize_t n, double scale=60.0, double tail=1.2):
     """Impressions and the clicks on them, as they come in: (seconds, topic, value).
 
     A click comes `scale * (u**(-1/tail) - 1)` seconds after its impression, u uniform: the mean is
     scale/(tail - 1), and some come very late. A thousand impressions come in a second.
 
-    >>> log = late_clicks(Clicks("impressions", seed=3), 1000)
+    >>> log = delayed_clicks(Clicks("impressions", seed=3), 1000)
     >>> [topic for _, topic, _ in log].count("impressions")
     1000
     >>> log[-1]  # doctest: +ELLIPSIS

@@ -1,7 +1,7 @@
 from streamlearn.stream.sources.rows cimport RowEnds
 
 cdef enum:
-    BESIDE = 17  # bytes in front of lines and behind that can be read, so that all are read alike
+    PADDING = 17  # bytes in front of lines and behind that can be read, so that all are read alike
 
 
 cdef struct Line:  # where in a block
@@ -18,12 +18,12 @@ cdef class ByteBlock:
     cdef Py_ssize_t lines
     cdef Py_ssize_t room
     cdef int cut(self, Py_ssize_t at) except -1 nogil
-    cdef int cut_rows(self, RowEnds ends, bint ended) except -1 nogil
+    cdef int find_rows(self, RowEnds ends, bint ended) except -1 nogil
     cdef int begin(self, ByteBlock old, Py_ssize_t first, Py_ssize_t at) except -1
     cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil
 
 
-cdef class Cut:
+cdef class LineSlice:
     cdef ByteBlock block
     cdef Py_ssize_t first
     cdef Py_ssize_t n

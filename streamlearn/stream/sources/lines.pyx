@@ -26,8 +26,8 @@ cdef class ByteBlock:
     """Bytes that were read at once, behind the rest of those before, and the lines in them."""
 
     def __cinit__(self, Py_ssize_t size):
-        self.text = PyByteArray_FromStringAndSize(NULL, BESIDE + size + BESIDE)
-        self.at = PyByteArray_AS_STRING(self.text) + BESIDE
+        self.text = PyByteArray_FromStringAndSize(NULL, PADDING + size + PADDING)
+        self.at = PyByteArray_AS_STRING(self.text) + PADDING
 
     def __dealloc__(self):
         free(self.line)
@@ -43,7 +43,7 @@ cdef class ByteBlock:
             self.add(self.whole, at)
             at += 1
 
-    cdef int cut_rows(self, RowEnds ends, bint ended) except -1 nogil:
+    cdef int find_rows(self, RowEnds ends, bint ended) except -1 nogil:
         """The same of CSV, where a line break between quotes ends no row."""
         cdef const char* end = self.at + self.filled
         cdef const char* stop
@@ -88,7 +88,7 @@ cdef class ByteBlock:
         return 0
 
 
-cdef class Cut:
+cdef class LineSlice:
     """Lines of a block as a sequence; each is made bytes when it is asked for.
 
     Text formats need none: they read them where they lie (`TextDecoder`).
@@ -109,7 +109,7 @@ cdef class Cut:
         if isinstance(index, slice):
             start, stop, step = index.indices(self.n)
             if step == 1:
-                return Cut(self.block, self.first + start, max(stop - start, 0))
+                return LineSlice(self.block, self.first + start, max(stop - start, 0))
             return [self[k] for k in range(start, stop, step)]
         i = index
         if i < 0:
@@ -120,7 +120,7 @@ cdef class Cut:
         return PyBytes_FromStringAndSize(p, end - p)
 
     def __eq__(self, other):
-        return list(self) == list(other) if isinstance(other, (list, Cut)) else NotImplemented
+        return list(self) == list(other) if isinstance(other, (list, LineSlice)) else NotImplemented
 
     def __repr__(self):
         return repr(list(self))
@@ -134,7 +134,7 @@ cdef class Cut:
         return total
 
 
-Sequence.register(Cut)
+Sequence.register(LineSlice)
 
 
 cdef class Lines:
@@ -199,14 +199,14 @@ cdef class Lines:
                 f" than {LONGEST} bytes: is this a text file?"
             )
         # in a block of which lines were taken nothing moves: others may read them
-        if self.taken or block.filled + 2 * BESIDE == len(block.text):
+        if self.taken or block.filled + 2 * PADDING == len(block.text):
             rest = block.filled - self.at
             # twice the rest, or a long line would be copied again for each of its blocks
             block = ByteBlock(rest + max(rest, size))
             block.begin(self.block, self.taken, self.at)
             self.block, self.at, self.taken = block, 0, 0
         rest = block.filled
-        with memoryview(block.text) as text, text[BESIDE + rest:len(text) - BESIDE] as room:
+        with memoryview(block.text) as text, text[PADDING + rest:len(text) - PADDING] as room:
             count = read(room) or 0
         if count:
             block.filled += count
@@ -216,7 +216,7 @@ cdef class Lines:
                 if self.ends is not None:
                     self.ends.leave(block.at, MARK - 1)
             elif self.position == 0 and block.whole == 0 and block.filled >= MARK:
-                refuse_other(self.name, block.at[:MARK])
+                refuse_encoding(self.name, block.at[:MARK])
             self.cut(max(rest, self.at), False)
         return count
 
@@ -224,7 +224,7 @@ cdef class Lines:
         cdef bint rows = self.ends is not None
         with nogil:
             if rows:
-                self.block.cut_rows(self.ends, ended)
+                self.block.find_rows(self.ends, ended)
             else:
                 self.block.cut(at)
         return 0
@@ -259,10 +259,10 @@ cdef class Lines:
             line = block.line + self.taken - 1
             self.at = line.start + line.length + 1
         self.position = zero + self.at
-        return offsets, Cut(block, first, n), self.position
+        return offsets, LineSlice(block, first, n), self.position
 
 
-def refuse_other(name, start):
+def refuse_encoding(name, start):
     """SourceError if a stream that starts with these bytes is none of lines in UTF-8."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise SourceError(
@@ -275,14 +275,14 @@ def refuse_other(name, start):
         )
 
 
-def weighed(values):
+def size_and_nulls(values):
     """How many bytes values have together, and how many are null.
 
-    >>> weighed([b"ab", None, b"c"])
+    >>> size_and_nulls([b"ab", None, b"c"])
     (3, 1)
     """
     cdef Py_ssize_t size = 0, nulls = 0
-    if isinstance(values, Cut):
+    if isinstance(values, LineSlice):
         return values.byte_count, 0
     for value in values:
         if value is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamlearn.errors import SourceChanged
 from streamlearn.stream.records import Partition, Records
-from streamlearn.stream.sources.clicks import Clicks, late_clicks
+from streamlearn.stream.sources.clicks import Clicks, delayed_clicks
 
 if TYPE_CHECKING:
     import os
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 PARTITION = Partition("synthetic")
 
 
-class LateClicks:
+class DelayedClicks:
     """Impressions, a thousand a second, and the clicks on some of them, in one log.
 
     Half of the clicks come within a second, one in nine later than after five.
 
-    >>> log = LateClicks(1000, seed=3)
+    >>> log = DelayedClicks(1000, seed=3)
     >>> len(log) > 1000, log.values(0, 1) == Clicks("impressions", seed=3).values(0, 1)
     (True, True)
     """
 
     def __init__(self, impressions: int, seed: int = 0, drift_at: int | None = None) -> None:
         stream = Clicks("impressions", seed, drift_at)
-        self._name = f"LateClicks({impressions}, {stream!r})"
-        self._log = [value for _, _, value in late_clicks(stream, impressions, scale=1.0)]
+        self._name = f"DelayedClicks({impressions}, {stream!r})"
+        self._log = [value for _, _, value in delayed_clicks(stream, impressions, scale=1.0)]
 
     def __len__(self) -> int:
         return len(self._log)
@@ -68,7 +68,7 @@ class Synthetic:
 
     def __init__(
         self,
-        stream: Clicks | LateClicks | None = None,
+        stream: Clicks | DelayedClicks | None = None,
         *,
         events: int | None = None,
         rate: float | None = None,

@@ -27,7 +27,7 @@ from streamlearn.stream import (
     JSONDecoder,
     Partition,
 )
-from streamlearn.stream.formats.csv import cells, number
+from streamlearn.stream.formats.csv import number, split_row
 from streamlearn.stream.sources import file as file_module
 from streamlearn.stream.sources.lines import Lines
 from tests.reference import csv_text
@@ -62,7 +62,7 @@ def split(
 def read(row: bytes, delimiter: str) -> list[str] | None:
     """The values of a row; None: it is refused."""
     try:
-        return cells(row, delimiter)
+        return split_row(row, delimiter)
     except InvalidEventError:
         return None
 
@@ -115,7 +115,7 @@ def test_what_pythons_writer_writes_is_what_its_reader_reads(
     data = text.encode()
     for whole in (data, data.removesuffix(end.encode())):
         found = split(whole, delimiter, size)
-        read_back = [cells(value, delimiter) for _, value in found]
+        read_back = [split_row(value, delimiter) for _, value in found]
         if delimiter in " \t":
             read_back = [row for row in read_back if "".join(row).strip(" \t\r")]
         assert read_back == kept
@@ -126,7 +126,7 @@ def test_rows_without_quotes_and_of_one_column() -> None:
     out = io.StringIO(newline="")
     csv.writer(out, quoting=csv.QUOTE_NONE).writerows([["a", 1, 2.5], ["b c", -1, 1e300]])
     csv.writer(out).writerows([[""], ["x"], [None], ['"']])
-    rows = [cells(value, ",") for _, value in split(out.getvalue().encode(), ",")]
+    rows = [split_row(value, ",") for _, value in split(out.getvalue().encode(), ",")]
     expected = [["a", "1", "2.5"], ["b c", "-1", "1e+300"], [""], ["x"], [""], ['"']]
     assert rows == expected == list(csv.reader(io.StringIO(out.getvalue(), newline="")))
 
@@ -359,9 +359,9 @@ def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
 
 def test_quotes_inside_a_value_that_is_not_quoted_are_its_own() -> None:
     record = b'5" disk,it"s,""x'
-    assert cells(record[:-4], ",") == ['5" disk', 'it"s']
+    assert split_row(record[:-4], ",") == ['5" disk', 'it"s']
     assert read(record, ",") is None
-    assert cells(b'a "b" c,1', ",") == next(csv.reader(['a "b" c,1']))
+    assert split_row(b'a "b" c,1', ",") == next(csv.reader(['a "b" c,1']))
 
 
 @pytest.mark.parametrize("name", ["", "a=b", "é", "x" * 300])

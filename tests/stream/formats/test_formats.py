@@ -26,7 +26,7 @@ from streamlearn.stream import (
     VWDecoder,
     decoder_of,
 )
-from streamlearn.stream.sources.lines import Lines, weighed
+from streamlearn.stream.sources.lines import Lines, size_and_nulls
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
 values = st.one_of(
@@ -409,8 +409,8 @@ def test_lines_are_a_sequence() -> None:
     assert values == [b"a", b"bc\r", b"d"] == list(values)
     assert (values[-1], values[1:], values[::-2], values[2:1]) == (b"d", [b"bc\r", b"d"],
                                                                    [b"d", b"a"], [])  # fmt: skip
-    assert weighed(values) == weighed(list(values)) == (5, 0)
-    assert weighed(values[1:2]) == (3, 0)
+    assert size_and_nulls(values) == size_and_nulls(list(values)) == (5, 0)
+    assert size_and_nulls(values[1:2]) == (3, 0)
     with pytest.raises(IndexError, match="line 3 of 3"):
         values[3]
 

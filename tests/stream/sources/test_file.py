@@ -26,7 +26,7 @@ from streamlearn.errors import (
 )
 from streamlearn.features import Names
 from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
-from streamlearn.stream.formats.csv import cells
+from streamlearn.stream.formats.csv import split_row
 from streamlearn.stream.sources import catalog, rotation
 from streamlearn.stream.sources import file as file_module
 from streamlearn.stream.sources.ahead import decoded
@@ -131,7 +131,7 @@ def test_rows_of_csv_with_line_breaks_in_quotes(
     text = out.getvalue().encode()
     for whole in (text, text[:-1]):
         found, _ = in_blocks(whole, size, most, delimiter=delimiter)
-        assert [cells(value, delimiter) for _, value in found] == rows
+        assert [split_row(value, delimiter) for _, value in found] == rows
         for at, value in found:
             assert whole[at : at + len(value)] == value
             again, _ = in_blocks(whole[at:], size, most, delimiter=delimiter)
@@ -159,7 +159,7 @@ def test_how_lines_come_changes_nothing(
         again, _ = in_blocks(text[at:], size, most, delimiter=delimiter)
         assert [(at + later, other) for later, other in again] == whole[i:]
         if b"\n" in value and b"\r" not in value:  # only what is a row
-            assert cells(value, delimiter)
+            assert split_row(value, delimiter)
 
 
 def test_a_quote_that_stays_open_ends_with_its_line() -> None:
@@ -171,13 +171,13 @@ def test_a_quote_that_stays_open_ends_with_its_line() -> None:
         assert [value for _, value in found if value != b"1,2,3,4"] == ends
     for value in ends:
         if value in {b'3,"a\nb"', b'5"'}:
-            assert cells(value, ",")
+            assert split_row(value, ",")
             continue
         with pytest.raises(InvalidEventError):
-            cells(value, ",")
+            split_row(value, ",")
     for value in (b"1\n2,3", b'1\r2,"3"', b'1\n2,"3"'):
         with pytest.raises(InvalidEventError):
-            cells(value, ",")
+            split_row(value, ",")
 
 
 @pytest.mark.parametrize("batch", [1, 10, 2000])

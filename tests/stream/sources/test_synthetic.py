@@ -11,7 +11,7 @@ import pytest
 import streamlearn as sl
 from streamlearn.errors import SourceError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder, Partition, Synthetic
-from streamlearn.stream.sources.clicks import KINDS, late_clicks
+from streamlearn.stream.sources.clicks import KINDS, delayed_clicks
 from streamlearn.stream.sources.synthetic import PARTITION, write
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_the_truth_can_be_learned(kind: str) -> None:
 
 
 def test_late_clicks_come_after_their_impressions() -> None:
-    log = late_clicks(Clicks("impressions", seed=3), 5000, scale=1.0)
+    log = delayed_clicks(Clicks("impressions", seed=3), 5000, scale=1.0)
     assert log == sorted(log)
     seen, delays = {}, []
     for moment, topic, value in log:

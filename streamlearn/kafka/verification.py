@@ -1,10 +1,10 @@
-"""Records that wait until it is certain that they are of the topic that they should be of.
+"""Hold back records until a broker has confirmed the id of their topic.
 
-Client libraries fetch by name, or adopt the id of a topic that was deleted and made again, and read
-on in it. Neither tells with a record which topic it is of. But an id never comes back: while a
-broker that is asked **after** a fetch still names the known id, what was fetched before is of that
-topic. So records wait here for such an answer. A thread asks, for all that came in the meantime
-together, while what it has confirmed is learned.
+Client libraries fetch by name, or adopt the id of a topic that was deleted and created again, and
+continue reading there. They do not report the topic id of a record. But ids are never reused: if a
+broker that is asked **after** a fetch still returns the known id, the fetched records are of that
+topic. So records wait here for such an answer. A background thread asks for all records that have
+arrived meanwhile, while confirmed ones are learned.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream.records import Partition, Records
 
-PACE_SECONDS = 0.02  # between two questions, so that a full stream asks once for some batches
-AGAIN_SECONDS = 0.1  # until a topic that was not there, or a broker, is asked again
+PACE_SECONDS = 0.02  # between requests, so that one request covers several batches
+RETRY_SECONDS = 0.1  # after a request that found no topic or no broker
 
 
-class Unverified:
-    """What was fetched and is not yet confirmed; all but `_run` is for one thread."""
+class UnverifiedRecords:
+    """Records that were fetched but not confirmed; only `_run` is for another thread."""
 
     def __init__(self, reader: KafkaReader, known: Mapping[str, str]) -> None:
         self.size = 0  # bytes
         self._reader = reader
         self._known = known  # topic ids; "" of brokers that have none
         self._held: deque[tuple[int, Records, int]] = deque()
-        self._partitions: dict[Partition, int] = {}  # how often each is held
-        self._turn = 0  # of the last fetch
-        self._wanted: set[str] = set()  # topics to ask for
-        self._confirmed: dict[str, int] = {}  # up to which turn
+        self._partitions: dict[Partition, int] = {}  # how many batches of each
+        self._turn = 0  # number of the last fetch
+        self._wanted: set[str] = set()  # topics to ask about
+        self._confirmed: dict[str, int] = {}  # up to which fetch
         self._error: Exception | None = None
         self._closed = False
         self._change = threading.Condition()
@@ -44,12 +44,12 @@ class Unverified:
         self._thread.start()
 
     def know(self, known: Mapping[str, str]) -> None:
-        """These are the topics' ids from now on."""
+        """Replace the known topic ids."""
         with self._change:
             self._known = known
 
     def add(self, records: Records, size: int) -> None:
-        """Let records wait that were just fetched."""
+        """Add records that were just fetched."""
         topic = records.partition.topic
         with self._change:
             self._turn += 1
@@ -63,9 +63,9 @@ class Unverified:
         self.size += size
 
     def take(self, seconds: float) -> list[tuple[Records, int]]:
-        """Return what is confirmed, with its bytes; waits this long for the first of it.
+        """Return confirmed records and their bytes; wait this long for the first.
 
-        `SourceChanged` if a topic was deleted and made again.
+        `SourceChanged` if a topic was deleted and created again.
         """
         if not self._held:
             return []
@@ -98,17 +98,17 @@ class Unverified:
         return bool(self._held)
 
     def partitions(self) -> Collection[Partition]:
-        """Return those whose records wait here."""
+        """Return the partitions with unconfirmed records."""
         return self._partitions.keys()
 
     def drop(self, partitions: Collection[Partition]) -> None:
-        """Forget what waits of these."""
+        """Drop the records of these partitions."""
         for _, records, size in [one for one in self._held if one[1].partition in partitions]:
             self._leave(records, size)
         self._held = deque(one for one in self._held if one[1].partition not in partitions)
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop the thread."""
         with self._change:
             self._closed = True
             self._change.notify_all()
@@ -122,7 +122,7 @@ class Unverified:
                 if self._closed:
                     return
                 wanted, self._wanted = self._wanted, set()
-                turn = self._turn  # what is fetched from now on may be later than the answer
+                turn = self._turn  # the answer does not confirm later fetches
             try:
                 left = self._confirm(turn, wanted)
             except Exception as error:  # noqa: BLE001 -- a thread's error is the loop's
@@ -131,12 +131,12 @@ class Unverified:
                     self._change.notify_all()
                 return
             with self._change:
-                self._wanted |= left  # deleted, or no broker answers: the watch says so
-                pause = AGAIN_SECONDS if left else PACE_SECONDS
+                self._wanted |= left  # deleted, or no broker answers: `TopicWatcher` reports it
+                pause = RETRY_SECONDS if left else PACE_SECONDS
                 self._change.wait_for(lambda: self._closed, pause)
 
     def _confirm(self, turn: int, wanted: set[str]) -> set[str]:
-        """Ask for these topics; return those without an answer."""
+        """Ask about these topics; return those without an answer."""
         try:
             found = self._reader.topics(sorted(wanted))
         except SourceDenied:
@@ -147,16 +147,16 @@ class Unverified:
             for name, topic in found.items():
                 known = self._known.get(name, "")
                 if topic.id not in {known, ""}:
-                    raise made_again(name, known, topic.id)
+                    raise topic_recreated(name, known, topic.id)
                 self._confirmed[name] = turn
             self._change.notify_all()
         return wanted - found.keys()
 
 
-def made_again(topic: str, known: str, now: str) -> SourceChanged:
-    """Return the error for a topic that is another one under the same name."""
+def topic_recreated(topic: str, known: str, now: str) -> SourceChanged:
+    """Return the error for a topic that was deleted and created again."""
     return SourceChanged(
-        f"kafka: topic {topic} was deleted and made again while it was read (its id was {known}, "
-        f"and is {now}): nothing of the new one was learned; --reset-offsets resumes with these "
-        "models from the configured start"
+        f"kafka: topic {topic} was deleted and created again while it was read (its id was "
+        f"{known} and is now {now}), and no record of the new topic was learned; use "
+        "--reset-offsets to resume with these models from the configured start"
     )

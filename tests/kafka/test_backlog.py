@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streamlearn.daemon.until import UntilCount
-from streamlearn.kafka.order import Backlog
+from streamlearn.kafka.backlog import Backlog
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.polled import Polled
 

@@ -1,7 +1,7 @@
-"""In which order a backlog over several partitions is drained: evenly, or by the records' times.
+"""Drain a backlog over several partitions: evenly, or in the order of the records' times.
 
-Records wait here, by partition, until it is their turn. Within a partition their order is never
-changed; over partitions it matters only while there is a backlog.
+The order within a partition never changes. The order across partitions matters only while there is
+a backlog.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from streamlearn.stream.records import Partition, Records
 
 
-class Queue:
-    """The waiting records of one partition."""
+class PartitionQueue:
+    """The records of one partition that were not taken yet."""
 
     __slots__ = ("_chunks", "_next", "records", "size")
 
@@ -31,13 +31,13 @@ class Queue:
         self.size = 0  # bytes of keys and values, all chunks
 
     def add(self, records: Records, size: int) -> None:
-        """Put records at the end."""
+        """Append records."""
         self._chunks.append(records)
         self.records += len(records.offsets)
         self.size += size
 
     def take(self, most: int) -> Records:
-        """Take at most so many records off the front, of one chunk."""
+        """Take records of one chunk from the front, at most this many."""
         chunk, start = self._chunks[0], self._next
         stop = min(start + most, len(chunk.offsets))
         left = self.records - (stop - start)
@@ -53,7 +53,7 @@ class Queue:
         return chunk.part(start, stop)
 
     def times(self, most: int) -> Array:
-        """Return the times of at most so many records at the front; -1: not known."""
+        """Return the times of the first records, at most this many; -1 is unknown."""
         found, start = [np.empty(0, np.int64)], self._next
         for chunk in self._chunks:
             stop = min(start + most, len(chunk.offsets))
@@ -66,11 +66,11 @@ class Queue:
                 break
         return np.concatenate(found)
 
-    def take_turns(self, turns: Array) -> list[Records]:
-        """Take as many records off the front as there are turns, for these turns."""
+    def take_ranked(self, turns: Array) -> list[Records]:
+        """Take a record from the front for each of these ranks."""
         taken: list[Records] = []
         at = 0
-        # a chunk without records only says that the position has moved on
+        # a chunk without records only advances the position
         while self and (at < len(turns) or not len(self._chunks[0].offsets)):
             records = self.take(len(turns) - at)
             count = len(records.offsets)
@@ -83,52 +83,52 @@ class Queue:
 
 
 class Backlog:
-    """The records that wait, of all partitions."""
+    """The records of all partitions that were not taken yet."""
 
     def __init__(self, *, by_time: bool) -> None:
         self._by_time = by_time
-        self._queues: dict[Partition, Queue] = {}
+        self._queues: dict[Partition, PartitionQueue] = {}
 
     @property
     def size(self) -> int:
-        """Bytes that wait."""
+        """Bytes of all records."""
         return sum(queue.size for queue in self._queues.values())
 
     def sizes(self) -> dict[Partition, int]:
-        """Return the bytes that wait in each partition."""
+        """Return the bytes of each partition."""
         return {partition: queue.size for partition, queue in self._queues.items()}
 
     def add(self, records: Records, size: int) -> None:
-        """Let records wait."""
+        """Add records."""
         if self._by_time and records.times is not None:
-            records.times = list(records.times)  # each is looked at more than once
-        self._queues.setdefault(records.partition, Queue()).add(records, size)
+            records.times = list(records.times)  # each is used more than once
+        self._queues.setdefault(records.partition, PartitionQueue()).add(records, size)
 
     def drop(self, partitions: Iterable[Partition]) -> None:
-        """Forget what waits of these partitions."""
+        """Drop the records of these partitions."""
         for partition in partitions:
             self._queues.pop(partition, None)
 
     def waits(self, partition: Partition) -> bool:
-        """Whether records of this partition wait."""
+        """Whether there are records of this partition."""
         return bool(self._queues.get(partition))
 
     def take(self, most: int) -> list[Records]:
-        """Take at most so many records whose turn it is."""
+        """Take the next records, at most this many."""
         waiting = dict(self._queues)
-        if not waiting:  # all is read that there is
+        if not waiting:
             return []
         taken = self._earliest(waiting, most) if self._by_time else self._evenly(waiting, most)
         for partition, queue in waiting.items():
             if not queue:
                 del self._queues[partition]
-            else:  # whom the rest of a division passed over comes first the next time
+            else:  # partitions that the division left out come first next time
                 self._queues[partition] = self._queues.pop(partition)
         return taken
 
     @staticmethod
-    def _evenly(waiting: dict[Partition, Queue], most: int) -> list[Records]:
-        """As many of each partition, and what one has too few of from the others."""
+    def _evenly(waiting: dict[Partition, PartitionQueue], most: int) -> list[Records]:
+        """Take equal shares, and more from others where a partition has too few."""
         taken: list[Records] = []
         while most > 0 and (busy := [queue for queue in waiting.values() if queue]):
             share = max(most // len(busy), 1)
@@ -138,16 +138,16 @@ class Backlog:
         return taken
 
     @staticmethod
-    def _earliest(waiting: dict[Partition, Queue], most: int) -> list[Records]:
-        """The record with the least time at the head of a partition, again and again.
+    def _earliest(waiting: dict[Partition, PartitionQueue], most: int) -> list[Records]:
+        """Merge the partitions by time, with ties in the order of partitions.
 
-        When a partition runs out, what follows in it may be earlier than what the others have:
-        that ends a batch. Ties go by partition.
+        The batch ends where a partition runs out: its next record may be earlier than those of
+        the others.
         """
         queues = [waiting[partition] for partition in sorted(waiting)]
         times = [queue.times(most) for queue in queues]
         sizes = [len(one) for one in times]
-        # at a head, a record waits for those before it in its partition: the latest of them counts
+        # a record waits for those before it in its partition, so their latest time counts
         latest = np.concatenate([np.maximum.accumulate(one) for one in times])
         order = np.argsort(latest, kind="stable")
         ends = np.cumsum(sizes)
@@ -159,5 +159,5 @@ class Backlog:
         owners = np.repeat(np.arange(len(queues)), sizes)[order][: min([most, *out])]
         taken: list[Records] = []
         for k, queue in enumerate(queues):
-            taken += queue.take_turns(np.flatnonzero(owners == k))
+            taken += queue.take_ranked(np.flatnonzero(owners == k))
         return taken

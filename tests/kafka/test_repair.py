@@ -10,7 +10,13 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch as Batch
 from kafka.record.default_records import DefaultRecordBatchBuilder as Builder
 
-from streamlearn.kafka.kafka_python.mending import Unreadable, headers, mended, read, readable
+from streamlearn.kafka.kafka_python.repair import (
+    UnreadableRecords,
+    headers,
+    read,
+    readable,
+    repaired,
+)
 from streamlearn.stream.records import Partition
 
 CODECS = [Batch.CODEC_NONE, *range(Batch.CODEC_GZIP, Batch.CODEC_ZSTD + 1)]
@@ -75,9 +81,9 @@ def test_a_readable_batch_stays_as_it_came() -> None:
 
 
 def test_what_cannot_be_mended_is_noted_with_its_place() -> None:
-    noted: dict[Partition, Unreadable] = {}
+    noted: dict[Partition, UnreadableRecords] = {}
     good, bad = batch(Batch.CODEC_NONE), bytearray(batch(Batch.CODEC_NONE))
     bad[-1] ^= 1
     tail = good[:-1]  # the last batch of an answer may have come in part
-    assert mended(PARTITION, good + bad + tail, noted) == readable(good) + bytes(bad)
+    assert repaired(PARTITION, good + bad + tail, noted) == readable(good) + bytes(bad)
     assert noted[PARTITION][:3] == (PARTITION, BASE, BASE + 5)

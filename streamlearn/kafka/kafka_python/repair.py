@@ -1,8 +1,8 @@
-"""Fetched records made readable: kafka-python takes no header name that is not UTF-8.
+"""Repair fetched records for kafka-python, which rejects header names that are not UTF-8.
 
-One such name ends its consumer, and says neither where it is nor lets anyone pass over it. So what
-is fetched is looked at before the consumer sees it, and such names are escaped. Reading takes 40%
-longer then; it is done only once a consumer has met a record that it can't read.
+Such a name ends its consumer, without its offset and without a way to skip it. So fetched data is
+checked before the consumer sees it, and such names are escaped. This makes reading 40% slower, and
+begins only after a consumer has found a record that it cannot read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from streamlearn.stream.records import Header
 
-# Begins the name of a header that is not UTF-8; Unicode has no such character for texts.
+# The first character of an escaped header name; Unicode does not use it in text.
 ESCAPE = "\U0010ffff"
 DECODERS = {
     Batch.CODEC_GZIP: codec.gzip_decode,
@@ -36,11 +36,11 @@ DECODERS = {
     Batch.CODEC_LZ4: codec.lz4_decode,
     Batch.CODEC_ZSTD: codec.zstd_decode,
 }
-LENGTH, ATTRIBUTES = 1, 5  # their places among the fields of a batch
+LENGTH, ATTRIBUTES = 1, 5  # their indices among the fields of a batch
 
 
-class Unreadable(NamedTuple):
-    """Records that can't be read: from the first to before the end."""
+class UnreadableRecords(NamedTuple):
+    """Records that cannot be read: offsets from `first` to before `end`."""
 
     partition: Partition
     first: int
@@ -48,53 +48,57 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-class Mending(KafkaConnectionManager):
-    """Connections that mend what is fetched over them."""
+class RepairingManager(KafkaConnectionManager):
+    """Connections that repair what is fetched over them."""
 
-    def __init__(self, unreadable: dict[Partition, Unreadable], **settings: Any) -> None:
+    def __init__(self, unreadable: dict[Partition, UnreadableRecords], **settings: Any) -> None:
         self.net = NetworkSelector(**settings)
         super().__init__(self.net, **settings)  # type: ignore[no-untyped-call]
         self.unreadable = unreadable
 
     @classmethod
-    def client(cls, unreadable: dict[Partition, Unreadable], **settings: Any) -> KafkaNetClient:
-        """Make a network client over them, which notes there what can't be mended."""
+    def client(
+        cls, unreadable: dict[Partition, UnreadableRecords], **settings: Any
+    ) -> KafkaNetClient:
+        """Create a network client; `unreadable` collects what cannot be repaired."""
         manager = cls(unreadable, **settings)
         return KafkaNetClient(manager.net, manager, **settings)
 
     def send(self, request: Any, *args: Any, **options: Any) -> Any:
-        """Send a request; what is done with the answer here is done first."""
+        """Send a request; a fetched response is repaired before other callbacks."""
         future = super().send(request, *args, **options)  # type: ignore[no-untyped-call]
         if isinstance(request, FetchRequest):
-            future.add_callback(self._mend)
+            future.add_callback(self._repair)
         return future
 
-    def _mend(self, response: Any) -> None:
+    def _repair(self, response: Any) -> None:
         for topic in response.responses:
             for one in topic.partitions:
                 if one.records:
                     where = Partition(topic.topic, one.partition_index)
-                    one.records = mended(where, bytes(one.records), self.unreadable)
+                    one.records = repaired(where, bytes(one.records), self.unreadable)
 
 
-def mended(partition: Partition, data: bytes, unreadable: dict[Partition, Unreadable]) -> bytes:
-    """Return the batches, mended where they need it; note the first that can't be."""
+def repaired(
+    partition: Partition, data: bytes, unreadable: dict[Partition, UnreadableRecords]
+) -> bytes:
+    """Return the batches, repaired where necessary; note the first unrepairable one."""
     found = []
     for raw in batches(data):
-        if raw[MemoryRecords.MAGIC_OFFSET] < 2:  # when there were no headers
+        if raw[MemoryRecords.MAGIC_OFFSET] < 2:  # formats without headers
             return data
         try:
             found.append(readable(raw))
         except Exception as error:  # noqa: BLE001 -- of any kind, as the bytes are
             found.append(raw)
             batch = Batch(raw)
-            where = Unreadable(partition, batch.base_offset, batch.next_offset, str(error))
+            where = UnreadableRecords(partition, batch.base_offset, batch.next_offset, str(error))
             unreadable.setdefault(partition, where)
     return b"".join(found)
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """Split what was fetched into its batches; the last may have come in part, and is left out."""
+    """Split fetched data into batches, without an incomplete last one."""
     at = 0
     while at + Batch.AFTER_LEN_OFFSET <= len(data):
         (length,) = struct.unpack_from(">i", data, at + Batch.AFTER_LEN_OFFSET - 4)
@@ -106,25 +110,25 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def readable(raw: bytes) -> bytes:
-    """Return a batch as it came if the consumer can read it, or else mended."""
+    """Return a batch unchanged if the consumer can read it, else repaired."""
     if not Batch(raw).validate_crc():
-        raise ValueError("the checksum is wrong")
+        raise ValueError("checksum mismatch")
     try:
         read(raw)
     except CorruptRecordError:
-        raw = mend(raw)
+        raw = repair_batch(raw)
         read(raw)
     return raw
 
 
 def read(raw: bytes) -> None:
-    """Read a batch as the consumer will."""
+    """Read a batch as the consumer does."""
     for _ in Batch(raw):
         pass
 
 
-def mend(raw: bytes) -> bytes:
-    """Return a batch with the names of headers escaped that are not UTF-8, and not compressed."""
+def repair_batch(raw: bytes) -> bytes:
+    """Return a batch, uncompressed, with escaped header names."""
     batch = Batch(raw)
     fields = list(Batch.HEADER_STRUCT.unpack_from(raw))
     records = raw[Batch.HEADER_STRUCT.size :]
@@ -133,7 +137,7 @@ def mend(raw: bytes) -> bytes:
     made, at = bytearray(Batch.HEADER_STRUCT.size), 0
     for _ in range(batch.records_count):
         length, at = decode_varint(records, at)
-        record = mend_record(records[at : at + length])
+        record = repair_record(records[at : at + length])
         encode_varint(len(record), made.append)
         made += record
         at += length
@@ -145,8 +149,8 @@ def mend(raw: bytes) -> bytes:
     return bytes(made)
 
 
-def mend_record(record: bytes) -> bytes:
-    """Return a record with the names of its headers escaped that are not UTF-8."""
+def repair_record(record: bytes) -> bytes:
+    """Return a record with escaped header names."""
     at = 0
     for _ in ("attributes", "time", "offset"):
         _, at = decode_varint(record, at)
@@ -165,13 +169,13 @@ def mend_record(record: bytes) -> bytes:
 
 
 def after(record: bytes, at: int) -> int:
-    """Return where the bytes end whose length is here; -1 is that of null."""
+    """Return the end of the bytes whose length is here; the length of null is -1."""
     length, at = decode_varint(record, at)
     return int(at + max(length, 0))
 
 
 def escaped(name: bytes) -> bytes:
-    r"""Return a name as UTF-8.
+    r"""Return a name as UTF-8, escaped if it is not.
 
     >>> escaped("é".encode()).decode(), escaped(b"\xff\x00")[4:].decode()
     ('é', 'ÿ\x00')
@@ -184,12 +188,12 @@ def escaped(name: bytes) -> bytes:
 
 
 def headers(message: Any) -> list[Header]:
-    """Return the headers of a message, with their own names again."""
+    """Return the headers of a message with their original names."""
     return [(original(name), value) for name, value in message.headers]
 
 
 def original(name: str) -> str:
-    r"""Return the name that was escaped, or this one if it was not.
+    r"""Return the original of an escaped name, or the name itself.
 
     >>> [original(escaped(name).decode()) for name in (b"\xff", b"\xf4\x8f\xbf\xbfa")]
     ['\udcff', '\U0010ffffa']
