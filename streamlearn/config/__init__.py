@@ -1,13 +1,17 @@
-"""The daemon's configuration: one TOML file, validated as a whole before anything starts.
+"""The daemon's configuration: one TOML file, completely validated before anything starts.
 
-structs      what a file may say, and what it means
-environment  ${NAME} and ${NAME:-default}
-reading      tables to structs: unknown keys, wrong types
-checks       what needs or excludes what
-learners     the models that are described
-problems     what was wrong, all of it
-secret       texts that are never printed
-plan         the configuration with all its defaults, as text
+structs      the schema: tables, keys, defaults and descriptions
+environment  substitution of ${NAME} and ${NAME:-default}
+reading      TOML tables to structs: unknown keys, wrong types
+checks       constraints between keys
+learners     the models of the [[learner]] tables
+expressions  rules, losses, penalties and models written as calls
+problems     ConfigError, which lists everything that is wrong
+secret       text that is never printed
+plan         the configuration with all defaults, as TOML
+arguments    command-line options as a configuration
+files        checks of input and output files
+reference    generator of docs/configuration.md
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn.config import checks, learners, reading
-from streamlearn.config.checks import declared
+from streamlearn.config.checks import declared_labels
 from streamlearn.config.environment import expand
 from streamlearn.config.learners import KINDS, estimator, fields, label_fields, reader
 from streamlearn.config.problems import ConfigError, ConfigProblem
@@ -92,10 +96,10 @@ def load(
     overrides: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
-    """The configuration of a file; ConfigError with all that is wrong with it.
+    """Read the configuration of a file; raise ConfigError with everything that is wrong with it.
 
-    `overrides` are values by path, such as ``{"checkpoint.path": "state"}``: they stand before
-    those of the file. Relative paths in the file are seen from the working directory.
+    `overrides` are values by path, such as ``{"checkpoint.path": "state"}``, which replace those of
+    the file. Relative paths in the file are relative to the working directory.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -104,7 +108,7 @@ def load(
             str(path), [ConfigProblem("", f"cannot be read: {error.strerror}")]
         ) from None
     except UnicodeDecodeError:
-        raise ConfigError(str(path), [ConfigProblem("", "is not UTF-8 text")]) from None
+        raise ConfigError(str(path), [ConfigProblem("", "is not UTF-8")]) from None
     return parse(text, str(path), overrides, environ)
 
 
@@ -114,7 +118,7 @@ def parse(
     overrides: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
-    r"""The configuration of a text.
+    r"""Read the configuration of a TOML text.
 
     >>> config = parse('[source]\nkind = "synthetic"\nevents = 1000')
     >>> config.source.events, [learner.name for learner in config.learners]
@@ -131,7 +135,7 @@ def parse(
         raise ConfigError(name, [ConfigProblem("", f"is not TOML: {error}")]) from None
     problems: list[ConfigProblem] = []
     for path, value in (overrides or {}).items():
-        put(data, path, value, problems)
+        set_value(data, path, value, problems)
     data = expand(data, os.environ if environ is None else environ, "", problems)
     tables = reading.fields(Config, data, "", problems)
     for item in msgspec.structs.fields(Config):
@@ -139,23 +143,23 @@ def parse(
             tables.setdefault(item.name, item.default)
     tables["learners"] = tables["learners"] or (learners.DEFAULT,)
     known = {key: value for key, value in tables.items() if value is not reading.MISSING}
-    told = {problem.path for problem in problems}
+    reported = {problem.path for problem in problems}
     found = checks.check(known, (*checks.CHECKS, *learners.CHECKS))
-    problems += [problem for problem in found if problem.path not in told]
+    problems += [problem for problem in found if problem.path not in reported]
     if problems:
         raise ConfigError(name, problems)
-    return learners.completed(Config(**known))
+    return learners.with_synthetic_fields(Config(**known))
 
 
 def estimators(config: Config) -> dict[str, Any]:
-    """The fresh models of a configuration by name, in its order, with one reader's features."""
+    """Return new models by name, in the order of the file, which share one feature reader."""
     shared = reader(config.features, config.format)
-    labels = declared(config.format)
+    labels = declared_labels(config.format)
     return {learner.name: estimator(learner, shared, labels) for learner in config.learners}
 
 
 def value(text: str) -> Any:
-    """A value as TOML has it; what it has not is text.
+    """Return the value that the text is in TOML, or the text itself if it is not TOML.
 
     >>> value("5"), value('["a", "b"]'), value("latest")
     (5, ['a', 'b'], 'latest')
@@ -167,12 +171,12 @@ def value(text: str) -> Any:
     return found["value"] if len(found) == 1 else text
 
 
-def put(data: dict[str, Any], path: str, value: Any, problems: list[ConfigProblem]) -> None:
-    """Set the value at a path of tables."""
+def set_value(data: dict[str, Any], path: str, value: Any, problems: list[ConfigProblem]) -> None:
+    """Set the value at a path, and create the tables on the way."""
     *tables, key = path.split(".")
     for name in tables:
         data = data.setdefault(name, {})
         if not isinstance(data, dict):
-            problems.append(ConfigProblem(path, f"{name} is no table that a value could be put in"))
+            problems.append(ConfigProblem(path, f"{name} is not a table"))
             return
     data[key] = value

@@ -1,4 +1,4 @@
-"""`${NAME}` and `${NAME:-default}` in the texts of a configuration."""
+"""Substitution of `${NAME}` and `${NAME:-default}` in the strings of a configuration."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from streamlearn.config.problems import ConfigProblem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# "$${" stands for "${" itself
+# "$${" is an escaped "${"
 REFERENCE = re.compile(r"\$\$\{|\$\{([^}:]*)(?:(:-)([^}]*))?\}|\$\{")
 
 
 class Expanded(str):
-    """A text with values of the environment in it: never shown, and maybe a number."""
+    """A string with values from the environment: never printed, and possibly a number."""
 
     __slots__ = ()
 
 
 def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[ConfigProblem]) -> Any:
-    """`value` with all references in it replaced; what is not set is a problem.
+    """Replace all references in `value`; a variable that is not set is a problem.
 
     >>> expand(["${USER:-nobody}", 5], {"USER": "ann"}, "", [])
     ['ann', 5]
@@ -36,16 +36,18 @@ def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[Con
     if not isinstance(value, str) or "${" not in value:
         return value
 
-    def replaced(found: re.Match[str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
         if found[0] == "$${":
             return "${"
         name = found[1]
         if not name or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             problems.append(
-                ConfigProblem(path, "expected ${NAME} or ${NAME:-default} (and $${ for ${ itself)")
+                ConfigProblem(
+                    path, "expected ${NAME} or ${NAME:-default}; write $${ for a literal ${"
+                )
             )
             return ""
-        # as in a shell, :- also stands in for a variable that is empty
+        # as in a shell, the default after :- also replaces an empty variable
         given = environ.get(name, "")
         if given or (found[2] is None and name in environ):
             return given
@@ -54,9 +56,9 @@ def expand(value: Any, environ: Mapping[str, str], path: str, problems: list[Con
                 ConfigProblem(
                     path,
                     f"the environment variable {name} is not set; "
-                    f"set it, or write ${{{name}:-default}}",
+                    f"set it or use ${{{name}:-default}}",
                 )
             )
         return found[3] or ""
 
-    return Expanded(REFERENCE.sub(replaced, value))
+    return Expanded(REFERENCE.sub(replacement, value))

@@ -1,7 +1,7 @@
-"""Constructor calls as text, as configuration and the command line have them, to objects.
+"""Parser of constructor calls such as ``"L1(1e-3)"`` in configurations and on the command line.
 
-Only names of this library, literals and nested calls of such names are understood; nothing is
-evaluated. What an object prints (`repr`) is read back as an equal object.
+It accepts only names of this library, literals, and nested calls of these names; nothing is
+evaluated. Parsing the `repr` of an object returns an equal object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 T = TypeVar("T")
-LONGEST = 10_000  # characters; no sensible call comes near
+MAX_LENGTH = 10_000  # characters, far more than any real call
 FAMILIES: dict[str, type[Any]] = {
     "rule": rules.Rule,
     "loss": AnyLoss,
@@ -38,7 +38,7 @@ FAMILIES: dict[str, type[Any]] = {
 
 
 class ExpressionError(StreamlearnError, ValueError):
-    """A text that is no call of this library; the message names the nearest that is."""
+    """Raised for text that is not a valid call; the message suggests the closest valid name."""
 
 
 @overload
@@ -46,9 +46,9 @@ def parse(text: str, kind: type[T]) -> T: ...
 @overload
 def parse(text: str, kind: None = None) -> Any: ...
 def parse(text: str, kind: type[Any] | None = None) -> Any:
-    """The object that a text such as ``"DualAveraging(gamma=5.0)"`` describes.
+    """Return the object that a call such as ``"DualAveraging(gamma=5.0)"`` creates.
 
-    A bare name is a call without arguments. With `kind` the object must be one of it.
+    A name alone is a call without arguments. With `kind`, the object must be an instance of it.
 
     >>> parse("ElasticNet(l1=1e-3, l2=0.1)")
     ElasticNet(l1=0.001, l2=0.1)
@@ -57,37 +57,37 @@ def parse(text: str, kind: type[Any] | None = None) -> Any:
     >>> parse("DualAveragin(gamma=5)")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    streamlearn...ExpressionError: DualAveragin is not known; did you mean DualAveraging?
+    streamlearn...ExpressionError: unknown name DualAveragin; did you mean DualAveraging?
     >>> parse("Hinge", rules.Rule)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    streamlearn...ExpressionError: Hinge(threshold=1.0) is a loss, and a rule is expected
+    streamlearn...ExpressionError: expected a rule, got a loss: Hinge(threshold=1.0)
     """
-    if len(text) > LONGEST:
-        raise ExpressionError(f"a call has at most {LONGEST} characters, this one has {len(text)}")
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-        made = _value(ast.Call(tree, [], []) if isinstance(tree, ast.Name) else tree, kind)
+        made = _evaluate(ast.Call(tree, [], []) if isinstance(tree, ast.Name) else tree, kind)
     except SyntaxError as error:
         raise ExpressionError(
             f"{text[:80]!r} is not a call such as DualAveraging(gamma=5.0): {error.msg}"
         ) from None
     except (RecursionError, MemoryError):
-        raise ExpressionError("the call is nested too deeply") from None
+        raise ExpressionError("calls are nested too deeply") from None
     if kind is not None and not isinstance(made, kind):
-        if _family(type(made)) == _family(kind):  # a classifier, say, and a regressor is expected
-            hint = nearest(type(made).__name__, known(kind))
-            raise ExpressionError(f"{shown(made)} is no {kind.__name__}; {hint}")
+        if _family(type(made)) == _family(kind):  # such as a classifier instead of a regressor
+            hint = nearest(type(made).__name__, known_classes(kind))
+            raise ExpressionError(f"expected a {kind.__name__}, got {unparse(made)}; {hint}")
         raise ExpressionError(
-            f"{shown(made)} is {_family(type(made))}, and {_family(kind)} is expected"
+            f"expected {_family(kind)}, got {_family(type(made))}: {unparse(made)}"
         )
     return made
 
 
-def shown(value: Any) -> str:
-    """The text that `parse` reads back: an estimator with what differs from its defaults.
+def unparse(value: Any) -> str:
+    """Return text that `parse` reads back; of an estimator, only parameters that are not defaults.
 
-    >>> shown(presets.DualAveragingClassifier(l1=0.01))
+    >>> unparse(presets.DualAveragingClassifier(l1=0.01))
     'DualAveragingClassifier(l1=0.01)'
     """
     if not isinstance(value, Linear):
@@ -100,8 +100,8 @@ def shown(value: Any) -> str:
     return f"{type(value).__name__}({', '.join(given)})"
 
 
-def known(kind: type[Any] | None = None) -> dict[str, type[Any]]:
-    """The classes that may be called, by name; those of one kind only, if one is given."""
+def known_classes(kind: type[Any] | None = None) -> dict[str, type[Any]]:
+    """Return the classes that may be called, by name; only those of `kind` if it is given."""
     found = {cls.__name__: cls for cls in all_subclasses(Linear) if not _abstract(cls)}
     for family in (rules, losses, penalties, schedules):
         found |= _members(family)
@@ -109,23 +109,23 @@ def known(kind: type[Any] | None = None) -> dict[str, type[Any]]:
     return {name: cls for name, cls in found.items() if kind is None or issubclass(cls, kind)}
 
 
-def split(text: str) -> list[str]:
-    """Calls that are separated by commas, each as its own text.
+def split_calls(text: str) -> list[str]:
+    """Split a comma-separated list of calls.
 
-    >>> split("Pegasos, Proximal(radius=2.0, horizon=1e3),AdaGrad")
+    >>> split_calls("Pegasos, Proximal(radius=2.0, horizon=1e3),AdaGrad")
     ['Pegasos', 'Proximal(radius=2.0, horizon=1e3)', 'AdaGrad']
     """
     parts, depth, start = [], 0, 0
-    for place, sign in enumerate(text):
-        depth += (sign in "([{") - (sign in ")]}")
-        if sign == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
+    for i, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 
 def _members(family: ModuleType) -> dict[str, type[Any]]:
-    """The public specs of one family; its base class and what it works with are none."""
+    """Return the public classes of one family, without base classes and helpers."""
     names = getattr(family, "__all__", dir(family))
     found = {name: getattr(family, name) for name in names}
     return {
@@ -140,17 +140,17 @@ def _abstract(cls: type[Any]) -> bool:
     return cls in {*bases, Parameterized, presets.PresetClassifier, presets.PresetRegressor}
 
 
-def _value(node: ast.expr, kind: type[Any] | None = None) -> Any:
-    """A literal, or what a call of a known class makes."""
+def _evaluate(node: ast.expr, kind: type[Any] | None = None) -> Any:
+    """Evaluate a literal, or a call of a known class."""
     if isinstance(node, ast.Call):
         return _call(node, kind)
     if isinstance(node, ast.List | ast.Tuple):
-        items = [_value(item) for item in node.elts]
+        items = [_evaluate(item) for item in node.elts]
         return items if isinstance(node, ast.List) else tuple(items)
     if isinstance(node, ast.Dict) and None not in node.keys:
         keys = cast("list[ast.expr]", node.keys)
         pairs = zip(keys, node.values, strict=True)
-        return {_literal(key): _value(item) for key, item in pairs}
+        return {_literal(key): _evaluate(item) for key, item in pairs}
     return _literal(node)
 
 
@@ -166,17 +166,17 @@ def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(_literal(item) for item in node.elts)
     raise ExpressionError(
-        f"{ast.unparse(node)} is not understood: only literals and calls such as L1(1e-3)"
+        f"{ast.unparse(node)} is not supported; use literals and calls such as L1(1e-3)"
     )
 
 
 def _call(node: ast.Call, kind: type[Any] | None) -> Any:
-    """The object that the call makes; its own refusals are ValueErrors."""
+    """Create the object; its constructor may raise ValueError."""
     if not isinstance(node.func, ast.Name):
-        raise ExpressionError(f"{ast.unparse(node.func)} is not known; a name alone is called")
-    name, classes = node.func.id, known()
+        raise ExpressionError(f"{ast.unparse(node.func)} is not supported; call a class by name")
+    name, classes = node.func.id, known_classes()
     if name not in classes:
-        raise ExpressionError(f"{name} is not known; {nearest(name, known(kind))}")
+        raise ExpressionError(f"unknown name {name}; {nearest(name, known_classes(kind))}")
     names = parameters(classes[name])
     if len(node.args) > len(names):
         raise ExpressionError(
@@ -185,20 +185,20 @@ def _call(node: ast.Call, kind: type[Any] | None) -> Any:
         )
     for word in node.keywords:
         if word.arg not in names:
-            hint = nearest(word.arg or "**", names) if names else "it takes none"
+            hint = nearest(word.arg or "**", names) if names else "it has none"
             raise ExpressionError(f"{name} has no parameter {word.arg or '**'}; {hint}")
-    args = [_value(item) for item in node.args]
-    words = {word.arg: _value(word.value) for word in node.keywords if word.arg}
+    args = [_evaluate(item) for item in node.args]
+    words = {word.arg: _evaluate(word.value) for word in node.keywords if word.arg}
     try:
         return classes[name](*args, **words)
     except TypeError as error:
         raise ExpressionError(
-            f"{ast.unparse(node)}: {error}; it takes {', '.join(names)}"
+            f"{ast.unparse(node)}: {error}; its parameters are {', '.join(names)}"
         ) from None
 
 
 def parameters(cls: type[Any]) -> tuple[str, ...]:
-    """The names of the constructor's parameters, in their order."""
+    """Return the names of the constructor's parameters, in order."""
     if issubclass(cls, Parameterized):
         return cls._names
     if issubclass(cls, Reader):
@@ -207,7 +207,7 @@ def parameters(cls: type[Any]) -> tuple[str, ...]:
 
 
 def _defaults(cls: type[Any]) -> dict[str, Any]:
-    """The parameters of an estimator; those that a preset hands on have the estimator's values."""
+    """Return an estimator's parameters with their defaults, including those a preset passes on."""
     signature = inspect.signature(cls)
     found = {
         name: item.default
@@ -226,8 +226,8 @@ def _presets() -> tuple[type[Any], ...]:
 
 
 def _family(cls: type[Any]) -> str:
-    """What a class is, in a sentence."""
+    """Return the family of a class, for a message."""
     for name, base in FAMILIES.items():
         if issubclass(cls, base):
             return name if name == "features" else f"a {name}"
-    return f"a {cls.__name__}"
+    return f"a value of type {cls.__name__}"

@@ -1,16 +1,15 @@
-"""The models that the tables [[learner]] describe."""
+"""The models that the [[learner]] tables describe, and their checks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from streamlearn.config.checks import declared, positives, written
+from streamlearn.config.checks import Problems, declared_labels, label_text, positive_labels
 from streamlearn.config.expressions import parse
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -35,37 +34,37 @@ from streamlearn.rules import Rule
 from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from streamlearn.estimators.linear import Linear
 
-Found = Iterator[ConfigProblem]
 KINDS: dict[str, type[LinearClassifier | LinearRegressor]] = {
     "classification": LinearClassifier,
     "regression": LinearRegressor,
 }
+PARTS = ("rule", "loss", "penalty", "average", "batch", "fit_intercept", "class_weight", "seed")
 FAMILIES: dict[str, type[Any]] = {"rule": Rule, "loss": AnyLoss, "penalty": Penalty}
 DEFAULT = LearnerConfig(name="default")
+# the label field of each synthetic stream
+SYNTHETIC_LABELS = {"clicks": "clicked", "spending": "spent", "spam": "label", "delayed": "clicked"}
 
 
-# the label's field, which is known where events are made up
-MADE_UP = {"clicks": "clicked", "spending": "spent", "spam": "label", "delayed": "clicked"}
-
-
-def completed(config: Config) -> Config:
-    """The configuration with the field of the label that a synthetic source has."""
+def with_synthetic_fields(config: Config) -> Config:
+    """Set the fields of [format] that a synthetic source determines."""
     if not isinstance(config.source, SyntheticSourceConfig) or config.format.label is not None:
         return config
-    named = replace(config.format, label=MADE_UP[config.source.stream])
+    named = replace(config.format, label=SYNTHETIC_LABELS[config.source.stream])
     if config.source.stream == "delayed":
         named = replace(named, id="id", time="time")
     return replace(config, format=named)
 
 
 def fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's name
-    """Which fields of an event are what."""
+    """Return the role of each field of an event."""
     return Fields(
         label=format.label,
-        positive=positives(format) or None,
-        labels=declared(format) or None,
+        positive=positive_labels(format) or None,
+        labels=declared_labels(format) or None,
         warmup=None if format.labels == OPEN else format.label_warmup,
         max_classes=format.max_classes,
         weight=format.weight,
@@ -78,7 +77,7 @@ def fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's name
 
 
 def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fields | None]:  # noqa: A002 - the table's name
-    """The fields of events, and those of the records of their labels, if they are others."""
+    """Return the fields of events, and those of label records if these are separate."""
     both = fields(format)
     label = labels.label or both.label
     if labels.topic is None:
@@ -107,17 +106,16 @@ def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fi
 
 
 def reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A002 - the table's name
-    """What turns names into slots, for all learners."""
+    """Return the feature reader that all learners share."""
     if features.kind == "hashing":
         return Hashing(features.bits, format.interactions)
-    # fewer than a table takes are a problem of their own
-    most = max(features.max_bytes, 10_000) if features.max_bytes else None
-    bounds = (features.max_names, features.on_full, most)
-    return Names(format.interactions, *bounds)
+    # a smaller limit is reported by a check, which must not fail here
+    max_bytes = max(features.max_bytes, 10_000) if features.max_bytes else None
+    return Names(format.interactions, features.max_names, features.on_full, max_bytes)
 
 
 def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] = ()) -> Linear:
-    """The fresh model that the table describes; ValueError if there is none."""
+    """Return a new model as the table describes it; raise ValueError if it cannot be built."""
     kind = KINDS[learner.task]
     if learner.start is not None:
         return kind.load(learner.start)
@@ -127,7 +125,7 @@ def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] 
     texts = {name: getattr(learner, name) for name in FAMILIES}
     parts = {name: parse(text, FAMILIES[name]) for name, text in texts.items() if text is not None}
     if learner.class_weight:
-        parts["class_weight"] = factors(learner.class_weight, labels)
+        parts["class_weight"] = class_weights(learner.class_weight, labels)
     return kind(
         **parts,
         features=features,
@@ -138,18 +136,18 @@ def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] 
     )
 
 
-def factors(given: dict[str, float], labels: Sequence[Label]) -> dict[Label, float]:
-    """Factors by label: a file's keys are text, labels may be numbers or true and false.
+def class_weights(given: dict[str, float], labels: Sequence[Label]) -> dict[Label, float]:
+    """Return weights by label: TOML keys are text, but labels may be numbers or booleans.
 
-    >>> factors({"7": 2.0, "true": 3.0, "spam": 4.0}, ())
+    >>> class_weights({"7": 2.0, "true": 3.0, "spam": 4.0}, ())
     {7: 2.0, True: 3.0, 'spam': 4.0}
     """
-    texts = {written(label): label for label in labels}
-    return {texts[key] if labels else literal(key): factor for key, factor in given.items()}
+    texts = {label_text(label): label for label in labels}
+    return {texts[key] if labels else label_of(key): weight for key, weight in given.items()}
 
 
-def literal(text: str) -> Label:
-    """A label that is written as a key."""
+def label_of(text: str) -> Label:
+    """Return the label that a key stands for."""
     if text in {"true", "false"}:
         return text == "true"
     for kind in (int, float):
@@ -160,38 +158,37 @@ def literal(text: str) -> Label:
     return text
 
 
-def names(
-    learners: Sequence[LearnerConfig], predictions: PredictionsConfig, source: Source
-) -> Found:
-    """Names are unique, and the learner that predicts is one of them."""
+def names(learners: Sequence[LearnerConfig], predictions: PredictionsConfig) -> Problems:
+    """Check that names are unique, and that the learner that predicts exists."""
     counts = Counter(learner.name for learner in learners)
     for i, learner in enumerate(learners):
         if counts[learner.name] > 1:
             yield ConfigProblem(
-                f"learner[{i}].name", f"{learner.name!r} is taken; give each its own"
+                f"learner[{i}].name", f"duplicate name {learner.name!r}; names must be unique"
             )
         if learner.name == "best":
-            yield ConfigProblem(f"learner[{i}].name", '"best" means the best of them; use another')
-    wish = predictions.learner
-    if wish not in {None, "best"} and wish not in counts:
+            yield ConfigProblem(f"learner[{i}].name", '"best" is reserved; use another name')
+    chosen = predictions.learner
+    if chosen not in {None, "best"} and chosen not in counts:
         known = ", ".join([*counts, "best"])
-        yield ConfigProblem("predictions.learner", f"there is no learner {wish!r}; valid: {known}")
-    if wish == "best" and predictions.best is None:
-        yield ConfigProblem("predictions.best.by", "missing; say what makes a learner the best")
-    if wish != "best" and predictions.best is not None:
-        yield ConfigProblem(
-            "predictions.learner", 'give learner = "best", or leave out [predictions.best]'
-        )
-    tasks = {learner.task for learner in learners}
-    if isinstance(source, SyntheticSourceConfig) and (source.stream == "spending") == (
-        "classification" in tasks
-    ):
+        yield ConfigProblem("predictions.learner", f"no learner {chosen!r}; valid: {known}")
+    if chosen == "best" and predictions.best is None:
+        yield ConfigProblem("predictions.best.by", 'missing; learner = "best" requires it')
+    if chosen != "best" and predictions.best is not None:
+        yield ConfigProblem("predictions.learner", '[predictions.best] requires learner = "best"')
+
+
+def tasks(learners: Sequence[LearnerConfig], source: Source) -> Problems:
+    """Check that all learners have the same task, the one that the labels are for."""
+    given = {learner.task for learner in learners}
+    if isinstance(source, SyntheticSourceConfig):
         task = "regression" if source.stream == "spending" else "classification"
-        yield ConfigProblem(
-            "learner[0].task", f'the labels of {source.stream} need task = "{task}"'
-        )
-    if len(tasks) > 1:
-        yield ConfigProblem("learner", "all learn the same labels; give all the same `task`")
+        if (task == "regression") == ("classification" in given):
+            yield ConfigProblem(
+                "learner[0].task", f'the labels of {source.stream} require task = "{task}"'
+            )
+    if len(given) > 1:
+        yield ConfigProblem("learner", "all learners must have the same `task`")
 
 
 def models(
@@ -199,26 +196,26 @@ def models(
     predictions: PredictionsConfig,
     features: FeaturesConfig,
     format: FormatConfig,  # noqa: A002 - the table's name
-) -> Found:
-    """Every model can be built, and what they are compared by is defined for all."""
+) -> Problems:
+    """Check that every model can be built and has the score that models are compared by."""
     shared = reader(features, format)
     built: dict[int, Linear] = {}
     for i, learner in enumerate(learners):
         path = f"learner[{i}]"
         problems = [
-            *exclusive(learner, path),
-            *parts(learner, path),
-            *classes(learner, format, path),
+            *exclusive_keys(learner, path),
+            *expressions(learner, path),
+            *label_keys(learner, format, path),
         ]
         yield from problems
         if problems:
             continue
         try:
-            built[i] = model = estimator(learner, shared, declared(format))
+            built[i] = model = estimator(learner, shared, declared_labels(format))
             if isinstance(model, LinearClassifier) and format.positive is None:
-                model.check_labels(declared(format))
+                model.check_labels(declared_labels(format))
         except ValueError as error:
-            yield ConfigProblem(f"{path}.{at_fault(learner)}", str(error))
+            yield ConfigProblem(f"{path}.{key_at_fault(learner)}", str(error))
     best = predictions.best
     for i, model in built.items():
         reason = None if best is None else incomparable(best.by, model)
@@ -231,60 +228,47 @@ def corrections(
     labels: LabelsConfig | None,
     features: FeaturesConfig,
     format: FormatConfig,  # noqa: A002 - the table's name
-) -> Found:
-    """Rules out of which a slope can be taken."""
+) -> Problems:
+    """Check that the rule of every learner supports corrections."""
     if labels is None or not labels.corrections:
         return
     if labels.on_timeout == "drop":
-        yield ConfigProblem("labels.corrections", "needs `on_timeout`, the label that is corrected")
+        yield ConfigProblem("labels.corrections", "requires `on_timeout`, the label to correct")
     for learner in learners:
         try:
-            estimator(learner, reader(features, format), declared(format)).check_corrections()
+            estimator(
+                learner, reader(features, format), declared_labels(format)
+            ).check_corrections()
         except IncompatibleError as error:
             yield ConfigProblem("labels.corrections", f"{learner.name!r}: {error}")
         except ValueError:
-            continue  # it cannot be built, which is said elsewhere
+            continue  # `models` reports that it cannot be built
 
 
-def at_fault(learner: LearnerConfig) -> str:
-    """The key that a refusal is about, as far as one can see."""
+def key_at_fault(learner: LearnerConfig) -> str:
+    """Return the key that an error is most likely about."""
     keys = ("start", "model", "rule", "loss", "penalty")
     return next((key for key in keys if getattr(learner, key) is not None), "name")
 
 
-def exclusive(learner: LearnerConfig, path: str) -> Found:
-    """A model is described in one of three ways."""
-    fresh = LearnerConfig(name=learner.name, task=learner.task)
-    described = [
-        "rule",
-        "loss",
-        "penalty",
-        "average",
-        "batch",
-        "fit_intercept",
-        "class_weight",
-        "seed",
-    ]
-    given = [name for name in described if getattr(learner, name) != getattr(fresh, name)]
-    for whole in ("start", "model"):
-        if getattr(learner, whole) is None:
-            continue
+def exclusive_keys(learner: LearnerConfig, path: str) -> Problems:
+    """Check that a model is described in one way: by its parts, a preset or a saved model."""
+    default = LearnerConfig(name=learner.name, task=learner.task)
+    whole = "model" if learner.start is None else "start"
+    if getattr(learner, whole) is not None:
+        parts = [name for name in PARTS if getattr(learner, name) != getattr(default, name)]
         if whole == "start" and learner.model is not None:
-            yield ConfigProblem(f"{path}.model", "the saved model of `start` says it; leave it out")
-        for name in given:
-            where = "the saved model" if whole == "start" else "the call"
-            yield ConfigProblem(
-                f"{path}.{name}", f"is a part of `{whole}`; say it in {where}, not beside it"
-            )
-        break
+            parts = ["model", *parts]
+        for name in parts:
+            yield ConfigProblem(f"{path}.{name}", f"cannot be combined with `{whole}`; remove it")
     if learner.start is not None and not Path(learner.start).is_file():
-        yield ConfigProblem(f"{path}.start", f"there is no file {learner.start}")
+        yield ConfigProblem(f"{path}.start", f"no such file: {learner.start}")
 
 
-def parts(learner: LearnerConfig, path: str) -> Found:
-    """Each text is a call of the right family."""
-    wanted = {**FAMILIES, "model": KINDS[learner.task]}
-    for name, family in wanted.items():
+def expressions(learner: LearnerConfig, path: str) -> Problems:
+    """Check that each text is a call of the expected kind."""
+    families = {**FAMILIES, "model": KINDS[learner.task]}
+    for name, family in families.items():
         text = getattr(learner, name)
         if text is None:
             continue
@@ -295,34 +279,37 @@ def parts(learner: LearnerConfig, path: str) -> Found:
             continue
         if name == "model" and getattr(made, "features", None) is not None:
             yield ConfigProblem(
-                f"{path}.model", "features are shared by all learners; see [features]"
+                f"{path}.model", "features are shared by all learners; set them in [features]"
             )
 
 
-def classes(learner: LearnerConfig, format: FormatConfig, path: str) -> Found:  # noqa: A002 - the table's name
-    """Labels that are classes, and labels that are numbers."""
+def label_keys(learner: LearnerConfig, format: FormatConfig, path: str) -> Problems:  # noqa: A002 - the table's name
+    """Check that the keys about labels match the task."""
     if learner.task == "regression":
         if learner.class_weight:
-            yield ConfigProblem(f"{path}.class_weight", 'needs task = "classification"')
+            yield ConfigProblem(f"{path}.class_weight", 'requires task = "classification"')
         if format.positive is not None or format.labels:
             key = "labels" if format.labels else "positive"
-            yield ConfigProblem(f"format.{key}", f"{learner.name!r} learns numbers; leave it out")
-    known = set(map(written, declared(format)))
+            yield ConfigProblem(
+                f"format.{key}",
+                f"{learner.name!r} is a regression, whose labels are numbers; remove it",
+            )
+    known = set(map(label_text, declared_labels(format)))
     for name in learner.class_weight:
         if known and name not in known:
-            yield ConfigProblem(f"{path}.class_weight.{name}", "is not among format.labels")
+            yield ConfigProblem(f"{path}.class_weight.{name}", "not in format.labels")
 
 
 def incomparable(by: str, model: Linear) -> str | None:
-    """Why a model has no such score; None if it has."""
+    """Return why a model does not have this score; None if it has."""
     if isinstance(model, LinearRegressor):
-        return None if by in {"squared", "absolute"} else f"is a regression; {by} needs classes"
+        return None if by in {"squared", "absolute"} else f"is a regression; {by} requires classes"
     if by in {"squared", "absolute"}:
-        return f"is a classification; {by} needs numbers"
+        return f"is a classification; {by} requires numbers"
     loss: Any = model.objective.loss
     if by == "log_loss" and not loss.has_probability:
-        return f'has no probability with {loss!r}; use by = "error", or a logistic loss'
+        return f'predicts no probabilities with {loss!r}; use by = "error" or a logistic loss'
     return None
 
 
-CHECKS: tuple[Callable[..., Found], ...] = (names, models, corrections)
+CHECKS: tuple[Callable[..., Problems], ...] = (names, tasks, models, corrections)

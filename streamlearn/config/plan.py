@@ -1,4 +1,4 @@
-"""The configuration with all its defaults, as `check` prints it and checkpoints remember it."""
+"""The configuration with all defaults, as `check` prints it and checkpoints store it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 def plain(table: Section) -> Any:
-    """A table as plain data, secrets as stars."""
+    """Return a table as plain data, with secrets masked."""
     return msgspec.to_builtins(table, enc_hook=masked)
 
 
 def masked(value: Any) -> str:
-    """Stars for a secret; called by msgspec."""
+    """Mask a secret; called by msgspec."""
     if isinstance(value, Secret):
         return str(value)
     raise NotImplementedError
 
 
 def text(config: Config) -> str:
-    """The configuration as TOML; what is not set is left out."""
+    """Return the configuration as TOML, without keys that are not set."""
     return "\n".join(lines(plain(config), "")).strip() + "\n"
 
 
 def lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Plain values first, then the tables below."""
+    """Yield the lines of a table: plain values first, then subtables."""
     for name, value in table.items():
         if value is not None and not is_table(value):
             yield f"{name} = {toml(value)}"
@@ -47,14 +47,14 @@ def lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
 
 
 def is_table(value: Any) -> bool:
-    """Whether TOML has a header for it."""
+    """Return whether TOML writes the value as a table or an array of tables."""
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], dict)
     return isinstance(value, dict)
 
 
 def toml(value: Any) -> str:
-    """A plain value as TOML.
+    """Return a plain value as TOML.
 
     >>> toml(["a", 1, True])
     '["a", 1, true]'
@@ -62,4 +62,4 @@ def toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml(item) for item in value)}]"
     text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return text.replace("${", "$${")  # or it would be looked up in the environment
+    return text.replace("${", "$${")  # escaped, or it would be read as a reference

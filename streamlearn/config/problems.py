@@ -1,4 +1,4 @@
-"""What is wrong with a configuration: every problem, with the path of its key and the remedy."""
+"""The error of an invalid configuration: every problem with the path of its key."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class ConfigProblem(NamedTuple):
-    """One thing that is wrong."""
+    """A problem with one key."""
 
-    path: str  # of the key: source.topics[0]; empty for the file as a whole
-    text: str  # what was expected instead
+    path: str  # of the key, such as source.topics[0]; empty for the file as a whole
+    text: str  # what is wrong and how to fix it
 
     def __str__(self) -> str:
         return f"{self.path}: {self.text}" if self.path else self.text
 
 
 class ConfigError(StreamlearnError, ValueError):
-    """A configuration that cannot be run; `problems` lists all that is wrong with it."""
+    """Raised for an invalid configuration; `problems` lists everything that is wrong with it."""
 
     def __init__(self, name: str, problems: Sequence[ConfigProblem]) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Tables of a file to structs; every unknown key and wrong type is told by its path."""
+"""Conversion of TOML tables to structs; unknown keys and wrong types are reported by path."""
 
 from __future__ import annotations
 
@@ -16,17 +16,32 @@ from streamlearn.config.secret import Secret
 from streamlearn.core.nearest import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 UNIONS = {Union, types.UnionType}
-MISSING: Any = object()  # what could not be read; its problem has been noted
-WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+MISSING: Any = object()  # a value that could not be read; its problem is already reported
+WORDS: dict[Any, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "a boolean",
+    Secret: "a string",
+    Struct: "a table",
+}
+PLURALS: dict[Any, str] = {
+    str: "strings",
+    int: "integers",
+    float: "numbers",
+    bool: "booleans",
+    Secret: "strings",
+    Struct: "tables",
+}
 
 
 def table(kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
-    """The struct that the table describes.
+    """Return the struct of a table, or MISSING.
 
-    Where a problem was noted the default stands in, so that what else is wrong is found too.
+    A key with a problem keeps its default, so that later checks find further problems.
     """
     values = fields(kind, given, path, problems)
     return MISSING if MISSING in values.values() else kind(**values)
@@ -35,12 +50,12 @@ def table(kind: type[Struct], given: Any, path: str, problems: list[ConfigProble
 def fields(
     kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]
 ) -> dict[str, Any]:
-    """The fields of the struct that could be read, and something for those that must be there."""
+    """Return the fields that could be read, and placeholders for required ones that could not."""
     if not isinstance(given, dict):
         problems.append(ConfigProblem(path, f"expected a table, got {shown(given)}"))
-        given, told = {}, True
+        given, reported = {}, True
     else:
-        told = False
+        reported = False
     known = {item.encode_name: item for item in msgspec.structs.fields(kind)}
     tag = kind.__struct_config__.tag_field
     for key in given:
@@ -53,18 +68,18 @@ def fields(
             found = value(item.type, given[name], joined(path, name), problems)
             if found is not MISSING:
                 values[item.name] = found
-        elif item.required and not told:
+        elif item.required and not reported:
             problems.append(
                 ConfigProblem(joined(path, name), f"missing; expected {expected(item.type)}")
             )
         if item.required and item.name not in values:
-            values[item.name] = anything(item.type)
+            values[item.name] = placeholder(item.type)
     return values
 
 
-def anything(kind: Any) -> Any:
-    """A value that stands for one that must be there and is not."""
-    inner = alternatives(plain(kind))[0]
+def placeholder(kind: Any) -> Any:
+    """Return a value of the type, in place of a required one that is missing."""
+    inner = alternatives(bare_type(kind))[0]
     if get_origin(inner) is Literal:
         return get_args(inner)[0]
     if get_origin(inner) is tuple:
@@ -73,13 +88,13 @@ def anything(kind: Any) -> Any:
 
 
 def value(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
-    """One value of a table: a table again, an array of them, or a leaf."""
-    inner = plain(kind)
-    choices = [one for one in alternatives(inner) if is_struct(one)]
-    if len(choices) > 1:
-        return tagged(choices, given, path, problems)
-    if choices:
-        return table(choices[0], given, path, problems)
+    """Return one value of a table: a subtable, an array of tables, or a plain value."""
+    inner = bare_type(kind)
+    kinds = [member for member in alternatives(inner) if is_struct(member)]
+    if len(kinds) > 1:
+        return tagged(kinds, given, path, problems)
+    if kinds:
+        return table(kinds[0], given, path, problems)
     if get_origin(inner) is tuple and is_struct(get_args(inner)[0]):
         if not isinstance(given, list):
             problems.append(ConfigProblem(path, f"expected tables [[{path}]], got {shown(given)}"))
@@ -91,26 +106,26 @@ def value(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> An
 
 
 def tagged(kinds: list[type[Struct]], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
-    """The table of the kind that it names."""
+    """Return the table as the struct that its `kind` names."""
     by_tag = {str(kind.__struct_config__.tag): kind for kind in kinds}
-    one_of = " or ".join(f'"{tag}"' for tag in by_tag)
+    tags = " or ".join(f'"{tag}"' for tag in by_tag)
     if not isinstance(given, dict):
         problems.append(ConfigProblem(path, f"expected a table, got {shown(given)}"))
         return MISSING
     tag = given.get("kind")
     if not isinstance(tag, str) or tag not in by_tag:
-        wrong = f"missing; expected {one_of}"
+        text = f"missing; expected {tags}"
         if tag is not None:
             hint = nearest(str(tag), by_tag)
-            wrong = f"expected {one_of}, got {shown(tag)}; {hint}"
-        problems.append(ConfigProblem(joined(path, "kind"), wrong))
+            text = f"expected {tags}, got {shown(tag)}; {hint}"
+        problems.append(ConfigProblem(joined(path, "kind"), text))
         return MISSING
     return table(by_tag[tag], given, path, problems)
 
 
 def leaf(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
-    """A number, a text, a list of them."""
-    kinds = alternatives(plain(kind))
+    """Return a plain value: a number, a string, or a list of them."""
+    kinds = alternatives(bare_type(kind))
     if isinstance(given, datetime) and str in kinds:
         given = given.isoformat()
     if isinstance(given, float) and not math.isfinite(given):
@@ -118,85 +133,95 @@ def leaf(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any
         return MISSING
     try:
         if isinstance(given, Expanded):
-            # a value of the environment is text, whatever is wanted
+            # values from the environment are strings, whatever the type of the key
             return msgspec.convert(str(given), kind, strict=False, dec_hook=secret)
-        return msgspec.convert(bare(given), kind, dec_hook=secret)
+        return msgspec.convert(without_marks(given), kind, dec_hook=secret)
     except msgspec.ValidationError:
         hint = ""
         names = [name for one in kinds if get_origin(one) is Literal for name in get_args(one)]
         if names and isinstance(given, str):
             hint = f"; {nearest(given, names)}"
-        got = "another" if Secret in kinds else shown(given)
+        got = "another value" if Secret in kinds else shown(given)
         problems.append(ConfigProblem(path, f"expected {expected(kind)}, got {got}{hint}"))
         return MISSING
 
 
-def bare(given: Any) -> Any:
-    """The value with plain texts in it."""
+def without_marks(given: Any) -> Any:
+    """Return the value with strings instead of Expanded."""
     if isinstance(given, list):
-        return [bare(item) for item in given]
+        return [without_marks(item) for item in given]
     if isinstance(given, dict):
-        return {key: bare(item) for key, item in given.items()}
+        return {key: without_marks(item) for key, item in given.items()}
     return str(given) if isinstance(given, Expanded) else given
 
 
-def expanded(given: Any) -> bool:
-    """Whether there is something of the environment in it."""
+def from_environment(given: Any) -> bool:
+    """Return whether the value contains text from the environment."""
     if isinstance(given, list):
-        return any(map(expanded, given))
+        return any(map(from_environment, given))
     return isinstance(given, Expanded)
 
 
 def secret(kind: type[Any], given: Any) -> Any:
-    """Make a Secret of a text; called by msgspec."""
+    """Convert a string to a Secret; called by msgspec."""
     if kind is Secret and isinstance(given, str):
         return Secret(given)
-    raise ValueError("expected text")
+    raise ValueError("expected a string")
 
 
-def plain(kind: Any) -> Any:
-    """A type without its annotation."""
-    return plain(get_args(kind)[0]) if get_origin(kind) is Annotated else kind
+def bare_type(kind: Any) -> Any:
+    """Return a type without its annotation."""
+    return bare_type(get_args(kind)[0]) if get_origin(kind) is Annotated else kind
 
 
 def alternatives(kind: Any) -> list[Any]:
-    """What a type is a union of, None left out."""
+    """Return the members of a union except None."""
     members = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
-    return [plain(member) for member in members if member is not type(None)]
+    return [bare_type(member) for member in members if member is not type(None)]
 
 
 def is_struct(kind: Any) -> bool:
-    """Whether the type is a table."""
+    """Return whether the type is a table."""
     return isinstance(kind, type) and issubclass(kind, Struct)
 
 
 def expected(kind: Any) -> str:
-    """A type in words.
+    """Describe a type.
 
     >>> expected(Annotated[int, Meta(ge=1)] | None)
-    'a whole number >= 1'
+    'an integer >= 1'
     >>> expected(Literal["even", "time"])
     '"even" or "time"'
+    >>> expected(str | tuple[str | int | float, ...])
+    'a string or a list of strings or numbers'
     """
+    return " or ".join(described(kind, WORDS))
+
+
+def described(kind: Any, words: Mapping[Any, str]) -> list[str]:
+    """Describe each alternative of a type, with the given words for plain types."""
     if get_origin(kind) is Annotated:
         inner, *metas = get_args(kind)
-        limits = [limit for meta in metas if isinstance(meta, Meta) for limit in limited(meta)]
-        return expected(inner) + "".join(limits)
+        limits = [limit for meta in metas if isinstance(meta, Meta) for limit in limits_of(meta)]
+        return ["".join([" or ".join(described(inner, words)), *limits])]
     if get_origin(kind) in UNIONS:
-        members = [expected(one) for one in get_args(kind) if one is not type(None)]
-        return " or ".join(dict.fromkeys(members))
+        members = [member for member in get_args(kind) if member is not type(None)]
+        if float in members:  # an integer is a number
+            members = [member for member in members if member is not int]
+        return [text for member in members for text in described(member, words)]
     if get_origin(kind) is Literal:
         names = [f'"{name}"' for name in get_args(kind)]
-        return " or ".join(names) if len(names) <= 2 else f"one of {', '.join(names)}"
+        return names if len(names) <= 2 else [f"one of {', '.join(names)}"]
     if get_origin(kind) is tuple:
-        return f"a list of {expected(get_args(kind)[0])}"
+        items = " or ".join(described(get_args(kind)[0], PLURALS))
+        return [f"a list of {items}" if words is WORDS else f"lists of {items}"]
     if get_origin(kind) is dict:
-        return f"a table of names, each with {expected(get_args(kind)[1])}"
-    return "a table" if is_struct(kind) else WORDS.get(kind, "text")
+        return [f"a table whose values are {' or '.join(described(get_args(kind)[1], PLURALS))}"]
+    return [words[Struct if is_struct(kind) else kind]]
 
 
-def limited(meta: Meta) -> Iterable[str]:
-    """The limits of a value in words."""
+def limits_of(meta: Meta) -> Iterable[str]:
+    """Describe the limits of a value."""
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
     found = [
         f"{sign} {getattr(meta, name)}"
@@ -205,18 +230,18 @@ def limited(meta: Meta) -> Iterable[str]:
     ]
     if found:
         yield " " + " and ".join(found)
-    if meta.min_length:
-        yield ", not empty"
     if meta.max_length:
-        yield f", of at most {meta.max_length} characters"
+        yield f" of {meta.max_length} character"
+    elif meta.min_length:
+        yield ", not empty"
     if meta.pattern:
-        yield ", of letters, digits, _ . and -"
+        yield " of letters, digits, _ . and -"
 
 
 def shown(given: Any) -> str:
-    """A value in a message; what came from the environment is not printed."""
-    if expanded(given):
-        return "another (from the environment)"
+    """Return a value for a message; values from the environment are not printed."""
+    if from_environment(given):
+        return "another value (from the environment)"
     if isinstance(given, bool):
         return "true" if given else "false"
     if isinstance(given, dict):
@@ -226,11 +251,11 @@ def shown(given: Any) -> str:
 
 
 def joined(path: str, key: str) -> str:
-    """The path of a key in a table."""
+    """Return the path of a key in a table."""
     return f"{path}.{key}" if path else key
 
 
 def description(kind: Any) -> str:
-    """What the key of such a type means."""
+    """Return the description in a key's type."""
     texts = [one.description for one in get_args(kind)[1:] if isinstance(one, Meta)]
     return "; ".join(text for text in texts if text)

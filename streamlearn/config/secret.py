@@ -1,10 +1,10 @@
-"""A text that is never printed."""
+"""Text that is never printed."""
 
 from __future__ import annotations
 
 
 class Secret:
-    """A password or token: every printed form shows stars; `reveal` gives it to who needs it.
+    """A password or token that prints as stars; `reveal` returns the text.
 
     >>> password = Secret("hunter2")
     >>> password, f"{password}", password.reveal()

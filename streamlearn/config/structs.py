@@ -1,10 +1,9 @@
-"""What a configuration file may say: a struct a table, a field a key.
+"""The schema of a configuration file: one struct per table, one field per key.
 
-The description of each field is what the configuration reference prints. Defaults are here and
-nowhere else. What no type can say (which keys exclude each other) is in `checks`.
+The configuration reference prints the description of each field. This module is the only place
+where defaults are defined. Constraints between keys are in `checks`.
 """
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
@@ -15,14 +14,14 @@ Label: TypeAlias = str | int | float | bool
 
 
 def about(description: str, **limits: Any) -> Meta:
-    """What a key means, and the limits of its value."""
+    """Describe a key and limit its values."""
     return Meta(description=description, **limits)
 
 
-Batch: TypeAlias = Annotated[int, about("most records in one batch", ge=1, le=1_000_000)]
+Batch: TypeAlias = Annotated[int, about("maximum records per batch", ge=1, le=1_000_000)]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
-OPEN = "open"  # labels that may appear at any time
+OPEN = "open"  # new labels may appear at any time
 Seed: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
@@ -31,90 +30,97 @@ class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SecurityConfig(Section, frozen=True):
-    """How to prove to the brokers who we are, and they to us."""
+    """Encryption and authentication for Kafka."""
 
     protocol: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] | None,
-        about("as in Kafka's clients; what the rest asks for if nothing is said"),
+        about("Kafka's security.protocol; derived from the other keys if not set"),
     ] = None
     mechanism: Annotated[
         Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None,
-        about("how to log in, with SASL"),
+        about("SASL mechanism"),
     ] = None
     username: Annotated[str | None, about("for PLAIN and SCRAM")] = None
     password: Annotated[Secret | None, about("for PLAIN and SCRAM")] = None
-    cafile: Annotated[str | None, about("file of the authority that signed the brokers")] = None
-    certfile: Annotated[str | None, about("file of our own certificate")] = None
-    keyfile: Annotated[str | None, about("file of our own key")] = None
+    cafile: Annotated[str | None, about("CA certificate file that verifies the brokers")] = None
+    certfile: Annotated[str | None, about("client certificate file")] = None
+    keyfile: Annotated[str | None, about("private key file of the client certificate")] = None
     token_provider: Annotated[
         str | None, about("for OAUTHBEARER: module:callable that returns a token")
     ] = None
 
 
 class KafkaSourceConfig(Section, frozen=True, tag_field="kind", tag="kafka"):
-    """Records of Kafka's topics."""
+    """Records from Kafka topics."""
 
-    bootstrap: Annotated[str, about("host:port of brokers, separated by commas", min_length=1)]
-    topics: Annotated[tuple[str, ...], about("topics by name")] = ()
-    pattern: Annotated[str | None, about("or all whose whole name this regex matches")] = None
-    group_id: Annotated[str, about("under what name to commit for lag tools")] = "streamlearn"
+    bootstrap: Annotated[str, about("bootstrap servers, host:port, comma-separated", min_length=1)]
+    topics: Annotated[tuple[str, ...], about("topic names; set either this or `pattern`")] = ()
+    pattern: Annotated[
+        str | None, about("regular expression that must match a topic's whole name")
+    ] = None
+    group_id: Annotated[
+        str, about("consumer group under which positions are committed, for lag tools only")
+    ] = "streamlearn"
     client: Annotated[
-        Literal["kafka-python", "confluent"], about("confluent needs the extra `fast`")
+        Literal["kafka-python", "confluent"],
+        about("client library; confluent requires the extra `fast`"),
     ] = "kafka-python"
     start: Annotated[
         str,
-        about('where to begin without a checkpoint: "earliest", "latest" or a time in ISO 8601'),
+        about('where to start without a checkpoint: "earliest", "latest" or an ISO 8601 time'),
     ] = "earliest"
     isolation: Annotated[
         Literal["read_committed", "read_uncommitted"],
-        about("whether to see records of aborted transactions"),
+        about("whether records of aborted transactions are skipped or read"),
     ] = "read_committed"
     order: Annotated[
-        Literal["even", "time"], about("how a backlog is drained: partitions evenly, or by time")
+        Literal["even", "time"],
+        about("how a backlog is consumed: evenly across partitions, or by record time"),
     ] = "even"
     fetch_bytes: Annotated[
-        int, about("bytes fetched ahead, all partitions together", ge=65_536)
+        int, about("maximum bytes prefetched, over all partitions", ge=65_536)
     ] = 64 << 20
     on_gap: Annotated[
         Literal["stop", "continue"],
-        about("records lost to retention: stop, or go on and count them"),
+        about("when retention has deleted unread records: stop, or count them and continue"),
     ] = "stop"
     batch: Batch = 2000
-    security: Annotated[SecurityConfig, about("encryption and login")] = SecurityConfig()
+    security: Annotated[SecurityConfig, about("encryption and authentication")] = SecurityConfig()
 
 
 class FileSourceConfig(Section, frozen=True, tag_field="kind", tag="file"):
-    """Lines of files; .gz and .zst are unpacked."""
+    """Lines of files; .gz and .zst files are decompressed."""
 
-    paths: Annotated[tuple[str, ...], about("files, or globs of them, read in order", min_length=1)]
+    paths: Annotated[tuple[str, ...], about("files or globs, read in this order", min_length=1)]
     follow: Annotated[
-        bool, about("wait at the end of the last file, and of all files of globs, for more")
+        bool,
+        about("keep reading the last file, and all files that match a glob, as they grow"),
     ] = False
     batch: Batch = 2000
 
 
 class StdinSourceConfig(Section, frozen=True, tag_field="kind", tag="stdin"):
-    """Lines of standard input; its end is that of the run."""
+    """Lines of standard input; the daemon exits at its end."""
 
     batch: Batch = 2000
 
 
 class SyntheticSourceConfig(Section, frozen=True, tag_field="kind", tag="synthetic"):
-    """Events made up here, as JSON, with a sparse truth planted in them."""
+    """Generated JSON events whose labels follow a known sparse model."""
 
     stream: Annotated[
         Literal["clicks", "spending", "spam", "delayed"],
         about(
-            "what is made: clicks or none, how much is spent (a regression), mails, or impressions "
-            "whose clicks come late (needs `events` and [labels])"
+            "ad clicks, spending per visit (a regression), emails, or ad impressions with delayed "
+            "clicks (requires `events` and [labels])"
         ),
     ] = "clicks"
-    events: Annotated[Count | None, about("how many; without end if nothing is said")] = None
-    seed: Annotated[Seed, about("another seed, another truth")] = 0
-    drift: Annotated[bool, about("whether the truth changes half way (needs `events`)")] = False
-    rate: Annotated[
-        Positive | None, about("events a second; as fast as they can be learned if not said")
-    ] = None
+    events: Annotated[Count | None, about("number of events; unlimited if not set")] = None
+    seed: Annotated[Seed, about("random seed of the events and of the model behind them")] = 0
+    drift: Annotated[
+        bool, about("whether the model behind the labels changes halfway (requires `events`)")
+    ] = False
+    rate: Annotated[Positive | None, about("events per second; unlimited if not set")] = None
     batch: Batch = 2000
 
 
@@ -124,259 +130,286 @@ Source: TypeAlias = KafkaSourceConfig | FileSourceConfig | StdinSourceConfig | S
 class FormatConfig(Section, frozen=True):
     """How bytes become events.
 
-    CSV is UTF-8, read as Python's `csv.reader` reads it with `strict=True`:
+    CSV is UTF-8, parsed like Python's `csv.reader` with `strict=True`:
 
-    - A value that begins with a quote ends at the next quote that is not doubled, and may hold
-      delimiters and line breaks. A quote elsewhere in a value stands for itself.
+    - A value that starts with a quote ends at the next quote that is not doubled, and may contain
+      delimiters and line breaks. A quote elsewhere in a value is an ordinary character.
     - A line break outside quotes, LF or CRLF, ends a row. A row with line breaks inside quotes is
-      shorter than 1 MiB. Where a quote is not closed within that, or before the end of the data, or
-      text follows the quote that closes a value, the row's first line is one invalid record, and
-      reading resumes at the next line. A quote that is open at the end of a followed file waits for
-      more. A record of Kafka is one row.
-    - The first row is the header, unless `columns` names the columns. A row of the same names, in
-      any order, is a header again. Names are trimmed; a name that appears twice is an error.
-    - A row with fewer or more values than there are columns is an invalid record. Blank lines and a
+      shorter than 1 MiB. If a quote is not closed within that size or before the end of the data,
+      or if text follows a closing quote, the first line of the row is one invalid record, and
+      reading resumes at the next line. An open quote at the end of a followed file waits for more
+      data. A Kafka record is one row.
+    - The first row is the header, unless `columns` is set. A later row with the same names, in any
+      order, is a header again. Names are trimmed; a duplicate name is an error.
+    - A row with more or fewer values than columns is an invalid record. Blank lines and a
       byte-order mark are skipped.
     - Empty values and `NA`, `N/A`, `NaN`, `null`, `None` and `?`, in any case, are missing: the
       event does not have the field.
     """
 
     kind: Annotated[
-        str, about('"json", "svmlight", "vw", "csv", or module:callable of your own')
+        str, about('"json", "svmlight", "vw", "csv", or module:callable of a custom decoder')
     ] = "json"
-    label: Annotated[str | None, about("the field that holds the label (json, csv)")] = None
+    label: Annotated[str | None, about("field that holds the label (json, csv)")] = None
     labels: Annotated[
         Literal["open"] | tuple[Label, ...],
         about(
-            "all labels there are; a record with another one is invalid. Not declared: those of "
-            'the first events (`label_warmup`). "open": new ones may appear at any time'
+            "all valid labels; a record with another label is invalid. If not set, the labels seen "
+            'during `label_warmup`. With "open", new labels may appear at any time'
         ),
     ] = ()
     label_warmup: Annotated[
         int,
         about(
-            "labeled events after which no new label is learned, if two were seen; a pair of "
-            "booleans, of 0 and 1, or of -1 and 1 is complete by itself",
+            "labeled events after which the set of labels closes, once it has two; true and "
+            "false, 0 and 1, or -1 and 1 close it immediately",
             ge=1,
         ),
     ] = 1000
     max_classes: Annotated[
-        int, about("most labels where none are declared; each takes its own weights", ge=2)
+        int,
+        about("maximum number of labels if `labels` is not set; each has its own weights", ge=2),
     ] = 100
     positive: Annotated[
         Label | tuple[Label, ...] | None,
-        about("the label's value, or values, that mean true; all others mean false"),
+        about("label value or values that mean true; all others mean false"),
     ] = None
-    weight: Annotated[str | None, about("the field that holds the event's weight")] = None
-    id: Annotated[str | None, about("the field that names the event in predictions")] = None
-    time: Annotated[str | None, about("the field with the event's time; ISO 8601, or a number")] = (
-        None
-    )
+    weight: Annotated[str | None, about("field that holds the event's weight")] = None
+    id: Annotated[str | None, about("field that identifies the event in predictions")] = None
+    time: Annotated[
+        str | None, about("field that holds the event's time, ISO 8601 or a number")
+    ] = None
     time_unit: Annotated[
-        Literal["s", "ms", "us", "ns"], about("what a number in it counts, since 1970")
+        Literal["s", "ms", "us", "ns"], about("unit of numeric times since 1970")
     ] = "s"
     include: Annotated[
-        tuple[str, ...] | None, about("the fields that are features; all if nothing is said")
+        tuple[str, ...] | None, about("fields to use as features; all if not set")
     ] = None
-    exclude: Annotated[tuple[str, ...], about("fields that are no features")] = ()
+    exclude: Annotated[tuple[str, ...], about("fields not to use as features")] = ()
     interactions: Annotated[
-        tuple[tuple[str, ...], ...], about("fields whose values make features together")
+        tuple[tuple[str, ...], ...], about("groups of fields whose values are combined as features")
     ] = ()
-    delimiter: Annotated[str, about("between the values (csv)", min_length=1, max_length=1)] = ","
+    delimiter: Annotated[str, about("separator of values (csv)", min_length=1, max_length=1)] = ","
     columns: Annotated[
-        tuple[str, ...], about("names of the columns, where no header line has them (csv)")
+        tuple[str, ...], about("column names, for files without a header (csv)")
     ] = ()
     text: Annotated[
         tuple[str, ...] | None,
         about(
-            "all columns of text, the others are of numbers; guessed from the first 1000 records "
-            "if not said, which are waited for (csv)"
+            "columns that hold text; all others hold numbers. If not set, inferred from the first "
+            "1000 records before any is learned (csv)"
         ),
     ] = None
 
 
 class LabelsConfig(Section, frozen=True):
-    """Labels that come later than their events, and are joined to them by an id."""
+    """Delayed labels, joined to their events by id."""
 
     topic: Annotated[
         str | None,
-        about("the topic (or one of the files) that holds them; with the events if not said"),
+        about("topic, or one of the files, that holds the labels; that of the events if not set"),
     ] = None
     label: Annotated[
-        str | None, about("the field of the label in their records; as in [format] if not said")
+        str | None, about("label field of the label records; as in [format] if not set")
     ] = None
-    id: Annotated[str | None, about("the field of the id there; as in [format] if not said")] = None
-    time: Annotated[
-        str | None, about("the field of the time there; as in [format] if not said")
-    ] = None
-    hold_events: Annotated[int, about("most events and labels that wait", ge=1, le=1 << 28)] = (
-        1_000_000
+    id: Annotated[str | None, about("id field of the label records; as in [format] if not set")] = (
+        None
     )
+    time: Annotated[
+        str | None, about("time field of the label records; as in [format] if not set")
+    ] = None
+    hold_events: Annotated[
+        int, about("maximum number of held events and labels", ge=1, le=1 << 28)
+    ] = 1_000_000
     hold_bytes: Annotated[
-        int, about("most memory for those, and as much for `corrections`", ge=1 << 20, le=1 << 50)
+        int,
+        about(
+            "maximum memory for held events and labels; `corrections` may use the same again",
+            ge=1 << 20,
+            le=1 << 50,
+        ),
     ] = 1 << 30
     hold_for: Annotated[
-        Positive | None, about("seconds of the stream's time that each waits; no limit if not said")
+        Positive | None, about("seconds of event time to hold each; no limit if not set")
     ] = None
     on_timeout: Annotated[
-        Label, about('what an event was whose label did not come: a label, or "drop"')
+        Label, about('label to learn if none arrives in time, or "drop" to discard the event')
     ] = "drop"
     corrections: Annotated[
-        bool, about("learn a label after its time-out, and take back what that had taught")
+        bool, about("whether a label after its timeout replaces the timeout's label in the model")
     ] = False
     orphans: Annotated[
-        bool, about("labels without their event become dead letters; else they are only counted")
+        bool, about("whether labels without an event become dead letters; they are always counted")
     ] = False
 
 
 class FeaturesConfig(Section, frozen=True):
-    """How names become slots; all learners share them."""
+    """How feature names become slots, the same for all learners."""
 
     kind: Annotated[
-        Literal["names", "hashing"], about("a slot for each name, or one of 2^bits by its hash")
+        Literal["names", "hashing"], about("one slot per name, or one of 2^bits slots by hash")
     ] = "names"
-    bits: Annotated[int, about("2^bits slots (hashing)", ge=1, le=30)] = 20
+    bits: Annotated[int, about("the number of slots is 2^bits (hashing)", ge=1, le=30)] = 20
     max_names: Annotated[
         Annotated[int, Meta(ge=1, lt=1 << 31)] | None,
-        about("most names; without limit if not said"),
+        about("maximum number of names; unlimited if not set"),
     ] = None
     on_full: Annotated[
-        Literal["hash", "ignore"], about("what becomes of new names when the table is full")
+        Literal["hash", "ignore"], about("what happens to new names when the table is full")
     ] = "hash"
     max_bytes: Annotated[
         int,
         about(
-            "most memory for names: 100 bytes each beside their text; 0: no limit", ge=0, le=1 << 50
+            "maximum memory for names, 100 bytes each plus their text; 0 for no limit",
+            ge=0,
+            le=1 << 50,
         ),
     ] = 256 << 20
 
 
 class LearnerConfig(Section, frozen=True):
-    """A model that learns from every event; rule, loss and penalty, or a preset as `model`."""
+    """A model that learns every event: a rule, loss and penalty, or a preset as `model`."""
 
     name: Annotated[
         str,
         about(
-            "its name in predictions, metrics and checkpoints",
+            "name in predictions, metrics and checkpoints",
             pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
         ),
     ]
-    task: Annotated[Literal["classification", "regression"], about("what its labels are")] = (
-        "classification"
-    )
-    model: Annotated[str | None, about('a preset: "PegasosClassifier(l2=1e-4)"')] = None
-    rule: Annotated[str | None, about('"DualAveraging(gamma=5.0)"; the mixture if not said')] = None
-    loss: Annotated[str | None, about('"Hinge()"; Logistic or Squared if nothing is said')] = None
-    penalty: Annotated[str | None, about('"L1(1e-3)"; none if nothing is said')] = None
+    task: Annotated[
+        Literal["classification", "regression"], about("whether labels are classes or numbers")
+    ] = "classification"
+    model: Annotated[str | None, about('preset, such as "PegasosClassifier(l2=1e-4)"')] = None
+    rule: Annotated[
+        str | None, about('such as "DualAveraging(gamma=5.0)"; the default mixture if not set')
+    ] = None
+    loss: Annotated[str | None, about('such as "Hinge()"; Logistic or Squared if not set')] = None
+    penalty: Annotated[str | None, about('such as "L1(1e-3)"; none if not set')] = None
     average: Annotated[
         Literal["last", "uniform", "tail", "random"], about("which weights predict")
     ] = "last"
-    batch: Annotated[int, about("events that make one step", ge=1)] = 1
+    batch: Annotated[int, about("events per step", ge=1)] = 1
     fit_intercept: Annotated[
-        bool | Literal["penalized"], about("outside the penalty, none, or inside it")
+        bool | Literal["penalized"],
+        about('true: outside the penalty; "penalized": inside it; false: no intercept'),
     ] = True
     class_weight: Annotated[
-        dict[str, Annotated[float, Meta(ge=0)]], about("factors on events by their label")
+        dict[str, Annotated[float, Meta(ge=0)]], about("weight of the events of each label")
     ] = field(default_factory=dict)
     seed: Annotated[Seed | None, about('for average = "random"')] = None
-    start: Annotated[str | None, about("a saved model to begin from, instead of the above")] = None
+    start: Annotated[
+        str | None, about("saved model to start from, instead of describing a new one")
+    ] = None
 
 
 class BestConfig(Section, frozen=True):
-    """Predictions from the learner that did best of late."""
+    """Predictions from the learner with the best recent score."""
 
-    by: Annotated[Literal["log_loss", "error", "squared", "absolute"], about("what is compared")]
-    window: Annotated[int, about("over how many labeled events", ge=1)] = 10_000
+    by: Annotated[Literal["log_loss", "error", "squared", "absolute"], about("score to compare")]
+    window: Annotated[int, about("labeled events over which scores are compared", ge=1)] = 10_000
     hysteresis: Annotated[
-        float, about("how much better another must be to be chosen, as a share", ge=0, lt=1)
+        float, about("relative improvement required to switch learners", ge=0, lt=1)
     ] = 0.05
 
 
 class PredictionsConfig(Section, frozen=True):
-    """Where predictions go; nowhere if neither topic nor path is given."""
+    """Where predictions are published; nowhere if neither `topic` nor `path` is set."""
 
-    topic: Annotated[str | None, about("a topic of the source's brokers")] = None
-    path: Annotated[str | None, about('a file of JSON lines; "-" is standard output')] = None
+    topic: Annotated[str | None, about("topic in the cluster of the source")] = None
+    path: Annotated[str | None, about('file of JSON lines; "-" is standard output')] = None
     learner: Annotated[
-        str | None, about('a learner\'s name, or "best"; the first if nothing is said')
+        str | None, about('name of the learner that predicts, or "best"; the first if not set')
     ] = None
-    best: Annotated[BestConfig | None, about("how the best is found")] = None
+    best: Annotated[BestConfig | None, about("how the best learner is chosen")] = None
 
 
 class DeadLettersConfig(Section, frozen=True):
-    """Where events go that cannot be read; they are only counted without topic and path."""
+    """Where invalid records are sent; they are only counted if neither key is set."""
 
-    topic: Annotated[str | None, about("a topic of the source's brokers")] = None
-    path: Annotated[str | None, about("a file of JSON lines")] = None
+    topic: Annotated[str | None, about("topic in the cluster of the source")] = None
+    path: Annotated[str | None, about("file of JSON lines")] = None
     max_invalid_ratio: Annotated[
-        float, about("stop when more than this share of records is invalid", gt=0, le=1)
+        float, about("stop when a larger share of recent records is invalid", gt=0, le=1)
     ] = 0.1
-    window: Annotated[int, about("over how many events", ge=1)] = 10_000
-    min_count: Annotated[int, about("and at least so many bad ones", ge=1)] = 100
+    window: Annotated[int, about("number of recent records that count", ge=1)] = 10_000
+    min_count: Annotated[int, about("minimum invalid records before stopping", ge=1)] = 100
 
 
 class CheckpointConfig(Section, frozen=True):
-    """Models, scores and positions on disk, as one; and who owns them."""
+    """Models, scores and positions on disk as one atomic unit, and their owner."""
 
-    path: Annotated[str, about("the directory", min_length=1)]
-    every_events: Annotated[int, about("events between two checkpoints", ge=1)] = 1_000_000
-    every_seconds: Annotated[float, about("seconds between two checkpoints", gt=0)] = 10.0
-    keep: Annotated[int, about("how many are kept", ge=2)] = 2
-    max_age_seconds: Annotated[float, about("stop when none could be written so long", gt=0)] = (
-        300.0
-    )
-    lease_seconds: Annotated[float, about("an owner silent so long is replaced", ge=0.5)] = 10.0
-    standby: Annotated[bool, about("wait while another daemon owns it; else refuse")] = True
-    required: Annotated[bool, about("refuse to start where no checkpoint is; see --begin")] = False
+    path: Annotated[str, about("directory of the checkpoints", min_length=1)]
+    every_events: Annotated[int, about("maximum events between checkpoints", ge=1)] = 1_000_000
+    every_seconds: Annotated[float, about("maximum seconds between checkpoints", gt=0)] = 10.0
+    keep: Annotated[int, about("number of checkpoints to keep", ge=2)] = 2
+    max_age_seconds: Annotated[
+        float, about("stop when no checkpoint could be written for this long", gt=0)
+    ] = 300.0
+    lease_seconds: Annotated[
+        float, about("seconds without a sign of life after which an owner is replaced", ge=0.5)
+    ] = 10.0
+    standby: Annotated[
+        bool, about("whether to wait while another daemon is the owner, or to exit")
+    ] = True
+    required: Annotated[
+        bool, about("refuse to start without a checkpoint; `run --begin` creates the first")
+    ] = False
     transactions: Annotated[
-        bool, about("fence outputs to Kafka: brokers refuse what a replaced owner still sends")
+        bool, about("fence Kafka outputs, so that brokers reject what a replaced owner sends")
     ] = True
 
 
 class RegretConfig(Section, frozen=True):
     """Regret against the best fixed model in hindsight."""
 
-    enabled: Annotated[bool, about("whether it is followed")] = True
-    memory: Annotated[int, about("events remembered for the hindsight", ge=100)] = 10_000
-    cpu_share: Annotated[float, about("of one core, for background work", gt=0, le=1)] = 0.1
-    seed: Annotated[Seed, about("which events are remembered")] = 0
+    enabled: Annotated[bool, about("whether to compute it")] = True
+    memory: Annotated[
+        int, about("events in the random sample that the best fixed model is fitted on", ge=100)
+    ] = 10_000
+    cpu_share: Annotated[
+        float, about("share of one core for the background solver", gt=0, le=1)
+    ] = 0.1
+    seed: Annotated[Seed, about("random seed of the sample")] = 0
 
 
 class TelemetryConfig(Section, frozen=True):
-    """Metrics for Prometheus, and the live page."""
+    """Prometheus metrics and the live page."""
 
     enabled: Annotated[bool, about("whether to serve them")] = True
-    host: Annotated[str, about("the address to listen at", min_length=1)] = "127.0.0.1"
-    port: Annotated[int, about("the port; 0 takes a free one", ge=0, le=65_535)] = 9464
+    host: Annotated[str, about("address to listen on", min_length=1)] = "127.0.0.1"
+    port: Annotated[int, about("port; 0 for any free port", ge=0, le=65_535)] = 9464
     page: Annotated[bool, about("whether to serve the live page")] = True
-    token: Annotated[Secret | None, about("what readers must show, if given")] = None
-    protect_metrics: Annotated[bool, about("whether /metrics asks for the token too")] = False
+    token: Annotated[Secret | None, about("bearer token that clients must send")] = None
+    protect_metrics: Annotated[bool, about("whether /metrics also requires the token")] = False
     show_invalid_records: Annotated[
-        bool, about("whether the page shows what bad events hold, which may be private")
+        bool, about("whether the page shows the contents of invalid records, which may be private")
     ] = False
 
 
 class LogConfig(Section, frozen=True):
-    """What the daemon says on standard error."""
+    """Logs on standard error."""
 
-    format: Annotated[Literal["console", "json"], about("for people, or for machines")] = "console"
+    format: Annotated[Literal["console", "json"], about("for people or for machines")] = "console"
     level: Annotated[
-        Literal["debug", "info", "warning", "error"], about("the least that is said")
+        Literal["debug", "info", "warning", "error"], about("lowest level that is logged")
     ] = "info"
 
 
 class RunConfig(Section, frozen=True):
-    """When the daemon ends by itself."""
+    """When the daemon exits."""
 
     until: Annotated[
         str | None,
         about(
-            '"end", a number of events, or a time in ISO 8601; if not set, never, but at the end '
-            "of standard input"
+            '"end", a number of events, or an ISO 8601 time; if not set, runs until it is stopped '
+            "or standard input ends"
         ),
     ] = None
-    watchdog_seconds: Annotated[float, about("a loop silent so long is ended", gt=0)] = 60.0
-    shutdown_seconds: Annotated[float, about("most that a shutdown takes", gt=0)] = 10.0
+    watchdog_seconds: Annotated[
+        float, about("seconds without progress of the loop after which the process is killed", gt=0)
+    ] = 60.0
+    shutdown_seconds: Annotated[float, about("maximum seconds a shutdown may take", gt=0)] = 10.0
 
 
 class Config(Section, frozen=True):
@@ -384,34 +417,21 @@ class Config(Section, frozen=True):
 
     source: Annotated[Source, about("where events come from")]
     format: Annotated[FormatConfig, about("how bytes become events")] = FormatConfig()
-    labels: Annotated[LabelsConfig | None, about("labels that come later than their events")] = None
-    features: Annotated[FeaturesConfig, about("how names become slots")] = FeaturesConfig()
-    learners: Annotated[tuple[LearnerConfig, ...], about("the models, one [[learner]] each")] = (
+    labels: Annotated[LabelsConfig | None, about("delayed labels")] = None
+    features: Annotated[FeaturesConfig, about("how feature names become slots")] = FeaturesConfig()
+    learners: Annotated[tuple[LearnerConfig, ...], about("one [[learner]] table per model")] = (
         field(default=(), name="learner")
     )
-    predictions: Annotated[PredictionsConfig, about("where predictions go")] = PredictionsConfig()
-    dead_letters: Annotated[DeadLettersConfig, about("where unreadable events go")] = (
+    predictions: Annotated[PredictionsConfig, about("where predictions are published")] = (
+        PredictionsConfig()
+    )
+    dead_letters: Annotated[DeadLettersConfig, about("where invalid records are sent")] = (
         DeadLettersConfig()
     )
-    checkpoint: Annotated[CheckpointConfig | None, about("where models and positions are kept")] = (
-        None
-    )
-    regret: Annotated[RegretConfig, about("regret against the hindsight")] = RegretConfig()
+    checkpoint: Annotated[
+        CheckpointConfig | None, about("where models and positions are stored")
+    ] = None
+    regret: Annotated[RegretConfig, about("regret against the best fixed model")] = RegretConfig()
     telemetry: Annotated[TelemetryConfig, about("metrics and the live page")] = TelemetryConfig()
-    log: Annotated[LogConfig, about("what is said")] = LogConfig()
-    run: Annotated[RunConfig, about("when to end")] = RunConfig()
-
-
-def milliseconds(text: str) -> int:
-    """A time of ISO 8601 in milliseconds since 1970; without a zone it is UTC.
-
-    >>> milliseconds("2026-01-31T00:00:00Z")
-    1769817600000
-    """
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no time such as 2026-01-31T00:00:00Z") from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return round(time.timestamp() * 1000)
+    log: Annotated[LogConfig, about("logs")] = LogConfig()
+    run: Annotated[RunConfig, about("when the daemon exits")] = RunConfig()

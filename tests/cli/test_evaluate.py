@@ -166,7 +166,7 @@ def test_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("Pegasos", "use L2(strength > 0)"),
         ("default,default", "appears twice"),
         (" , ", "at least one"),
-        ("LinearRegressor()", "is no LinearClassifier; valid: AdaGradClassifier"),
+        ("LinearRegressor()", "expected a LinearClassifier"),
         ("L1(1)", "a penalty"),
     ],
 )

@@ -186,7 +186,7 @@ def test_bad_lines_are_named_and_refused_or_skipped(
         (["a.jsonl", "--label", "y", "--rule", "Pegaso"], "did you mean Pegasos?"),
         (["a.jsonl", "--label", "y", "--rule", "Pegasos"], "use L2(strength > 0)"),
         (["a.jsonl", "--label", "y", "--model", "LinearRegressor"], "--model"),
-        (["a.jsonl", "--label", "y", "--hash", "77"], "--hash: expected a whole number"),
+        (["a.jsonl", "--label", "y", "--hash", "77"], "--hash: expected an integer"),
         (["a.jsonl", "--label", "y", "--exclude", "y"], "--exclude"),
         (["a.jsonl", "--label", "y", "--progress", "1.0"], "--progress"),
         (["a.jsonl", "--resume", "m", "--rule", "Pegasos"], "--rule cannot be used with --resume"),

@@ -1,4 +1,4 @@
-"""Configuration: all that is wrong is told at once, by its path; secrets are never printed."""
+"""Configuration: problems are reported together, by path; secrets are never printed."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ token = "${PASSWORD}"
 
 
 def problems(text: str, **options: Any) -> dict[str, str]:
-    with pytest.raises(ConfigError) as refusal:
+    with pytest.raises(ConfigError) as error:
         config.parse(text, "clicks.toml", **options)
-    assert str(refusal.value).startswith("clicks.toml: ")
+    assert str(error.value).startswith("clicks.toml: ")
     found: dict[str, str] = {}
-    for path, said in refusal.value.problems:
-        assert (f"{path}: {said}" if path else said) in str(refusal.value)
-        found[path] = f"{found[path]}; {said}" if path in found else said
+    for path, message in error.value.problems:
+        assert (f"{path}: {message}" if path else message) in str(error.value)
+        found[path] = f"{found[path]}; {message}" if path in found else message
     return found
 
 
-def test_defaults_are_a_whole_configuration() -> None:
+def test_a_source_is_a_complete_configuration() -> None:
     read = config.parse(SYNTHETIC)
     assert [learner.name for learner in read.learners] == ["default"]
     assert isinstance(config.estimators(read)["default"], sl.LinearClassifier)
@@ -115,27 +115,27 @@ def test_every_key_is_read() -> None:
         assert model.features == sl.Hashing(18, [("user", "ad")])
 
 
-def test_secrets_are_in_no_printed_form() -> None:
+def test_secrets_are_never_printed() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "hunter2"})
     shown = plan.text(read)
     forms = [repr(read), str(read), f"{read.source}", shown, json.dumps(plan.plain(read))]
     forms += [str(msgspec.structs.asdict(read))]
     assert not [form for form in forms if "hunter2" in form]
     assert 'password = "***"' in shown
-    # nor when something is wrong with it, or where it stands by mistake
+    # nor in an error about it, or about a key that holds it by mistake
     wrong = {
         "source.topics": ["${PASSWORD}", 5],
         "source.security.password": 5,
         "telemetry.port": "${PASSWORD}",
         "log.level": "${PASSWORD}",
     }
-    with pytest.raises(ConfigError) as refusal:
+    with pytest.raises(ConfigError) as error:
         config.parse(FULL, overrides=wrong, environ={"PASSWORD": "hunter2"})
-    assert len(refusal.value.problems) == 4
-    assert "hunter2" not in str(refusal.value)
+    assert len(error.value.problems) == 4
+    assert "hunter2" not in str(error.value)
 
 
-def test_the_plan_is_read_back() -> None:
+def test_the_plan_is_an_equal_configuration() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "x"})
     again = config.parse(plan.text(read), environ={})
     assert plan.plain(again) == plan.plain(read)
@@ -143,7 +143,7 @@ def test_the_plan_is_read_back() -> None:
     tomllib.loads(plan.text(config.parse(SYNTHETIC)))
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     found = problems(
         """
         [sorce]
@@ -183,46 +183,45 @@ def test_all_problems_are_told_at_once() -> None:
         "checkpoint.every_events",
         "checkpoint.keep",
     }
-    assert found["sorce"] == "unknown key; did you mean source?"
-    assert found["checkpoint.keep"] == "expected a whole number >= 2, got 0"
-    assert found["checkpoint.every_events"] == 'expected a whole number >= 1, got "many"'
-    assert "did you mean Pegasos?" in found["learner[0].rule"]
-    assert "use L2(strength > 0)" in found["learner[1].rule"]
-    assert "TOKEN is not set" in found["telemetry.token"]
+
+
+def test_a_problem_says_what_is_expected() -> None:
+    found = problems(
+        SYNTHETIC,
+        overrides={
+            "sorce": {},
+            "source.stream": "clicsk",
+            "format.label": ["clicked"],
+            "checkpoint": {"path": "state", "every_events": "many", "keep": 0},
+        },
+    )
+    assert found == {
+        "sorce": "unknown key; did you mean source?",
+        "source.stream": 'expected one of "clicks", "spending", "spam", "delayed", got "clicsk"; '
+        "did you mean clicks?",
+        "format.label": "expected a string, got ['clicked']",
+        "checkpoint.every_events": 'expected an integer >= 1, got "many"',
+        "checkpoint.keep": "expected an integer >= 2, got 0",
+    }
 
 
 @pytest.mark.parametrize(
-    ("base", "change", "path", "said"),
+    ("base", "change", "path"),
     [
-        (SYNTHETIC, {"source.kind": "kafak"}, "source.kind", "did you mean kafka?"),
-        (SYNTHETIC, {"source": 5}, "source", "expected a table, got 5"),
-        (SYNTHETIC, {"learner": {}}, "learner", "expected tables [[learner]]"),
-        (SYNTHETIC, {"learner": [5]}, "learner[0]", "expected a table"),
-        (SYNTHETIC, {"source.seed": True}, "source.seed", "got true"),
-        (SYNTHETIC, {"source.seed": 2**70}, "source.seed", "expected a whole number"),
-        (SYNTHETIC, {"regret.cpu_share": float("nan")}, "regret.cpu_share", "a number > 0"),
-        (SYNTHETIC, {"run.until": "someday"}, "run.until", '"end", a number of events, or a time'),
-        (SYNTHETIC, {"run.until": "0"}, "run.until", "at least one"),
-        (
-            SYNTHETIC,
-            {"run": {"until": "end"}, "source": {"kind": "synthetic"}},
-            "run.until",
-            "never ends",
-        ),
-        (SYNTHETIC, {"source": {"kind": "synthetic", "drift": True}}, "source.drift", "`events`"),
-        (
-            SYNTHETIC,
-            {"features": {"max_names": 5, "kind": "hashing"}},
-            "features.max_names",
-            "names",
-        ),
-        (
-            SYNTHETIC,
-            {"features": {"max_bytes": 50_000, "kind": "hashing"}},
-            "features.max_bytes",
-            "names",
-        ),
-        (SYNTHETIC, {"features.max_bytes": 5}, "features.max_bytes", "at least 10000"),
+        (SYNTHETIC, {"source.kind": "kafak"}, "source.kind"),
+        (SYNTHETIC, {"source": 5}, "source"),
+        (SYNTHETIC, {"learner": {}}, "learner"),
+        (SYNTHETIC, {"learner": [5]}, "learner[0]"),
+        (SYNTHETIC, {"source.seed": True}, "source.seed"),
+        (SYNTHETIC, {"source.seed": 2**70}, "source.seed"),
+        (SYNTHETIC, {"regret.cpu_share": float("nan")}, "regret.cpu_share"),
+        (SYNTHETIC, {"run.until": "someday"}, "run.until"),
+        (SYNTHETIC, {"run.until": "0"}, "run.until"),
+        (SYNTHETIC, {"run": {"until": "end"}, "source": {"kind": "synthetic"}}, "run.until"),
+        (SYNTHETIC, {"source": {"kind": "synthetic", "drift": True}}, "source.drift"),
+        (SYNTHETIC, {"features": {"max_names": 5, "kind": "hashing"}}, "features.max_names"),
+        (SYNTHETIC, {"features": {"max_bytes": 50_000, "kind": "hashing"}}, "features.max_bytes"),
+        (SYNTHETIC, {"features.max_bytes": 5}, "features.max_bytes"),
         (
             SYNTHETIC,
             {
@@ -230,13 +229,12 @@ def test_all_problems_are_told_at_once() -> None:
                 "format": {"kind": "csv", "label": "y"},
             },
             "format.columns",
-            "followed glob",
         ),
-        (SYNTHETIC, {"features.bits": 31}, "features.bits", "<= 30"),
-        (SYNTHETIC, {"predictions.topic": "out"}, "predictions.topic", "predictions.path"),
-        (SYNTHETIC, {"predictions.learner": "svm"}, "predictions.learner", "valid: default, best"),
-        (SYNTHETIC, {"predictions.learner": "best"}, "predictions.best.by", "missing"),
-        (SYNTHETIC, {"predictions.best": {"by": "error"}}, "predictions.learner", '"best"'),
+        (SYNTHETIC, {"features.bits": 31}, "features.bits"),
+        (SYNTHETIC, {"predictions.topic": "out"}, "predictions.topic"),
+        (SYNTHETIC, {"predictions.learner": "svm"}, "predictions.learner"),
+        (SYNTHETIC, {"predictions.learner": "best"}, "predictions.best.by"),
+        (SYNTHETIC, {"predictions.best": {"by": "error"}}, "predictions.learner"),
         (
             SYNTHETIC,
             {
@@ -244,149 +242,113 @@ def test_all_problems_are_told_at_once() -> None:
                 "learner": [{"name": "a"}, {"name": "svm", "loss": "Hinge()"}],
             },
             "predictions.best.by",
-            "'svm' has no probability",
         ),
         (
             SYNTHETIC,
             {"predictions": {"learner": "best", "best": {"by": "squared"}}},
             "predictions.best.by",
-            "needs numbers",
         ),
-        (SYNTHETIC, {"learner": [{"name": "a"}] * 2}, "learner[1].name", "taken"),
-        (SYNTHETIC, {"learner": [{"name": "best"}]}, "learner[0].name", "use another"),
+        (SYNTHETIC, {"learner": [{"name": "a"}] * 2}, "learner[0].name learner[1].name"),
+        (SYNTHETIC, {"learner": [{"name": "best"}]}, "learner[0].name"),
         (
             SYNTHETIC,
             {"learner": [{"name": "a", "rule": "Pegasos()", "model": "PegasosClassifier()"}]},
             "learner[0].rule",
-            "is a part of `model`",
         ),
-        (
-            SYNTHETIC,
-            {"learner": [{"name": "a", "model": "PegasosRegressor"}]},
-            "learner[0].model",
-            "",
-        ),
+        (SYNTHETIC, {"learner": [{"name": "a", "model": "PegasosRegressor"}]}, "learner[0].model"),
         (
             SYNTHETIC,
             {"learner": [{"name": "a", "model": "PegasosClassifier(features=Hashing(3))"}]},
             "learner[0].model",
-            "[features]",
         ),
+        (SYNTHETIC, {"learner": [{"name": "a", "start": "none.model"}]}, "learner[0].start"),
+        (SYNTHETIC, {"learner": [{"name": "a", "loss": "Squared()"}]}, "learner[0].loss"),
+        (SYNTHETIC, {"learner": [{"name": "a", "task": "regression"}, {"name": "b"}]}, "learner"),
         (
             SYNTHETIC,
-            {"learner": [{"name": "a", "start": "none.model"}]},
-            "learner[0].start",
-            "no file",
-        ),
-        (
-            SYNTHETIC,
-            {"learner": [{"name": "a", "loss": "Squared()"}]},
-            "learner[0].loss",
-            "LinearRegressor",
-        ),
-        (
-            SYNTHETIC,
-            {"learner": [{"name": "a", "task": "regression"}, {"name": "b"}]},
-            "learner",
-            "the same `task`",
-        ),
-        (
-            SYNTHETIC,
-            {"format.positive": 1, "learner": [{"name": "a", "task": "regression"}]},
+            {
+                "format.positive": 1,
+                "source.stream": "spending",
+                "learner": [{"name": "a", "task": "regression"}],
+            },
             "format.positive",
-            "learns numbers",
         ),
-        (SYNTHETIC, {"source.stream": "spending"}, "learner[0].task", 'task = "regression"'),
-        (SYNTHETIC, {"format.kind": "vw"}, "format.kind", "JSON"),
-        (
-            KAFKA,
-            {"format.positive": [0, 2], "format.labels": [0, 1]},
-            "format.positive",
-            "`labels`",
-        ),
+        (SYNTHETIC, {"source.stream": "spending"}, "learner[0].task"),
+        (SYNTHETIC, {"format.kind": "vw"}, "format.kind"),
+        (KAFKA, {"format.positive": [0, 2], "format.labels": [0, 1]}, "format.positive"),
         (
             SYNTHETIC,
             {"format.labels": [0, 1], "learner": [{"name": "a", "class_weight": {"2": 1.0}}]},
             "learner[0].class_weight.2",
-            "not among",
         ),
-        (KAFKA, {"source.topics": []}, "source.topics", "one of the two"),
-        (KAFKA, {"source.pattern": "a("}, "source.pattern", "no regular expression"),
-        (KAFKA, {"source.topics": ["a b"]}, "source.topics[0]", "no topic"),
-        (KAFKA, {"source.start": "yesterday"}, "source.start", '"earliest", "latest" or a time'),
-        (KAFKA, {"source.client": "confluence"}, "source.client", "did you mean confluent?"),
-        (KAFKA, {"predictions.topic": "clicks"}, "predictions.topic", "round"),
-        (KAFKA, {"dead_letters.topic": "clicks"}, "dead_letters.topic", "round"),
-        (KAFKA, {"dead_letters": {"topic": "a", "path": "b"}}, "dead_letters.topic", "not both"),
+        (KAFKA, {"source.topics": []}, "source.topics"),
+        (KAFKA, {"source.topics": [], "source.pattern": "a("}, "source.pattern"),
+        (KAFKA, {"source.topics": ["a b"]}, "source.topics[0]"),
+        (KAFKA, {"source.start": "yesterday"}, "source.start"),
+        (KAFKA, {"source.client": "confluence"}, "source.client"),
+        (KAFKA, {"predictions.topic": "clicks"}, "predictions.topic"),
+        (KAFKA, {"dead_letters.topic": "clicks"}, "dead_letters.topic"),
+        (KAFKA, {"dead_letters": {"topic": "a", "path": "b"}}, "dead_letters.topic"),
+        (KAFKA, {"predictions.topic": "a", "dead_letters.topic": "a"}, "dead_letters.topic"),
         (
             KAFKA,
-            {"predictions.topic": "a", "dead_letters.topic": "a"},
-            "dead_letters.topic",
-            "predictions",
-        ),
-        (
-            KAFKA,
-            {"source.security.mechanism": "PLAIN"},
+            {"source.security": {"mechanism": "PLAIN", "password": "x"}},
             "source.security.username",
-            "PLAIN needs it",
         ),
         (
             KAFKA,
-            {"source.security": {"mechanism": "PLAIN", "protocol": "SSL"}},
+            {
+                "source.security.protocol": "SSL",
+                "source.security.mechanism": "OAUTHBEARER",
+                "source.security.token_provider": "a:b",
+            },
             "source.security.mechanism",
-            "SASL_SSL",
         ),
-        (KAFKA, {"source.security.protocol": "SASL_SSL"}, "source.security.mechanism", "missing"),
-        (KAFKA, {"source.security.cafile": "/none"}, "source.security.cafile", "no file"),
-        (KAFKA, {"format.label": None}, "format.label", "missing"),
-        (KAFKA, {"format.kind": "jsn"}, "format.kind", "did you mean json?"),
-        (KAFKA, {"format.kind": "vw"}, "format.label", "its own place"),
-        (KAFKA, {"format.delimiter": ";"}, "format.delimiter", "csv"),
-        (KAFKA, {"format.kind": "csv", "format.delimiter": "."}, "format.delimiter", "numbers"),
-        (KAFKA, {"format.include": ["clicked"]}, "format.include", "is the label"),
-        (KAFKA, {"format.positive": 2, "format.labels": [0, 1]}, "format.positive", "`labels`"),
-        (
-            KAFKA,
-            {"source": {"kind": "file", "paths": ["a.gz"], "follow": True}},
-            "source.paths[0]",
-            "packed",
-        ),
-        (KAFKA, {"source.x.y": 1, "source.kind": "kafka"}, "source.x", "unknown key"),
-        (KAFKA, {"source.kind.y": 1}, "source.kind.y", "no table"),
+        (KAFKA, {"source.security.protocol": "SASL_SSL"}, "source.security.mechanism"),
+        (KAFKA, {"source.security.cafile": "/none"}, "source.security.cafile"),
+        (KAFKA, {"format.label": None}, "format.label"),
+        (KAFKA, {"format.kind": "jsn"}, "format.kind"),
+        (KAFKA, {"format.kind": "vw"}, "format.label"),
+        (KAFKA, {"format.delimiter": ";"}, "format.delimiter"),
+        (KAFKA, {"format.kind": "csv", "format.delimiter": "."}, "format.delimiter"),
+        (KAFKA, {"format.include": ["clicked"]}, "format.include"),
+        (KAFKA, {"format.positive": 2, "format.labels": [0, 1]}, "format.positive"),
+        (KAFKA, {"source": {"kind": "file", "paths": ["a.gz"], "follow": True}}, "source.paths[0]"),
+        (KAFKA, {"source.x.y": 1, "source.kind": "kafka"}, "source.x"),
+        (KAFKA, {"source.kind.y": 1}, "source.kind.y"),
     ],
 )
-def test_what_cannot_be_run_is_refused(
-    base: str, change: dict[str, Any], path: str, said: str
+def test_an_invalid_configuration_names_its_key(
+    base: str, change: dict[str, Any], path: str
 ) -> None:
-    found = problems(base, overrides=change)
-    assert path in found
-    assert said in found[path]
+    assert problems(base, overrides=change).keys() == set(path.split())
 
 
-def test_kafka_needs_a_checkpoint() -> None:
+def test_kafka_requires_a_checkpoint() -> None:
     assert "checkpoint.path" in problems(KAFKA.split("[checkpoint]", maxsplit=1)[0])
 
 
 @pytest.mark.parametrize("text", ["a = ", "[source]\n[source]", "\x00", "x = " + "[" * 5000])
-def test_what_is_not_toml(text: str) -> None:
-    assert "is not TOML" in problems(text)[""]
+def test_text_that_is_not_toml_is_a_problem_of_the_file(text: str) -> None:
+    assert problems(text).keys() == {""}
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file"):
-        config.load(tmp_path / "none.toml")
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b'a = "\xff"')
-    with pytest.raises(ConfigError, match="not UTF-8"):
-        config.load(tmp_path / "latin.toml")
+    for name in ("none.toml", "latin.toml"):
+        with pytest.raises(ConfigError) as error:
+            config.load(tmp_path / name)
+        assert error.value.name == str(tmp_path / name)
+        assert [path for path, _ in error.value.problems] == [""]
 
 
-def test_a_file_may_begin_with_a_mark_of_utf_8(tmp_path: Path) -> None:
+def test_a_file_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(SYNTHETIC, encoding="utf-8-sig")
     assert config.load(path) == config.parse(SYNTHETIC)
 
 
-def test_a_start_is_a_saved_model(tmp_path: Path) -> None:
+def test_start_is_a_saved_model(tmp_path: Path) -> None:
     model = sl.LinearClassifier(penalty=sl.penalties.Zero())
     model.learn_one({"a": 1.0}, True)
     model.save(tmp_path / "old.model")
@@ -394,7 +356,7 @@ def test_a_start_is_a_saved_model(tmp_path: Path) -> None:
     read = config.parse(SYNTHETIC, overrides=start)
     assert config.estimators(read)["a"].weights == model.weights
     (tmp_path / "old.model").write_bytes(b"nothing")
-    assert "not a streamlearn model" in problems(SYNTHETIC, overrides=start)["learner[0].start"]
+    assert problems(SYNTHETIC, overrides=start).keys() == {"learner[0].start"}
 
 
 @pytest.mark.parametrize(
@@ -407,17 +369,21 @@ def test_a_start_is_a_saved_model(tmp_path: Path) -> None:
         ("${E}", ""),
     ],
 )
-def test_references_to_the_environment(text: str, read: str) -> None:
+def test_references_are_replaced_from_the_environment(text: str, read: str) -> None:
     environ = {"A": "1", "E": ""}
     got = config.parse(SYNTHETIC, overrides={"format.label": text}, environ=environ)
     assert got.format.label == read
 
 
 @pytest.mark.parametrize("text", ["${A", "${}", "${A B}", "${A:-b"])
-def test_references_that_are_none(text: str) -> None:
-    assert (
-        "expected ${NAME}" in problems(SYNTHETIC, overrides={"format.label": text})["format.label"]
-    )
+def test_an_invalid_reference_is_a_problem(text: str) -> None:
+    assert problems(SYNTHETIC, overrides={"format.label": text}).keys() == {"format.label"}
+
+
+def test_a_reference_to_a_variable_that_is_not_set_names_it() -> None:
+    found = problems(SYNTHETIC, overrides={"format.label": "${LABEL}"}, environ={})
+    assert found.keys() == {"format.label"}
+    assert "LABEL" in found["format.label"]
 
 
 def keys(kind: type[msgspec.Struct], path: str = "") -> list[str]:
@@ -425,7 +391,9 @@ def keys(kind: type[msgspec.Struct], path: str = "") -> list[str]:
     for item in msgspec.structs.fields(kind):
         here = reading.joined(path, item.encode_name)
         tables = [
-            one for one in reading.alternatives(reading.plain(item.type)) if reading.is_struct(one)
+            one
+            for one in reading.alternatives(reading.bare_type(item.type))
+            if reading.is_struct(one)
         ]
         found += [here, *(key for one in tables for key in keys(one, here))]
     return found
@@ -448,29 +416,13 @@ VALUES = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from(keys(config.Config)), VALUES, max_size=4), st.booleans())
-def test_whatever_is_given_is_read_or_refused_by_path(change: dict[str, Any], kafka: bool) -> None:
+def test_any_value_is_read_or_is_a_problem(change: dict[str, Any], kafka: bool) -> None:
     with contextlib.suppress(ConfigError):
         read = config.parse(KAFKA if kafka else SYNTHETIC, overrides=change, environ={})
         assert plan.plain(config.parse(plan.text(read), environ={})) == plan.plain(read)
 
 
-def test_every_key_has_a_description() -> None:
-    def undescribed(kind: type[msgspec.Struct]) -> list[str]:
-        return [
-            f"{kind.__name__}.{item.name}"
-            for item in msgspec.structs.fields(kind)
-            if not reading.description(item.type)
-        ]
-
-    tables = [
-        kind
-        for kind in vars(config).values()
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-    ]
-    assert [name for kind in tables for name in undescribed(kind)] == []
-
-
-def test_id_and_time_are_of_the_reading_in_that_they_are_no_features() -> None:
+def test_id_and_time_are_part_of_the_reading_because_they_are_not_features() -> None:
     def read(format_: str) -> dict[str, str]:
         return build.input_settings(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
 

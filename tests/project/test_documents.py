@@ -103,9 +103,9 @@ def keys(kind: Any, path: str) -> list[tuple[str, Any]]:
     for item in msgspec.structs.fields(kind):
         where = f"{path}{item.encode_name}"
         found.append((where, item.type))
-        inner = reading.plain(item.type)
+        inner = reading.bare_type(item.type)
         tables = getattr(inner, "__args__", ()) or (inner,)
-        for table in [one for one in map(reading.plain, tables) if reading.is_struct(one)]:
+        for table in [one for one in map(reading.bare_type, tables) if reading.is_struct(one)]:
             found += keys(table, f"{where}.")
     return found
 

@@ -12,7 +12,7 @@ from streamlearn import config
 from streamlearn.cli.configured import load
 from streamlearn.cli.tables import show_json
 from streamlearn.config import plan
-from streamlearn.config.expressions import shown
+from streamlearn.config.expressions import unparse
 from streamlearn.daemon import preflight
 
 if TYPE_CHECKING:
@@ -44,4 +44,4 @@ def run(options: Options) -> int:
 def parts(model: Any) -> dict[str, str]:
     """Return the expressions of a model's rule, loss and penalty."""
     loss, penalty, _ = model.objective
-    return {"rule": shown(model.rules[0]), "loss": shown(loss), "penalty": shown(penalty)}
+    return {"rule": unparse(model.rules[0]), "loss": unparse(loss), "penalty": unparse(penalty)}

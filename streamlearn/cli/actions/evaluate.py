@@ -19,7 +19,7 @@ from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
 from streamlearn.cli.tables import cell, show, show_json
 from streamlearn.config import arguments, expressions
-from streamlearn.config.expressions import known, parse, split
+from streamlearn.config.expressions import known_classes, parse, split_calls
 from streamlearn.config.files import require_writable
 from streamlearn.core.nearest import nearest
 from streamlearn.daemon import build
@@ -58,13 +58,13 @@ class Entry:
     @property
     def loss_name(self) -> str:
         """The loss; different losses are not comparable."""
-        return expressions.shown(self.model.objective.loss)
+        return expressions.unparse(self.model.objective.loss)
 
     @property
     def objective_name(self) -> str:
         """What the best fixed model minimizes; different regrets are not comparable."""
         task = self.tracker.ledger.task
-        return f"{expressions.shown(task.loss)} + {expressions.shown(task.penalty)}"
+        return f"{expressions.unparse(task.loss)} + {expressions.unparse(task.penalty)}"
 
     def learn(self, events: Events) -> None:
         """Learn a batch, and add its losses to the curves."""
@@ -165,19 +165,19 @@ def models(options: Options) -> dict[str, Model]:
         if text is not None
     }
     found: dict[str, Model] = {}
-    for text in split(options.learners):
+    for text in split_calls(options.learners):
         name = text.partition("(")[0].strip()
         if text in found:
             raise ValueError(f"--learners: {text} appears twice")
         if text == "default":
             found[text] = kind()
-        elif name in known(Rule):
+        elif name in known_classes(Rule):
             try:
                 found[text] = kind(parse(text, Rule), **given)
             except IncompatibleError as error:
                 raise ValueError(f"--learners: {error}") from None
-        elif name not in known():
-            hint = nearest(name, ["default", *known(Rule), *known(kind)])
+        elif name not in known_classes():
+            hint = nearest(name, ["default", *known_classes(Rule), *known_classes(kind)])
             raise ValueError(f"--learners: unknown {name!r}; {hint}")
         else:
             found[text] = parse(text, kind)

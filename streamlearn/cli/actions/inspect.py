@@ -11,7 +11,7 @@ import numpy as np
 
 from streamlearn.cli import saved
 from streamlearn.cli.tables import show, show_facts, show_json
-from streamlearn.config.expressions import shown
+from streamlearn.config.expressions import unparse
 from streamlearn.estimators.classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def about(model: Model) -> dict[str, Any]:
     loss, penalty, _ = model.objective
     bound, reader = model.regret_bound(), model.reader
     return {
-        "model": shown(model),
-        "rule": shown(model.rules[0]),
-        "loss": shown(loss),
-        "penalty": shown(penalty),
+        "model": unparse(model),
+        "rule": unparse(model.rules[0]),
+        "loss": unparse(loss),
+        "penalty": unparse(penalty),
         "features": f"{reader!r}, {reader.size:,} slots",
         **({"labels": model.labels} if isinstance(model, LinearClassifier) else {}),
         "steps": model.steps,
