@@ -1,4 +1,4 @@
-# The daemon and all commands, compiled in one image and run from another that has no compiler.
+# The daemon and all commands. One stage compiles them; the final image has no compiler.
 
 FROM python:3.13-slim AS build
 RUN apt-get update \
@@ -19,7 +19,7 @@ ENV PATH=/opt/streamlearn/bin:$PATH \
 USER streamlearn
 WORKDIR /state
 EXPOSE 9464
-# a standby, and who is still loading, are healthy too: /readyz tells more
+# a standby and a daemon that is still loading are healthy too; see /readyz for readiness
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen('http://127.0.0.1:' + os.environ.get('STREAMLEARN_PORT', '9464') + '/healthz', timeout=4)"]
 ENTRYPOINT ["streamlearn"]

@@ -1,10 +1,10 @@
-"""A time limit for every test: a hang is a failure with the stacks of all threads.
+"""A time limit for every test: a test that hangs fails with the stacks of all threads.
 
-A minute for a test, five for its setup, which may download and start a server, and a minute for
-its teardown; `@pytest.mark.timeout(300)` allows more. The first limit interrupts the main thread,
-and the test fails like any other. What cannot be interrupted (compiled code that never returns, a
-clean-up that hangs in its turn) meets the second limit, a quarter later: the process ends, which
-pytest-xdist reports as the failure of its test.
+The limit is a minute for a test, five minutes for its setup, which may download and start a
+server, and a minute for its teardown. `@pytest.mark.timeout(300)` raises it. At the limit, the main
+thread is interrupted and the test fails. If it cannot be interrupted (compiled code that never
+returns, cleanup that hangs too), the process exits after another quarter of the limit, which
+pytest-xdist reports as a failure of the test.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 SECONDS, SETUP_SECONDS, NIGHTLY_SECONDS = 60.0, 300.0, 3600.0
-STDERR = pytest.StashKey[int]()  # the real one, also while a test's output is captured
+STDERR = pytest.StashKey[int]()  # the real one, even while output is captured
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the real standard error."""
+    """Save the real standard error."""
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         config.stash[STDERR] = os.dup(2)
 
 
 def limit(item: pytest.Item) -> float:
-    """How long a test may take."""
+    """Return the time limit of a test in seconds."""
     mark = item.get_closest_marker("timeout")
     if mark is not None:
         return float(mark.args[0])
@@ -40,13 +40,13 @@ def limit(item: pytest.Item) -> float:
 
 
 def limited(item: pytest.Item, seconds: float) -> Generator[None, object, object]:
-    """Run a part of a test within its limit."""
+    """Run a phase of a test within its limit."""
 
     def interrupt(*_: object) -> None:
         with tempfile.TemporaryFile("w+") as file:
             faulthandler.dump_traceback(file)
             file.seek(0)
-            pytest.fail(f"not done after {seconds:g} s\n{file.read()}")
+            pytest.fail(f"timed out after {seconds:g} s\n{file.read()}")
 
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -60,7 +60,7 @@ def limited(item: pytest.Item, seconds: float) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Limit what a test is given."""
+    """Limit the setup of a test."""
     return (yield from limited(item, max(limit(item), SETUP_SECONDS)))
 
 
@@ -72,11 +72,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Limit its clean-up."""
+    """Limit the teardown of a test."""
     return (yield from limited(item, limit(item)))
 
 
 def pytest_enter_pdb() -> None:
-    """Set no limit to somebody who looks around."""
+    """Cancel the limit while a debugger is active."""
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     faulthandler.cancel_dump_traceback_later()

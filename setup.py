@@ -1,4 +1,4 @@
-"""Compile every .pyx of the package; a new member of a family needs no entry here."""
+"""Compile every .pyx file of the package; new modules are found automatically."""
 
 import os
 from pathlib import Path
@@ -7,9 +7,9 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 FLAGS = ["-O2", "-g0", "-fno-math-errno"] if os.name == "posix" else ["/O2"]
-COLD = {"parameters", "schedules"}  # modules where no event spends time are compiled in less
+COLD = {"parameters", "schedules"}  # not on the path of an event: compiled faster
 COLD_FLAGS = ["-O1", "-g0"] if os.name == "posix" else ["/O1"]
-POSIX = {"heartbeat"}  # the daemon's watchdog; the library needs nothing of it
+POSIX = {"pulse"}  # the daemon's watchdog, which the library does not use
 WORKERS = os.cpu_count() or 1
 
 modules = [
@@ -17,7 +17,7 @@ modules = [
         ".".join(path.with_suffix("").parts),
         [str(path)],
         extra_compile_args=COLD_FLAGS if path.stem in COLD else FLAGS,
-        # named, or exp() and pow() would be those of the oldest C library, and slower
+        # without it, exp() and pow() would be the slower versions of the oldest C library
         libraries=["m"] if os.name == "posix" else [],
     )
     for path in sorted(Path("streamlearn").rglob("*.pyx"))
@@ -30,9 +30,9 @@ setup(
         compiler_directives={
             "language_level": "3",
             "cdivision": True,
-            "auto_pickle": False,  # what can be pickled says so itself
-            # plain C functions need a third less code than Cython's own kind of function,
-            # and `inspect` reads their signatures from the docstrings
+            "auto_pickle": False,  # classes that can be pickled define it
+            # plain C functions take a third less code than Cython's own function type, and
+            # `inspect` reads their signatures from the docstrings
             "binding": False,
             "embedsignature": True,
             "embedsignature.format": "clinic",

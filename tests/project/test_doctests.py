@@ -1,4 +1,4 @@
-"""The examples in docstrings, of compiled modules too."""
+"""Doctests of all modules, including compiled ones."""
 
 import doctest
 import importlib
@@ -12,9 +12,9 @@ MODULES = [module.name for module in pkgutil.walk_packages(streamlearn.__path__,
 
 
 @pytest.mark.parametrize("name", ["streamlearn", *MODULES])
-def test_examples(name: str) -> None:
+def test_docstring_examples(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_compiled_examples_are_found() -> None:
+def test_doctests_of_compiled_modules_are_found() -> None:
     assert doctest.testmod(importlib.import_module("streamlearn.losses.margin")).attempted >= 10

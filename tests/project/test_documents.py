@@ -1,6 +1,6 @@
-"""What README and docs/ say holds: commands, configurations, names, links, generated pages.
+"""The README and docs/ are correct: commands, configurations, names, links, generated pages.
 
-Their Python examples are doctests, which pytest runs as they stand.
+pytest runs their Python examples as doctests.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from setuptools import Extension, setup
 module = Extension("added", ["added.pyx"], extra_compile_args=["-O0"])
 setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}))
 """
-ON_FILES = "docs/choosing.md"  # its commands are run on a file of clicks
-STATE = "state/clicks"  # and those with this directory on the checkpoints in it
-NEEDS_KAFKA = {"run", "replay", "publish"}  # what the others do; tests/broker has it
+FILE_COMMANDS = "docs/choosing.md"  # its commands run on a file of clicks
+STATE = "state/clicks"  # commands with this directory run on its checkpoints
+NEEDS_KAFKA = {"run", "replay", "publish"}  # tests/broker runs these
 DAEMON = f"""
 [source]
 kind = "synthetic"
@@ -66,24 +66,24 @@ until = "end"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    """The blocks of a language, with the names of their documents."""
+    """Return the code blocks of a language, with the names of their documents."""
     pattern = re.compile(rf"```{language}\n(.*?)```", re.DOTALL)
     return [(name, found) for name, text in TEXTS.items() for found in pattern.findall(text)]
 
 
 def commands() -> list[tuple[str, list[str]]]:
-    """Lines of shell blocks, without what a shell does with the output."""
+    """Return the commands of shell blocks, without redirections."""
     lines = [(name, line) for name, block in blocks("sh") for line in block.splitlines() if line]
     return [(name, shlex.split(re.sub(r" > \S+$", "", line))) for name, line in lines]
 
 
 def prose() -> list[str]:
-    """What stands between backticks in the text."""
+    """Return the text between backticks."""
     plain = [re.sub(r"```.*?```", "", text, flags=re.DOTALL) for text in TEXTS.values()]
     return [found for text in plain for found in re.findall(r"`([^`]+)`", text)]
 
 
-def test_the_documents_are_there() -> None:
+def test_all_documents_exist() -> None:
     names = ("adding", "choosing", "configuration", "metrics", "operating")
     assert TEXTS.keys() >= {"README.md", *(f"docs/{name}.md" for name in names)}
 
@@ -98,7 +98,7 @@ def test_generated_documents_are_up_to_date(name: str, text: str) -> None:
 
 
 def keys(kind: Any, path: str) -> list[tuple[str, Any]]:
-    """All keys of a table and of those in it, as paths."""
+    """Return all keys of a table and its subtables, by path."""
     found = []
     for item in msgspec.structs.fields(kind):
         where = f"{path}{item.encode_name}"
@@ -115,8 +115,8 @@ def test_every_key_is_described() -> None:
 
 
 def test_every_metric_is_in_a_group() -> None:
-    told = {metric.name for group in metrics.GROUPS.values() for metric in group}
-    assert told == METRICS.keys()
+    grouped = {metric.name for group in metrics.GROUPS.values() for metric in group}
+    assert grouped == METRICS.keys()
 
 
 @pytest.mark.parametrize(("name", "text"), blocks("toml"))
@@ -129,7 +129,7 @@ def test_configurations_are_valid(
 
 
 @pytest.mark.parametrize(("name", "text"), blocks("yaml"))
-def test_manifests_run_commands(name: str, text: str) -> None:
+def test_manifests_run_valid_commands(name: str, text: str) -> None:
     for manifest in yaml.safe_load_all(text):
         pod = manifest["spec"]["template"]["spec"]
         for container in pod["containers"]:
@@ -153,11 +153,11 @@ def test_commands_parse(name: str, words: list[str]) -> None:
 def test_commands_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    events = made_up(300)
+    events = click_events(300)
     (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
-    lines = [words[1:] for name, words in commands() if name == ON_FILES]
+    lines = [words[1:] for name, words in commands() if name == FILE_COMMANDS]
     assert {words[0] for words in lines} == {"evaluate", "train", "inspect", "predict"}
     for words in lines:
         assert main(words) == 0, capsys.readouterr().err
@@ -165,15 +165,15 @@ def test_commands_run(
     for _, words in commands():
         if words[1] == "check":
             assert main(words[1:]) == 0, capsys.readouterr().err
-    rest = {words[1] for name, words in commands() if name != ON_FILES and STATE not in words}
+    rest = {words[1] for name, words in commands() if name != FILE_COMMANDS and STATE not in words}
     assert rest - {"check"} == NEEDS_KAFKA
 
 
-def test_examples_of_help_run_one_after_the_other(
+def test_examples_in_help_texts_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those on files; that of a daemon's checkpoints is left out."""
-    events = made_up(300)
+    """Only those on files; the one on a daemon's checkpoints is skipped."""
+    events = click_events(300)
     (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
     (tmp_path / "tomorrow.jsonl").write_bytes(b"\n".join(events))
     (tmp_path / "a9a.svm").write_text("+1 1:1 3:0.5\n-1 2:1 3:0.1\n" * 50)
@@ -197,7 +197,7 @@ TABLES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_bytes_a_slot_are_as_told(name: str, tmp_path: Path) -> None:
+def test_bytes_per_slot_are_documented(name: str, tmp_path: Path) -> None:
     sizes = []
     for bits in (12, 13):
         model = TABLES[name](features=sl.Hashing(bits=bits))
@@ -228,8 +228,8 @@ def test_commands_on_checkpoints_run(
         assert capsys.readouterr().out
 
 
-def made_up(count: int) -> list[bytes]:
-    """Click events."""
+def click_events(count: int) -> list[bytes]:
+    """Return synthetic click events."""
     source = Synthetic(Clicks("clicks", 3, None), events=count)
     source.open({}, None)
     found: list[bytes] = []
@@ -238,8 +238,8 @@ def made_up(count: int) -> list[bytes]:
     return found
 
 
-def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
-    """Those that are there already are told as they are; the others are built."""
+def test_example_members_compile_and_are_correct(tmp_path: Path) -> None:
+    """Examples from the package must equal its source; the others are compiled."""
     sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "streamlearn").rglob("*.pyx"))
     added = [text for _, text in blocks("cython") if text not in sources]
     assert [re.findall(r"cdef class (\w+)", text) for text in added] == [
@@ -279,19 +279,19 @@ def test_members_that_are_added_compile_and_are_right(tmp_path: Path) -> None:
         sl.LinearRegressor(rule, loss, sl.penalties.L1(0.1))
 
 
-def test_commands_that_are_named_exist() -> None:
+def test_documented_commands_exist() -> None:
     named = {found for text in prose() for found in re.findall(r"^streamlearn ([a-z]+)", text)}
     assert named
     assert named <= COMMANDS.keys()
 
 
-def test_metrics_that_are_named_exist() -> None:
+def test_documented_metrics_exist() -> None:
     named = {found for text in prose() for found in re.findall(rf"\b{PREFIX}\w+", text)}
     assert named
     assert named <= {PREFIX + name for name in METRICS}
 
 
-def test_keys_that_are_named_exist() -> None:
+def test_documented_keys_exist() -> None:
     known = {path for path, _ in keys(Config, "")}
     tables = "|".join(item.encode_name for item in msgspec.structs.fields(Config))
     named = {text for text in prose() if re.fullmatch(rf"({tables})\.[a-z_]+", text)}
@@ -299,23 +299,25 @@ def test_keys_that_are_named_exist() -> None:
     assert named <= known
 
 
-def test_exit_codes_are_told() -> None:
-    told = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["docs/operating.md"], re.MULTILINE)
-    assert {int(code): text for code, text in told} == {int(c): text for c, text in CODES.items()}
+def test_exit_codes_are_documented() -> None:
+    documented = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["docs/operating.md"], re.MULTILINE)
+    assert {int(code): text for code, text in documented} == {
+        int(c): text for c, text in CODES.items()
+    }
 
 
-def test_every_alert_has_its_entry() -> None:
+def test_every_alert_is_documented() -> None:
     alerts = re.findall(r"- alert: (\w+)", (PROMETHEUS / "alerts.yml").read_text("utf-8"))
     assert alerts
     assert [name for name in alerts if f"`{name}`" not in TEXTS["docs/operating.md"]] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=TEXTS)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_have_targets(path: Path) -> None:
     for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text("utf-8")):
         file = path.parent / target if target else path
         assert file.is_file(), target
-        if not anchor:  # a picture has no titles
+        if not anchor:  # pictures have no titles
             continue
         titles = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
         slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]

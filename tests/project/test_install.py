@@ -1,4 +1,4 @@
-"""The package is found as it was installed, whatever folders lie beside a script."""
+"""The installed package is imported, whatever directories are next to a script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_beside_a_clone_the_package_is_found_and_not_the_clones_folder(tmp_path: Path) -> None:
+def test_a_script_next_to_a_clone_imports_the_installed_package(tmp_path: Path) -> None:
     (tmp_path / "streamlearn" / "streamlearn").mkdir(parents=True)
     script = tmp_path / "script.py"
     script.write_text("import streamlearn\nprint(streamlearn.__file__)\n")

@@ -1,4 +1,4 @@
-"""The layers of pyproject.toml, for compiled sources too: import-linter reads only .py."""
+"""The layers of pyproject.toml for compiled modules, which import-linter does not read."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?c?import[ \t]+(.*)$", 
 
 
 def layers() -> dict[str, tuple[int, str]]:
-    """Return each member's height, and the sign that stands between it and its neighbors."""
+    """Return the level of each package, and the separator of its layer."""
     lines = reversed(CONTRACTS["layers"]["layers"])
     return {
         name: (height, "|" if "|" in line else ":")
@@ -33,7 +33,7 @@ def layers() -> dict[str, tuple[int, str]]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yield the members of the package that a Cython source imports or cimports."""
+    """Yield the packages of streamlearn that a Cython source imports or cimports."""
     here = ("streamlearn", *path.relative_to(PACKAGE).parent.parts)
     source = path.read_text(encoding="utf-8")
     for origin, names in IMPORT.findall(re.sub(r"[(\\]\s*\n\s*", " ", source)):
@@ -47,7 +47,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_compiled_source_knows_only_lower_layers(path: Path) -> None:
+def test_compiled_modules_import_only_lower_layers(path: Path) -> None:
     member = path.relative_to(PACKAGE).parts[0].split(".")[0]
     if member == "__init__":
         return
@@ -60,15 +60,15 @@ def test_compiled_source_knows_only_lower_layers(path: Path) -> None:
         assert level < height or (level == height and sign == ":"), f"{member} imports {other}"
 
 
-def test_import_is_light() -> None:
+def test_importing_streamlearn_does_not_import_kafka_or_prometheus() -> None:
     forbidden = CONTRACTS["light"]["forbidden_modules"]
     code = f"import streamlearn, sys; print([m for m in {forbidden} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 
-def test_sources_that_are_not_compiled_say_so(tmp_path: Path) -> None:
-    """As in a clone into which nothing was installed."""
+def test_importing_uncompiled_sources_raises_a_clear_error(tmp_path: Path) -> None:
+    """Such as in a clone that was not installed."""
     compiled = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "streamlearn", ignore=compiled)
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import streamlearn as sl; sl.Names"

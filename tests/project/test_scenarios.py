@@ -1,4 +1,4 @@
-"""The configurations of config/: each is valid, and learns what it is about."""
+"""The scenarios in config/: each is valid and learns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from streamlearn.stream.polled import Polled
 SCENARIOS = sorted(Path(__file__).resolve().parents[2].glob("config/*.toml"))
 
 
-def test_there_are_scenarios() -> None:
+def test_scenarios_are_found() -> None:
     assert {path.stem for path in SCENARIOS} >= {"quickstart", "clicks", "spam", "regression"}
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_each_is_valid_and_its_plan_too(
+def test_a_scenario_and_its_plan_are_valid(
     path: Path,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -44,17 +44,17 @@ def test_each_is_valid_and_its_plan_too(
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_each_says_what_it_is_about(path: Path) -> None:
+def test_a_scenario_starts_with_a_description(path: Path) -> None:
     assert path.read_text().startswith("# ")
 
 
-# what stands in for each source, and its outputs
+# the synthetic stream that replaces each source
 EVENTS = 10_000
 STREAMS = {"spam": "spam", "regression": "spending", "delayed-labels": "delayed"}
 
 
-def stand_in(path: Path, directory: Path) -> dict[str, Any]:
-    """What is put in the place of Kafka and of files."""
+def replacements(path: Path, directory: Path) -> dict[str, Any]:
+    """Return overrides that replace Kafka and files with a synthetic stream."""
     read = config.load(path)
     stream = STREAMS.get(path.stem, "clicks")
     given: dict[str, Any] = {
@@ -65,18 +65,18 @@ def stand_in(path: Path, directory: Path) -> dict[str, Any]:
         "log.level": "warning",
         "run.until": "end",
     }
-    # None is no value of TOML: it stands for a key that is left out
+    # None, which TOML does not have, removes a key
     given |= {"predictions.topic": None, "dead_letters.topic": None}
-    if read.labels is not None:  # a thousand events a second, so that some time out
+    if read.labels is not None:  # a thousand events per second, so that some time out
         given |= {"labels.topic": None, "labels.hold_for": 5.0}
-        given["source"]["events"] = 4 * EVENTS  # the first of them were predicted knowing nothing
+        given["source"]["events"] = 4 * EVENTS  # the first ones are predicted before any is learned
     if read.checkpoint is not None:
         given["checkpoint.path"] = str(directory / "state")
     return given
 
 
 def constant(settings: config.Config, model: Any) -> float:
-    """The mean loss of the constant score that is best for the whole stream."""
+    """Return the mean loss of the best constant score on the whole stream."""
     source = build.source(settings.source)
     reading = build.event_reader(settings, sl.Names(), [model])
     source.open({}, None)
@@ -97,7 +97,7 @@ def constant(settings: config.Config, model: Any) -> float:
 
 
 class Until(Observer):
-    """Ends the run when the first learner has come below a loss of late."""
+    """Ends the run when the recent loss of the first learner is below a baseline."""
 
     def __init__(self, baseline: float) -> None:
         self.baseline = baseline
@@ -116,8 +116,8 @@ class Until(Observer):
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_each_learns_until_it_is_better_than_a_constant(path: Path, tmp_path: Path) -> None:
-    settings = config.load(path, stand_in(path, tmp_path))
+def test_a_scenario_learns_to_beat_a_constant(path: Path, tmp_path: Path) -> None:
+    settings = config.load(path, replacements(path, tmp_path))
     model = next(iter(config.estimators(settings).values()))
     watch = Until(constant(settings, model))
     loop = build.loop(settings, Log(level="warning"), observers=[watch])

@@ -1,4 +1,4 @@
-"""The stub of every compiled module says what the binary holds."""
+"""The stub of every compiled module matches the binary."""
 
 import contextlib
 import io
@@ -12,9 +12,9 @@ SOURCES = sorted((ROOT / "streamlearn").rglob("*.pyx"))
 OPTIONS = (
     "--concise",
     "--ignore-unused-allowlist",
-    "--ignore-disjoint-bases",  # of every cdef class with fields; nobody inherits from two
+    "--ignore-disjoint-bases",  # every cdef class with fields is one; no class inherits from two
 )
-# What Cython adds to every class or module; nobody calls it by name.
+# names that Cython generates
 GENERATED = r""".*\.__(reduce|setstate)_cython__
 .*\.__pyx_\w+__
 .*\.__test__
@@ -34,8 +34,8 @@ def test_stubs_match_the_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     allowed = tmp_path / "generated"
     allowed.write_text(GENERATED, encoding="ascii")
     monkeypatch.chdir(ROOT)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         options = [*OPTIONS, "--allowlist", str(allowed), *modules]
         status = stubtest.test_stubs(stubtest.parse_options(options))
-    assert status == 0, said.getvalue()
+    assert status == 0, output.getvalue()

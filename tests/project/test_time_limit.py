@@ -1,4 +1,4 @@
-"""The time limit of every test: what hangs fails, with stacks, and the other tests still run."""
+"""The time limit: a test that hangs fails with its stacks, and the other tests still run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# the compiled loops hang without the GIL, and with it: no signal handler runs meanwhile
+# compiled loops hang with and without the GIL, so that no signal handler runs
 TESTS = """
 import itertools, subprocess, threading, pytest
 from streamlearn.daemon.process.heartbeat import Heartbeat
@@ -57,7 +57,7 @@ markers =
 
 
 @pytest.mark.timeout(300)
-def test_whatever_hangs_fails(tmp_path: Path) -> None:
+def test_a_test_that_hangs_fails(tmp_path: Path) -> None:
     shutil.copy(ROOT / "conftest.py", tmp_path)
     (tmp_path / "test_hangs.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text(INI)

@@ -1,8 +1,8 @@
-"""The services of docker-compose.yml as processes of this machine, without Docker.
+"""The services of docker-compose.yml as local processes, without Docker.
 
-Commands, environments and configuration files are those of the services. What is another here:
-ports are free ones, the paths of a container lie in a directory of its own, and a script stands in
-for Kafka's tool for topics, which is not among the broker's jars.
+Commands, environments and configuration files are those of the services, with three differences:
+ports are free local ports, the paths of a container are in a directory of its own, and a script
+replaces Kafka's topic tool, which is not in the broker's jars.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ made[given.topic].result()
 
 
 def compose() -> dict[str, Any]:
-    """The file, with the defaults of its variables filled in."""
+    """Return the file with the defaults of its variables."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     filled = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
     loaded: dict[str, Any] = yaml.safe_load(filled.replace("$$", "$"))
@@ -47,7 +47,7 @@ def compose() -> dict[str, Any]:
 
 
 def health_check() -> list[str]:
-    """The command of the image that says whether the daemon is well."""
+    """Return the health check command of the image."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
     found = re.search(r"^HEALTHCHECK .*?CMD (\[.*\])$", text, re.MULTILINE)
     assert found is not None
@@ -56,7 +56,7 @@ def health_check() -> list[str]:
 
 
 class Native:
-    """Services that are started one after the other, and stopped together."""
+    """Services that are started one by one and stopped together."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -65,16 +65,16 @@ class Native:
         self.running: list[subprocess.Popen[bytes]] = []
 
     def address(self, port: str) -> str:
-        """Where the service of that port is."""
+        """Return the local address of a container's port."""
         return f"{HOST}:{self.ports[port]}"
 
-    def here(self, text: str) -> str:
-        """Addresses as they are on this machine."""
+    def localized(self, text: str) -> str:
+        """Replace addresses by local ones."""
         pattern = rf"(?:\b(?:\w+|0\.0\.0\.0|127\.0\.0\.1))?:({'|'.join(PORTS)})\b"
         return re.sub(pattern, lambda found: self.address(found[1]), text)
 
     def root(self, service: str) -> Path:
-        """The directory that stands for the container's, its volumes in it."""
+        """Return the directory that replaces the container's root, with its volumes."""
         root = self.directory / service
         for volume in self.services[service].get("volumes", ()):
             source, target = volume.split(":")[:2]
@@ -85,29 +85,31 @@ class Native:
             elif (ROOT / source).is_dir():
                 shutil.copytree(ROOT / source, place)
             else:
-                place.write_text(self.here((ROOT / source).read_text("utf-8")), encoding="utf-8")
+                place.write_text(
+                    self.localized((ROOT / source).read_text("utf-8")), encoding="utf-8"
+                )
         return root
 
     def environment(self, service: str, root: Path) -> dict[str, str]:
-        """Variables as the service has them."""
+        """Return the environment of a service."""
         own = self.services[service].get("environment", {})
-        own = {name: self.here(self.inside(str(value), root)) for name, value in own.items()}
+        own = {name: self.localized(self.inside(str(value), root)) for name, value in own.items()}
         ours = {"STREAMLEARN_HOST": HOST, "STREAMLEARN_PORT": str(self.ports["9464"])}
         return {**os.environ, "PYTHONPATH": str(ROOT), **own, **ours}
 
     @staticmethod
     def inside(text: str, root: Path) -> str:
-        """Absolute paths of the container as they are here."""
+        """Replace absolute paths of the container by local ones."""
         return re.sub(
             r"(?<![\w/.:])/(?=(?:etc|config|prometheus|state|opt|var)\b)", f"{root}/", text
         )
 
     def command(self, service: str, root: Path, *program: str) -> list[str]:
-        """What the service runs."""
+        """Return the command of a service."""
         return [*program, *(self.inside(part, root) for part in self.services[service]["command"])]
 
     def start(self, service: str, *program: str, more: tuple[str, ...] = ()) -> Any:
-        """Start the program of a service's image with the service's command."""
+        """Start a service's program with its command."""
         root = self.root(service)
         command = [*self.command(service, root, *program), *more]
         return self._start(service, command, self.environment(service, root))
@@ -121,7 +123,7 @@ class Native:
         return process
 
     def start_kafka(self) -> None:
-        """A broker with the properties that its image makes of the environment."""
+        """Start a broker with the properties that its image derives from the environment."""
         root = self.root("kafka")
         environ = self.environment("kafka", root)
         own = [name for name in self.services["kafka"]["environment"] if name != "CLUSTER_ID"]
@@ -138,20 +140,20 @@ class Native:
         subprocess.run([*tool, "-c", str(properties)], check=True, capture_output=True)
         self._start("kafka", [*java, "kafka.Kafka", str(properties)], environ)
 
-    def make_topics(self) -> None:
-        """The service that makes them and ends."""
+    def create_topics(self) -> None:
+        """Run the service that creates the topics and exits."""
         tool = self.directory / "topics" / "opt" / "kafka" / "bin" / "kafka-topics.sh"
         tool.parent.mkdir(parents=True)
         tool.write_text(TOPICS_TOOL, encoding="utf-8")
         tool.chmod(0o755)
-        assert self.start("topics").wait(60) == 0, self.said("topics")
+        assert self.start("topics").wait(60) == 0, self.output("topics")
 
-    def said(self, service: str) -> str:
-        """What a service has written."""
+    def output(self, service: str) -> str:
+        """Return the output of a service."""
         return (self.directory / f"{service}.log").read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> None:
-        """Stop those that are left, the last one first."""
+        """Stop all services, the last one first."""
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:

@@ -1,4 +1,4 @@
-"""docker-compose.yml and its image: sound as files, and their commands run here as they stand."""
+"""docker-compose.yml and its image are valid, and their commands run without Docker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 CLICKS = config.load(ROOT / "config" / "clicks.toml")
 
 
-def test_old_and_new_compose_read_it() -> None:
+def test_old_and_new_compose_accept_the_file() -> None:
     assert set(yaml.safe_load(TEXT)) == {"services", "volumes"}  # no name, for 1.29; no version
     command = [installed("docker-compose"), "--file", str(ROOT / "docker-compose.yml"), "config"]
     read = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
@@ -37,14 +37,14 @@ def test_old_and_new_compose_read_it() -> None:
     assert set(yaml.safe_load(read.stdout)["services"]) == set(SERVICES)
 
 
-def test_services_start_in_order_when_the_ones_before_are_well() -> None:
+def test_services_start_when_their_dependencies_are_healthy() -> None:
     assert set(SERVICES) >= {"kafka", "streamlearn", "producer", "prometheus", "grafana"}
     for name, service in SERVICES.items():
         for other, how in service.get("depends_on", {}).items():
             assert other in SERVICES
             if how["condition"] == "service_healthy":
                 checked = SERVICES[other].get("healthcheck") or SERVICES[other].get("build")
-                assert checked, f"{name} waits for {other}, whose health nobody checks"
+                assert checked, f"{name} waits for {other}, which has no health check"
             else:
                 assert how["condition"] == "service_completed_successfully"
                 assert "restart" not in SERVICES[other]
@@ -55,7 +55,7 @@ def test_services_start_in_order_when_the_ones_before_are_well() -> None:
         )
 
 
-def test_what_it_mounts_is_there_and_what_must_last_is_in_a_volume() -> None:
+def test_mounted_files_exist_and_state_is_in_volumes() -> None:
     named = set(compose()["volumes"])
     for name, service in SERVICES.items():
         for volume in service.get("volumes", ()):
@@ -72,7 +72,7 @@ def test_what_it_mounts_is_there_and_what_must_last_is_in_a_volume() -> None:
     assert f"STREAMLEARN_STATE={state}" in DOCKERFILE
 
 
-def test_images_are_pinned_and_ports_are_open_to_this_machine_only() -> None:
+def test_images_are_pinned_and_ports_are_local() -> None:
     for name, service in SERVICES.items():
         if "build" not in service:
             assert re.fullmatch(r"[\w/]+:v?\d+(\.\d+)+", service["image"]), name
@@ -82,7 +82,7 @@ def test_images_are_pinned_and_ports_are_open_to_this_machine_only() -> None:
         assert re.fullmatch(r"\$\{[A-Z_]+:-[^}]+\}", variable), f"{variable} has no default"
 
 
-def test_topics_are_those_of_the_configuration() -> None:
+def test_the_topics_of_the_configuration_are_created() -> None:
     source = CLICKS.source
     assert isinstance(source, config.KafkaSourceConfig)
     made = re.search(r"for topic in ([\w -]+);", SERVICES["topics"]["command"][-1])
@@ -105,21 +105,21 @@ def test_the_image_is_slim_and_not_root() -> None:
     assert "/healthz" in health_check()[-1]
 
 
-def test_the_image_is_built_from_what_it_needs() -> None:
+def test_the_image_is_built_only_from_what_it_needs() -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
 
     def sent(path: str) -> bool:
-        """Whether Docker takes a file along: the last rule that fits decides."""
-        takes = True
+        """Return whether Docker sends a file; the last matching rule decides."""
+        included = True
         parts = path.split("/")
         ends = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
         for rule in rules:
             pattern = rule.removeprefix("!").removeprefix("**/")
             names = parts if "**" in rule else ends
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
-                takes = rule.startswith("!")
-        return takes
+                included = rule.startswith("!")
+        return included
 
     needed = [
         "pyproject.toml",
@@ -137,14 +137,14 @@ def test_the_image_is_built_from_what_it_needs() -> None:
         assert not sent(path), path
 
 
-def well(check: list[str], environ: dict[str, str]) -> bool:
-    """What a health check says."""
+def healthy(check: list[str], environ: dict[str, str]) -> bool:
+    """Return whether a health check succeeds."""
     done = subprocess.run(check, env=environ, stderr=subprocess.DEVNULL, check=False)
     return done.returncode == 0
 
 
 @pytest.mark.timeout(300)
-def test_the_same_commands_run_natively(tmp_path: Path) -> None:
+def test_the_commands_of_the_services_run_without_docker(tmp_path: Path) -> None:
     prometheus = installed("prometheus")
     native = Native(tmp_path)
     try:
@@ -154,14 +154,14 @@ def test_the_same_commands_run_natively(tmp_path: Path) -> None:
             lacks(reason)
         listening = f"--web.listen-address={native.address('9090')}"
         native.start("prometheus", prometheus, more=(listening,))
-        assert wait_for_port(native.ports["19092"], 60), native.said("kafka")
-        native.make_topics()
+        assert wait_for_port(native.ports["19092"], 60), native.output("kafka")
+        native.create_topics()
         program = (sys.executable, "-m", "streamlearn")
         daemon = native.start("streamlearn", *program)
         check = [sys.executable, *health_check()[1:]]
         environ = native.environment("streamlearn", tmp_path)
-        assert wait_for_port(native.ports["9464"], 60), native.said("streamlearn")
-        until(lambda: well(check, environ))
+        assert wait_for_port(native.ports["9464"], 60), native.output("streamlearn")
+        until(lambda: healthy(check, environ))
         producer = native.start("producer", *program)
         address = native.address("9090")
         for asked in ('up{job="streamlearn"} == 1', "streamlearn_events_learned_total > 0"):
@@ -170,9 +170,9 @@ def test_the_same_commands_run_natively(tmp_path: Path) -> None:
             learner.name for learner in CLICKS.learners
         }
         producer.send_signal(signal.SIGINT)
-        assert producer.wait(20) == 130, native.said("producer")
+        assert producer.wait(20) == 130, native.output("producer")
         daemon.terminate()
-        assert daemon.wait(20) == 0, native.said("streamlearn")
+        assert daemon.wait(20) == 0, native.output("streamlearn")
         kept = checkpoints.newest(tmp_path / "streamlearn" / "state" / "clicks")
         assert kept is not None
         assert kept[1]["counts"]["learned"] > 0
