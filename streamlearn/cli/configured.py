@@ -19,5 +19,5 @@ def load(options: Options, more: Mapping[str, Any] | None = None) -> config.Conf
         key, sign, value = text.partition("=")
         if not sign or not key:
             raise ValueError(f"--set {text}: expected KEY=VALUE, such as source.start=latest")
-        overrides[key.strip()] = config.value(value.strip())
+        overrides[key.strip()] = config.parse_value(value.strip())
     return config.load(options.file, overrides)

@@ -45,7 +45,7 @@ def features(event: dict[str, Any], notes: dict[str, Any]) -> Event:
     if "format" in notes:
         given = {"source.kind": "stdin", **notes["format"]}
         settings = config.parse("", "", given, environ={})
-        found, _ = config.fields(settings.format).split(event)
+        found, _ = config.event_fields(settings.format).split(event)
         if settings.format.kind == "svmlight":  # feature names are numbers, which JSON lacks
             return {int(name) if name.isdecimal() else name: found[name] for name in found}
     types = notes.get("decoder", {}).get("table", {}).get("types", {})

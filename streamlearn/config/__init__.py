@@ -26,11 +26,17 @@ import msgspec
 from streamlearn.config import checks, learners, reading
 from streamlearn.config.checks import declared_labels
 from streamlearn.config.environment import expand
-from streamlearn.config.learners import KINDS, estimator, fields, label_fields, reader
+from streamlearn.config.learners import (
+    ESTIMATORS,
+    estimator,
+    event_fields,
+    feature_reader,
+    label_fields,
+)
 from streamlearn.config.problems import ConfigError, ConfigProblem
 from streamlearn.config.secret import Secret
 from streamlearn.config.structs import (
-    OPEN,
+    OPEN_LABELS,
     BestConfig,
     CheckpointConfig,
     Config,
@@ -56,8 +62,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "KINDS",
-    "OPEN",
+    "ESTIMATORS",
+    "OPEN_LABELS",
     "BestConfig",
     "CheckpointConfig",
     "Config",
@@ -82,12 +88,12 @@ __all__ = [
     "TelemetryConfig",
     "estimator",
     "estimators",
-    "fields",
+    "event_fields",
+    "feature_reader",
     "label_fields",
     "load",
     "parse",
-    "reader",
-    "value",
+    "parse_value",
 ]
 
 
@@ -137,7 +143,7 @@ def parse(
     for path, value in (overrides or {}).items():
         set_value(data, path, value, problems)
     data = expand(data, os.environ if environ is None else environ, "", problems)
-    tables = reading.fields(Config, data, "", problems)
+    tables = reading.read_fields(Config, data, "", problems)
     for item in msgspec.structs.fields(Config):
         if not item.required:
             tables.setdefault(item.name, item.default)
@@ -153,15 +159,15 @@ def parse(
 
 def estimators(config: Config) -> dict[str, Any]:
     """Return new models by name, in the order of the file, which share one feature reader."""
-    shared = reader(config.features, config.format)
+    shared = feature_reader(config.features, config.format)
     labels = declared_labels(config.format)
     return {learner.name: estimator(learner, shared, labels) for learner in config.learners}
 
 
-def value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Return the value that the text is in TOML, or the text itself if it is not TOML.
 
-    >>> value("5"), value('["a", "b"]'), value("latest")
+    >>> parse_value("5"), parse_value('["a", "b"]'), parse_value("latest")
     (5, ['a', 'b'], 'latest')
     """
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
-from streamlearn.config import OPEN, ConfigError
+from streamlearn.config import OPEN_LABELS, ConfigError
 from streamlearn.config.files import expanded, require_files
 from streamlearn.stream.sources.compression import COMPRESSED
 
@@ -138,14 +138,14 @@ def labels(text: str) -> Any:
     >>> labels("0,1,maybe"), labels("open")
     ([0, 1, 'maybe'], 'open')
     """
-    if text == OPEN:
+    if text == OPEN_LABELS:
         return text
     return values([part.strip() for part in text.split(",") if part.strip()])
 
 
 def values(texts: list[str]) -> list[Any]:
     """Return texts as TOML values."""
-    return [config.value(text) for text in texts]
+    return [config.parse_value(text) for text in texts]
 
 
 def guess(files: list[str], default: str | None = None) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
-    OPEN,
+    OPEN_LABELS,
     CheckpointConfig,
     DeadLettersConfig,
     FeaturesConfig,
@@ -285,7 +285,7 @@ def positive_labels(format: FormatConfig) -> tuple[Label, ...]:  # noqa: A002 - 
 
 def declared_labels(format: FormatConfig) -> tuple[Label, ...]:  # noqa: A002 - the table's name
     """Return the labels that are declared, if any."""
-    return () if format.labels == OPEN else tuple(format.labels)
+    return () if format.labels == OPEN_LABELS else tuple(format.labels)
 
 
 def label_text(label: Label) -> str:

@@ -13,7 +13,7 @@ from streamlearn.config.checks import Problems, declared_labels, label_text, pos
 from streamlearn.config.expressions import parse
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
-    OPEN,
+    OPEN_LABELS,
     Config,
     FeaturesConfig,
     FormatConfig,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from streamlearn.estimators.linear import Linear
 
-KINDS: dict[str, type[LinearClassifier | LinearRegressor]] = {
+ESTIMATORS: dict[str, type[LinearClassifier | LinearRegressor]] = {
     "classification": LinearClassifier,
     "regression": LinearRegressor,
 }
@@ -59,13 +59,13 @@ def with_synthetic_fields(config: Config) -> Config:
     return replace(config, format=named)
 
 
-def fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's name
+def event_fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's name
     """Return the role of each field of an event."""
     return Fields(
         label=format.label,
         positive=positive_labels(format) or None,
         labels=declared_labels(format) or None,
-        warmup=None if format.labels == OPEN else format.label_warmup,
+        warmup=None if format.labels == OPEN_LABELS else format.label_warmup,
         max_classes=format.max_classes,
         weight=format.weight,
         id=format.id,
@@ -78,34 +78,34 @@ def fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's name
 
 def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fields | None]:  # noqa: A002 - the table's name
     """Return the fields of events, and those of label records if these are separate."""
-    both = fields(format)
-    label = labels.label or both.label
+    fields = event_fields(format)
+    label = labels.label or fields.label
     if labels.topic is None:
-        return replace_fields(both, label=label), None
-    hidden = () if both.label is None else (both.label,)
+        return replace_fields(fields, label=label), None
+    hidden = () if fields.label is None else (fields.label,)
     events = replace_fields(
-        both,
+        fields,
         label=None,
         positive=None,
         labels=None,
         warmup=None,
         max_classes=None,
-        exclude=(*both.exclude, *hidden),
+        exclude=(*fields.exclude, *hidden),
     )
     return events, Fields(
         label=label,
-        positive=both.positive,
-        labels=both.labels,
-        warmup=both.warmup,
-        max_classes=both.max_classes,
-        id=labels.id or both.id,
-        time=labels.time or both.time,
-        time_unit=both.time_unit,
+        positive=fields.positive,
+        labels=fields.labels,
+        warmup=fields.warmup,
+        max_classes=fields.max_classes,
+        id=labels.id or fields.id,
+        time=labels.time or fields.time,
+        time_unit=fields.time_unit,
         include=(),
     )
 
 
-def reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A002 - the table's name
+def feature_reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A002 - the table's name
     """Return the feature reader that all learners share."""
     if features.kind == "hashing":
         return Hashing(features.bits, format.interactions)
@@ -116,7 +116,7 @@ def reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A
 
 def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] = ()) -> Linear:
     """Return a new model as the table describes it; raise ValueError if it cannot be built."""
-    kind = KINDS[learner.task]
+    kind = ESTIMATORS[learner.task]
     if learner.start is not None:
         return kind.load(learner.start)
     if learner.model is not None:
@@ -198,7 +198,7 @@ def models(
     format: FormatConfig,  # noqa: A002 - the table's name
 ) -> Problems:
     """Check that every model can be built and has the score that models are compared by."""
-    shared = reader(features, format)
+    shared = feature_reader(features, format)
     built: dict[int, Linear] = {}
     for i, learner in enumerate(learners):
         path = f"learner[{i}]"
@@ -237,7 +237,7 @@ def corrections(
     for learner in learners:
         try:
             estimator(
-                learner, reader(features, format), declared_labels(format)
+                learner, feature_reader(features, format), declared_labels(format)
             ).check_corrections()
         except IncompatibleError as error:
             yield ConfigProblem("labels.corrections", f"{learner.name!r}: {error}")
@@ -267,7 +267,7 @@ def exclusive_keys(learner: LearnerConfig, path: str) -> Problems:
 
 def expressions(learner: LearnerConfig, path: str) -> Problems:
     """Check that each text is a call of the expected kind."""
-    families = {**FAMILIES, "model": KINDS[learner.task]}
+    families = {**FAMILIES, "model": ESTIMATORS[learner.task]}
     for name, family in families.items():
         text = getattr(learner, name)
         if text is None:

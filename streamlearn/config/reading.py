@@ -38,21 +38,21 @@ PLURALS: dict[Any, str] = {
 }
 
 
-def table(kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
+def read_table(kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """Return the struct of a table, or MISSING.
 
     A key with a problem keeps its default, so that later checks find further problems.
     """
-    values = fields(kind, given, path, problems)
+    values = read_fields(kind, given, path, problems)
     return MISSING if MISSING in values.values() else kind(**values)
 
 
-def fields(
+def read_fields(
     kind: type[Struct], given: Any, path: str, problems: list[ConfigProblem]
 ) -> dict[str, Any]:
     """Return the fields that could be read, and placeholders for required ones that could not."""
     if not isinstance(given, dict):
-        problems.append(ConfigProblem(path, f"expected a table, got {shown(given)}"))
+        problems.append(ConfigProblem(path, f"expected a table, got {quoted(given)}"))
         given, reported = {}, True
     else:
         reported = False
@@ -61,16 +61,18 @@ def fields(
     for key in given:
         if key not in known and key != tag:
             names = [*known, *([tag] if tag else [])]
-            problems.append(ConfigProblem(joined(path, key), f"unknown key; {nearest(key, names)}"))
+            problems.append(
+                ConfigProblem(join_path(path, key), f"unknown key; {nearest(key, names)}")
+            )
     values: dict[str, Any] = {}
     for name, item in known.items():
         if name in given:
-            found = value(item.type, given[name], joined(path, name), problems)
+            found = read_value(item.type, given[name], join_path(path, name), problems)
             if found is not MISSING:
                 values[item.name] = found
         elif item.required and not reported:
             problems.append(
-                ConfigProblem(joined(path, name), f"missing; expected {expected(item.type)}")
+                ConfigProblem(join_path(path, name), f"missing; expected {expected(item.type)}")
             )
         if item.required and item.name not in values:
             values[item.name] = placeholder(item.type)
@@ -79,7 +81,7 @@ def fields(
 
 def placeholder(kind: Any) -> Any:
     """Return a value of the type, in place of a required one that is missing."""
-    inner = alternatives(bare_type(kind))[0]
+    inner = union_members(bare_type(kind))[0]
     if get_origin(inner) is Literal:
         return get_args(inner)[0]
     if get_origin(inner) is tuple:
@@ -87,45 +89,47 @@ def placeholder(kind: Any) -> Any:
     return "" if inner is str else MISSING
 
 
-def value(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
+def read_value(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """Return one value of a table: a subtable, an array of tables, or a plain value."""
     inner = bare_type(kind)
-    kinds = [member for member in alternatives(inner) if is_struct(member)]
+    kinds = [member for member in union_members(inner) if is_struct(member)]
     if len(kinds) > 1:
-        return tagged(kinds, given, path, problems)
+        return read_tagged_table(kinds, given, path, problems)
     if kinds:
-        return table(kinds[0], given, path, problems)
+        return read_table(kinds[0], given, path, problems)
     if get_origin(inner) is tuple and is_struct(get_args(inner)[0]):
         if not isinstance(given, list):
-            problems.append(ConfigProblem(path, f"expected tables [[{path}]], got {shown(given)}"))
+            problems.append(ConfigProblem(path, f"expected tables [[{path}]], got {quoted(given)}"))
             return MISSING
         item = get_args(inner)[0]
-        items = [table(item, one, f"{path}[{i}]", problems) for i, one in enumerate(given)]
+        items = [read_table(item, one, f"{path}[{i}]", problems) for i, one in enumerate(given)]
         return tuple(items)
-    return leaf(kind, given, path, problems)
+    return read_plain_value(kind, given, path, problems)
 
 
-def tagged(kinds: list[type[Struct]], given: Any, path: str, problems: list[ConfigProblem]) -> Any:
+def read_tagged_table(
+    kinds: list[type[Struct]], given: Any, path: str, problems: list[ConfigProblem]
+) -> Any:
     """Return the table as the struct that its `kind` names."""
     by_tag = {str(kind.__struct_config__.tag): kind for kind in kinds}
     tags = " or ".join(f'"{tag}"' for tag in by_tag)
     if not isinstance(given, dict):
-        problems.append(ConfigProblem(path, f"expected a table, got {shown(given)}"))
+        problems.append(ConfigProblem(path, f"expected a table, got {quoted(given)}"))
         return MISSING
     tag = given.get("kind")
     if not isinstance(tag, str) or tag not in by_tag:
         text = f"missing; expected {tags}"
         if tag is not None:
             hint = nearest(str(tag), by_tag)
-            text = f"expected {tags}, got {shown(tag)}; {hint}"
-        problems.append(ConfigProblem(joined(path, "kind"), text))
+            text = f"expected {tags}, got {quoted(tag)}; {hint}"
+        problems.append(ConfigProblem(join_path(path, "kind"), text))
         return MISSING
-    return table(by_tag[tag], given, path, problems)
+    return read_table(by_tag[tag], given, path, problems)
 
 
-def leaf(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
+def read_plain_value(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any:
     """Return a plain value: a number, a string, or a list of them."""
-    kinds = alternatives(bare_type(kind))
+    kinds = union_members(bare_type(kind))
     if isinstance(given, datetime) and str in kinds:
         given = given.isoformat()
     if isinstance(given, float) and not math.isfinite(given):
@@ -134,14 +138,14 @@ def leaf(kind: Any, given: Any, path: str, problems: list[ConfigProblem]) -> Any
     try:
         if isinstance(given, Expanded):
             # values from the environment are strings, whatever the type of the key
-            return msgspec.convert(str(given), kind, strict=False, dec_hook=secret)
-        return msgspec.convert(without_marks(given), kind, dec_hook=secret)
+            return msgspec.convert(str(given), kind, strict=False, dec_hook=decode_secret)
+        return msgspec.convert(without_marks(given), kind, dec_hook=decode_secret)
     except msgspec.ValidationError:
         hint = ""
         names = [name for one in kinds if get_origin(one) is Literal for name in get_args(one)]
         if names and isinstance(given, str):
             hint = f"; {nearest(given, names)}"
-        got = "another value" if Secret in kinds else shown(given)
+        got = "another value" if Secret in kinds else quoted(given)
         problems.append(ConfigProblem(path, f"expected {expected(kind)}, got {got}{hint}"))
         return MISSING
 
@@ -162,7 +166,7 @@ def from_environment(given: Any) -> bool:
     return isinstance(given, Expanded)
 
 
-def secret(kind: type[Any], given: Any) -> Any:
+def decode_secret(kind: type[Any], given: Any) -> Any:
     """Convert a string to a Secret; called by msgspec."""
     if kind is Secret and isinstance(given, str):
         return Secret(given)
@@ -174,7 +178,7 @@ def bare_type(kind: Any) -> Any:
     return bare_type(get_args(kind)[0]) if get_origin(kind) is Annotated else kind
 
 
-def alternatives(kind: Any) -> list[Any]:
+def union_members(kind: Any) -> list[Any]:
     """Return the members of a union except None."""
     members = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
     return [bare_type(member) for member in members if member is not type(None)]
@@ -238,7 +242,7 @@ def limits_of(meta: Meta) -> Iterable[str]:
         yield " of letters, digits, _ . and -"
 
 
-def shown(given: Any) -> str:
+def quoted(given: Any) -> str:
     """Return a value for a message; values from the environment are not printed."""
     if from_environment(given):
         return "another value (from the environment)"
@@ -250,7 +254,7 @@ def shown(given: Any) -> str:
     return text if len(text) <= 60 else text[:57] + ".."
 
 
-def joined(path: str, key: str) -> str:
+def join_path(path: str, key: str) -> str:
     """Return the path of a key in a table."""
     return f"{path}.{key}" if path else key
 

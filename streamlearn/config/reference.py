@@ -50,7 +50,7 @@ def text() -> str:
     for item in msgspec.structs.fields(Config):
         inner = reading.bare_type(item.type)
         several = get_origin(inner) is tuple
-        kinds = reading.alternatives(get_args(inner)[0] if several else inner)
+        kinds = reading.union_members(get_args(inner)[0] if several else inner)
         name = f"[[{item.encode_name}]]" if several else f"[{item.encode_name}]"
         for kind in kinds:
             parts += section(kind, name, item.encode_name)
@@ -65,7 +65,7 @@ def section(kind: type[Struct], name: str, path: str) -> Iterator[str]:
     yield "| key | type | default | description |\n|---|---|---|---|"
     subtables = []
     for item in msgspec.structs.fields(kind):
-        inner = reading.alternatives(reading.bare_type(item.type))[0]
+        inner = reading.union_members(reading.bare_type(item.type))[0]
         if reading.is_struct(inner):
             subtables.append((inner, f"{path}.{item.encode_name}"))
         yield row(item)

@@ -21,7 +21,7 @@ def about(description: str, **limits: Any) -> Meta:
 Batch: TypeAlias = Annotated[int, about("maximum records per batch", ge=1, le=1_000_000)]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
-OPEN = "open"  # new labels may appear at any time
+OPEN_LABELS = "open"  # new labels may appear at any time
 Seed: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 

@@ -51,8 +51,8 @@ def loop(
     begin: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Loop:
-    """Build the daemon, not yet running."""
-    shared = config.reader(settings.features, settings.format)
+    """The daemon that the configuration describes, not yet running."""
+    shared = config.feature_reader(settings.features, settings.format)
     best = settings.predictions.best
     learners = Learners(
         config.estimators(settings),
@@ -208,7 +208,7 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
     return decoder_of(
         table.kind,
         shared,
-        config.fields(table),
+        config.event_fields(table),
         learners,
         delimiter=table.delimiter,
         columns=table.columns,

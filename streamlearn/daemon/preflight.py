@@ -64,13 +64,13 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
         found = None if path is None else checkpoints.newest(Path(path.path))
         if found is not None:
             data = found[1]
-            reader = config.reader(settings.features, settings.format)
-            resume.check_changes(
+            reader = config.feature_reader(settings.features, settings.format)
+            resume.fitted(
                 found,
                 Learners(config.estimators(settings), reader),
-                build.input_settings(settings),
-                labels=LabelSet(config.fields(settings.format)),
-                delayed=settings.labels is not None,
+                build.reading(settings),
+                labels=LabelSet(config.event_fields(settings.format)),
+                late=settings.labels is not None,
             )
     except (ModelFileError, Stop) as error:
         yield config.ConfigProblem("checkpoint.path", str(error))
@@ -90,6 +90,6 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
 def formats(settings: config.Config) -> Iterator[config.ConfigProblem]:
     """Find what keeps records from being decoded: an unknown format, columns without a field."""
     try:
-        build.event_reader(settings, config.reader(settings.features, settings.format), ())
+        build.reading_of(settings, config.feature_reader(settings.features, settings.format), ())
     except ValueError as error:
         yield config.ConfigProblem("format", str(error))

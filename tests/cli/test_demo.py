@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]
     facts = run(capsys, "--no-drift")
     stream = Clicks("clicks", 1)
     model = parse(demo.LEARNERS[2]["model"])
-    fields = config.fields(config.FormatConfig(label="clicked"))
+    fields = config.event_fields(config.FormatConfig(label="clicked"))
     decoder, events = JSONDecoder(model.reader, fields, [model]), Events()
     decoder.decode(stream.values(0, EVENTS), events)
     scores = model.progressive_events(events)

@@ -108,7 +108,7 @@ def test_every_key_is_read() -> None:
     assert few.penalty == sl.penalties.L1(1e-3)
     assert few.class_weight == {1: 2.0}
     assert isinstance(svm, sl.PegasosClassifier)
-    assert config.fields(read.format) == Fields(
+    assert config.event_fields(read.format) == Fields(
         label="clicked", labels=(0, 1), positive=(1,), warmup=1000, max_classes=100
     )
     for model in (few, svm):
@@ -389,10 +389,10 @@ def test_a_reference_to_a_variable_that_is_not_set_names_it() -> None:
 def keys(kind: type[msgspec.Struct], path: str = "") -> list[str]:
     found = []
     for item in msgspec.structs.fields(kind):
-        here = reading.joined(path, item.encode_name)
+        here = reading.join_path(path, item.encode_name)
         tables = [
             one
-            for one in reading.alternatives(reading.bare_type(item.type))
+            for one in reading.union_members(reading.bare_type(item.type))
             if reading.is_struct(one)
         ]
         found += [here, *(key for one in tables for key in keys(one, here))]

@@ -109,7 +109,7 @@ def run(options: Options) -> int:
             chart.require_matplotlib()
             require_writable(path, f"--{option}", options.files)
     settings = arguments.settings(options, [])
-    shared = config.reader(settings.features, settings.format)
+    shared = config.feature_reader(settings.features, settings.format)
     entries = [entry(name, model, shared, options) for name, model in models(options).items()]
     decoder = build.decoder(settings, shared, [one.model for one in entries])
     source = build.source(settings.source, settings.format)
@@ -155,7 +155,7 @@ def learn(batches: Pass, entries: list[Entry], seconds: float) -> bool:
 
 def models(options: Options) -> dict[str, Model]:
     """Return the models of --learners by their expressions."""
-    kind = config.KINDS["regression" if options.regression else "classification"]
+    kind = config.ESTIMATORS["regression" if options.regression else "classification"]
     given: dict[str, Any] = {
         name: parse(text, family)
         for name, text, family in (

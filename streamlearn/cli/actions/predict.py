@@ -12,7 +12,7 @@ from msgspec import UNSET
 from streamlearn.cli import saved
 from streamlearn.cli.passes import Pass
 from streamlearn.cli.progress import Bar
-from streamlearn.config import OPEN, arguments
+from streamlearn.config import OPEN_LABELS, arguments
 from streamlearn.daemon import build
 from streamlearn.daemon.outputs.predictions import predict_batch
 
@@ -62,7 +62,7 @@ def unlabeled(settings: Config) -> Config:
     without = msgspec.structs.replace(
         format,
         label=None,
-        labels=OPEN,
+        labels=OPEN_LABELS,
         positive=None,
         weight=None,
         exclude=(*format.exclude, *aside),
