@@ -1,4 +1,4 @@
-"""Command-line options of files and models, as the configuration that they stand for."""
+"""Conversion of command-line options about files and models to a configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUFFIXES = {
     "svmlight": (".svm", ".svmlight", ".libsvm"),
     "vw": (".vw",),
 }
-# the option of each key
+# the command-line option for each key
 OPTIONS = {
     "source.paths": "FILE",
     "format.kind": "--format",
@@ -54,40 +54,22 @@ OPTIONS = {
 def settings(
     options: Namespace, learners: list[dict[str, Any]], saved: dict[str, Any] | None = None
 ) -> config.Config:
-    """Return the configuration of the options; they override `saved`, that of a saved model."""
-    saved = saved or {}
-    given = {
-        "format.kind": options.format or guess(options.files, saved.get("format.kind")),
-        "format.label": options.label,
-        "format.labels": None if options.labels is None else labels(options.labels),
-        "format.label_warmup": options.label_warmup,
-        "format.max_classes": options.max_classes,
-        "format.positive": None if options.positive is None else values(options.positive),
-        "format.weight": options.weight,
-        "format.id": options.id,
-        "format.include": options.include,
-        "format.exclude": options.exclude,
-        "format.interactions": options.interact,
-        "format.delimiter": options.delimiter,
-        "format.columns": options.columns,
-        "format.text": options.text,
-        "features.max_names": getattr(options, "max_names", None),
-        "features.max_bytes": 0,  # a bound for daemons
-        "learner": learners or None,
-    }
-    if getattr(options, "hash", None) is not None:
-        given |= {"features.kind": "hashing", "features.bits": options.hash}
+    """Return the configuration of the options, which override `saved`, that of a saved model."""
     if "-" in options.files and len(options.files) > 1:
         raise ValueError("standard input (-) cannot be read together with files")
-    if given["format.delimiter"] is None and all(".tsv" in name for name in options.files):
-        given["format.delimiter"] = "\t"
-    given = {key: value for key, value in given.items() if value is not None}
     # a field that was excluded in training may now be the label, the weight or the id
     roles = {options.label, options.weight, options.id}
     saved = {
         key: [name for name in value if name not in roles] if key == "format.exclude" else value
-        for key, value in saved.items()
+        for key, value in (saved or {}).items()
     }
+    given = format_keys(options, saved.get("format.kind"))
+    given["features.max_names"] = getattr(options, "max_names", None)
+    given["features.max_bytes"] = 0  # this limit is for daemons
+    given["learner"] = learners or None
+    if getattr(options, "hash", None) is not None:
+        given |= {"features.kind": "hashing", "features.bits": options.hash}
+    given = {key: value for key, value in given.items() if value is not None}
     source: dict[str, Any] = {"kind": "file", "paths": options.files}
     if options.files == ["-"]:
         source = {"kind": "stdin"}
@@ -99,17 +81,40 @@ def settings(
     return found
 
 
+def format_keys(options: Namespace, default: str | None) -> dict[str, Any]:
+    """Return the [format] keys of the options; `default` is the format of a saved model."""
+    delimiter = options.delimiter
+    if delimiter is None and all(".tsv" in name for name in options.files):
+        delimiter = "\t"
+    return {
+        "format.kind": options.format or guess_format(options.files, default),
+        "format.label": options.label,
+        "format.labels": None if options.labels is None else parse_labels(options.labels),
+        "format.label_warmup": options.label_warmup,
+        "format.max_classes": options.max_classes,
+        "format.positive": None if options.positive is None else parse_values(options.positive),
+        "format.weight": options.weight,
+        "format.id": options.id,
+        "format.include": options.include,
+        "format.exclude": options.exclude,
+        "format.interactions": options.interact,
+        "format.delimiter": delimiter,
+        "format.columns": options.columns,
+        "format.text": options.text,
+    }
+
+
 def as_options(error: ConfigError, saved: AbstractSet[str]) -> str:
-    """Return the problems of a configuration by option; the keys in `saved` are the model's."""
+    """Describe problems by option; the keys in `saved` are from a saved model."""
     lines = []
     for path, text in error.problems:
         key = next((key for key in OPTIONS if path == key or path.startswith(f"{key}[")), path)
-        whose = " of the saved model" if key in saved else ""
-        lines.append(f"{OPTIONS.get(key, key)}{whose}: {text}")
+        owner = " of the saved model" if key in saved else ""
+        lines.append(f"{OPTIONS.get(key, key)}{owner}: {text}")
     return "; ".join(lines)
 
 
-def learner(options: Namespace) -> dict[str, Any]:
+def learner_table(options: Namespace) -> dict[str, Any]:
     """Return the [[learner]] table of the options."""
     given = {
         "name": "model",
@@ -126,47 +131,47 @@ def learner(options: Namespace) -> dict[str, Any]:
 
 
 def model_options(options: Namespace) -> list[str]:
-    """Return the options given that describe a model, and so cannot go with a saved one."""
-    given = [OPTIONS[f"learner[0].{key}"] for key in learner(options) if key != "name"]
+    """Return the options that describe a model and cannot be combined with a saved one."""
+    given = [OPTIONS[f"learner[0].{key}"] for key in learner_table(options) if key != "name"]
     given += ["--hash"] if options.hash is not None else []
     return given + (["--max-names"] if options.max_names is not None else [])
 
 
-def labels(text: str) -> Any:
+def parse_labels(text: str) -> Any:
     """Return comma-separated labels as TOML values, or "open".
 
-    >>> labels("0,1,maybe"), labels("open")
+    >>> parse_labels("0,1,maybe"), parse_labels("open")
     ([0, 1, 'maybe'], 'open')
     """
     if text == OPEN_LABELS:
         return text
-    return values([part.strip() for part in text.split(",") if part.strip()])
+    return parse_values([part.strip() for part in text.split(",") if part.strip()])
 
 
-def values(texts: list[str]) -> list[Any]:
+def parse_values(texts: list[str]) -> list[Any]:
     """Return texts as TOML values."""
     return [config.parse_value(text) for text in texts]
 
 
-def guess(files: list[str], default: str | None = None) -> str:
-    """Return the format that the names of the files indicate."""
-    kinds = {kind_of(name) for name in expanded(files)}
+def guess_format(files: list[str], default: str | None = None) -> str:
+    """Return the format that the file names indicate, or else the default."""
+    kinds = {format_of(name) for name in expanded(files)}
     if default is not None and kinds == {None}:
         return default
     if len(kinds) > 1 or None in kinds:
         require_files([name for name in files if Path(name).is_dir()])
         raise ValueError(
-            f"the format of {', '.join(files)} cannot be told from the name; "
+            f"the format of {', '.join(files)} cannot be determined from the name; "
             f"use --format {'|'.join(SUFFIXES)}"
         )
     (kind,) = kinds
     return str(kind)
 
 
-def kind_of(name: str) -> str | None:
-    """Return the format that a file's name indicates, if any.
+def format_of(name: str) -> str | None:
+    """Return the format that a file name indicates, if any.
 
-    >>> kind_of("data/clicks.jsonl.gz"), kind_of("a9a")
+    >>> format_of("data/clicks.jsonl.gz"), format_of("a9a")
     ('json', None)
     """
     name = name.lower()

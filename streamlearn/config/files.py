@@ -16,7 +16,7 @@ def require_files(files: list[str]) -> None:
         if name == "-":
             continue
         if not path.exists():
-            if not glob.glob(name, recursive=True):  # noqa: PTH207 - Path's take no absolute pattern
+            if not glob.glob(name, recursive=True):  # noqa: PTH207 - Path.glob takes no absolute pattern
                 what = "no file matches" if glob.has_magic(name) else "no such file:"
                 raise ValueError(f"{what} {name}")
         elif path.is_dir():
@@ -30,16 +30,16 @@ def require_writable(path: str, option: str, files: list[str]) -> None:
     """Raise ValueError unless `path` can be written and is not one of the `files` read."""
     refuse_input(path, option, files)
     target = Path(path)
-    if target.is_symlink():  # what it points to is written
-        with contextlib.suppress(RuntimeError):  # a loop of links, before Python 3.13
+    if target.is_symlink():  # its target is written
+        with contextlib.suppress(RuntimeError):  # raised for a loop of links before Python 3.13
             target = target.resolve()
         if target.is_symlink():
-            raise ValueError(f"{option}: {path} is a link that leads to itself; remove it")
+            raise ValueError(f"{option}: {path} is a link to itself; remove it")
     if target.is_dir():
         raise ValueError(f"{option}: {path} is a directory; use a file name")
     if not target.parent.is_dir():
         raise ValueError(f"{option}: no such directory: {target.parent}")
-    # a file is written beside the old one and renamed; a device or a pipe is written in place
+    # a file is replaced by a renamed one; a device or a pipe is written in place
     place = target if target.exists() and not target.is_file() else target.parent
     if not os.access(place, os.W_OK):
         raise ValueError(f"{option}: {place} is not writable")
@@ -76,7 +76,7 @@ def matches(pattern: str, path: Path) -> bool:
 
 
 def expanded(files: list[str]) -> list[str]:
-    """Return the files that names and globs stand for; a glob without a match stands for itself."""
+    """Expand globs; a glob without a match is returned unchanged."""
     # Path.glob takes no absolute pattern
     found = {name: sorted(glob.glob(name, recursive=True)) for name in files}  # noqa: PTH207
     return [path for name in files for path in (found[name] or [name])]

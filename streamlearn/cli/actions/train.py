@@ -101,7 +101,7 @@ def prepared(options: Options) -> tuple[Model, config.Config, dict[str, Any]]:
         raise ValueError("standard input can be read only once; use --passes 1, or files")
     if options.save is not None:
         require_writable(options.save, "--save", options.files)
-    table = arguments.learner(options)
+    table = arguments.learner_table(options)
     if options.resume is None:
         settings = arguments.settings(options, [table])
         (model,) = config.estimators(settings).values()
