@@ -1,10 +1,10 @@
-"""What all tests need."""
+"""Setup for all tests."""
 
 from __future__ import annotations
 
 import signal
 
-# A shell starts what runs in its background with SIGINT ignored, and so would every process that a
-# test starts, and interrupts in vain.
+# A shell starts background jobs with SIGINT ignored. Processes that tests start would inherit that,
+# and could not be interrupted.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

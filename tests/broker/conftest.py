@@ -25,7 +25,7 @@ from streamlearn.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
 from tests.broker.daemons import SECONDS, Daemons
 from tests.broker.processes import Server
-from tests.support.missing import lacks
+from tests.support.missing import skip_unless_ci
 
 if TYPE_CHECKING:
     from streamlearn.kafka.connection import Client
@@ -53,7 +53,7 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka
         broker = ApacheKafka(tmp_path_factory.mktemp("kafka"))
         broker.start()
     except Unavailable as reason:
-        lacks(reason)
+        skip_unless_ci(reason)
     yield broker
     broker.stop()
 

@@ -21,7 +21,8 @@ from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import Cluster, Unavailable
 from tests.broker.conftest import ELSEWHERE, all_of, create, until, write
 from tests.broker.daemons import lines
-from tests.support.missing import lacks
+from tests.broker.test_daemon import over, over_any
+from tests.support.missing import skip_unless_ci
 from tests.support.streams import event
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def whole_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
     try:
         cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     except Unavailable as reason:
-        lacks(reason)
+        skip_unless_ci(reason)
     yield cluster
     cluster.stop()
 

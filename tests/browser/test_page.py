@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.browser import Browser
-from tests.support.missing import installed
+from tests.support.missing import require_program
 from tests.support.running import HOSTILE, Endless, Silent, running, settings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ NAMES = "return [...document.querySelectorAll('#weights .label')].map((e) => e.t
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     for program in ("chromium", "chromedriver"):
-        installed(program)
+        require_program(program)
     found = Browser(tmp_path_factory.mktemp("profile"))
     yield found
     found.close()

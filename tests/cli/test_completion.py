@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from streamlearn.cli.main import COMMANDS, main
-from tests.support.missing import installed
+from tests.support.missing import require_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def test_bash(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         line = " ".join(shlex.quote(word) for word in ("streamlearn", *words))
         code = f"source {file}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _streamlearn"
         run = subprocess.run(
-            [installed("bash"), "-c", f'{code}; echo "${{COMPREPLY[@]}}"'],
+            [require_program("bash"), "-c", f'{code}; echo "${{COMPREPLY[@]}}"'],
             capture_output=True,
             text=True,
             check=True,
@@ -68,7 +68,7 @@ def test_fish(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def completed(line: str) -> list[str]:
         code = f"source {file}; complete -C {shlex.quote(line)}"
         run = subprocess.run(
-            [installed("fish"), "--no-config", "-c", code],
+            [require_program("fish"), "--no-config", "-c", code],
             capture_output=True,
             text=True,
             check=True,
@@ -85,7 +85,7 @@ def test_fish(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_zsh(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "_streamlearn").write_text(script("zsh", capsys))
-    with Typed(installed("zsh"), "-f", "-i") as shell:
+    with Typed(require_program("zsh"), "-f", "-i") as shell:
         load = f"fpath=({tmp_path} $fpath); autoload -U compinit; compinit -u -D"
         shell.says(f"PS1=; PROMPT_EOL_MARK=; {load}; echo rea''dy\n", "ready")
         for keys, line in (

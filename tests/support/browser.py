@@ -1,4 +1,4 @@
-"""A browser to be told what to do: headless Chromium by the WebDriver protocol, nothing more."""
+"""A minimal client for headless Chromium over the WebDriver protocol."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm
 
 
 class Browser:
-    """One window."""
+    """A browser window."""
 
     def __init__(self, profile: Path) -> None:
         assert DRIVER is not None
         self.process = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        said = next(line for line in self.process.stdout if "successfully on port" in line)
-        self.base = f"http://127.0.0.1:{said.split()[-1].rstrip('.')}"
+        started = next(line for line in self.process.stdout if "successfully on port" in line)
+        self.base = f"http://127.0.0.1:{started.split()[-1].rstrip('.')}"
         arguments = [*OPTIONS, f"--user-data-dir={profile}"]
         wanted = {
             "browserName": "chrome",
@@ -38,8 +38,8 @@ class Browser:
 
     def request(self, method: str, path: str, data: Any = None) -> Any:
         body = None if data is None else json.dumps(data).encode()
-        asked = urllib.request.Request(self.base + path, body, method=method)  # noqa: S310 - ours
-        with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310 - ours
+        request = urllib.request.Request(self.base + path, body, method=method)  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - ours
             return json.load(answer)["value"]
 
     def post(self, path: str, data: Any) -> Any:
@@ -52,7 +52,7 @@ class Browser:
         self.post("/url", {"url": address})
 
     def prefer(self, scheme: str) -> None:
-        """What its user likes: light, or dark."""
+        """Set the preferred color scheme, light or dark."""
         theme = [{"name": "prefers-color-scheme", "value": scheme}]
         self.devtools("Emulation.setEmulatedMedia", features=theme)
 
@@ -69,7 +69,7 @@ class Browser:
         return self.post("/execute/sync", {"script": script, "args": list(arguments)})
 
     def until(self, script: str, wanted: Callable[[Any], bool] = bool, seconds: float = 30) -> Any:
-        """Wait until a script returns what is wanted."""
+        """Wait until the result of a script meets a condition."""
         end = time.monotonic() + seconds
         while True:
             found = self.run(script)
@@ -79,7 +79,7 @@ class Browser:
             time.sleep(0.05)
 
     def console(self) -> list[str]:
-        """What the page complained of since the last time it was asked."""
+        """Return errors and warnings since the last call."""
         entries = self.post("/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in {"SEVERE", "WARNING"}]
 

@@ -1,13 +1,13 @@
-"""What a power cut may leave of a directory, whatever the file system.
+"""All states of a directory that a power failure may leave, on any file system.
 
-`Recorder` notes what is done to the files below a directory while a test runs, in its order.
-A `Disk` that takes these steps gives every state that a power cut may leave after each of them,
-with as little as POSIX promises:
+`Recorder` records the operations on the files of a directory while a test runs. A `Disk` that
+applies them returns every state that a power failure may leave after each operation, assuming only
+what POSIX guarantees:
 
-- what was written to a file is there after an fsync of the file; before, it is there in part, as
-  zeros, or not at all;
-- a name that was made, renamed or removed is durable after an fsync of its directory; before, each
-  of these changes may have happened or not, whatever became of those before and after it.
+- Data written to a file is durable after an fsync of the file. Before, it may be there in part, as
+  zeros, or not at all.
+- A created, renamed or removed name is durable after an fsync of its directory. Before, each of
+  these changes may be there or not, independently of the others.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 Step = tuple[str, Any, Any]
 ROOT = Path()
-DIRECTORY = -1  # what a directory's name stands for: which one is clear from its path
+DIRECTORY = -1  # the file number of all directories, which their paths identify
 
 
 class Recorder:
-    """The steps that were taken below a directory, as (what, path or file, new path or data).
+    """The operations below a directory, as (operation, path or file, new path or data).
 
-    What is there at first is durable.
+    Existing files are durable.
     """
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.steps: list[Step] = []
         self._names: dict[Path, int] = {}
-        self._files: dict[int, int] = {}  # by inode, for as long as one has a name
+        self._files: dict[int, int] = {}  # by inode, while it has a name
         self._data: dict[int, bytes] = {}
         self._lock = threading.RLock()
         self._begin()
@@ -50,7 +50,7 @@ class Recorder:
             self._patch(name, patch)
 
     def _begin(self) -> None:
-        """What is there is durable."""
+        """Record existing files as durable."""
         self._look()
         self.steps += [("fsync", file, None) for file in self._names.values()]
         for path, folders, _ in os.walk(self.root):
@@ -65,24 +65,24 @@ class Recorder:
         def instead(*given: Any, **options: Any) -> None:
             with self._lock:
                 self._look()
-                if name != "fsync":  # the disk is made up
+                if name != "fsync":  # the disk is simulated
                     done(*given, **options)
                 note(*given)
 
         patch.setattr(os, name, instead)
 
-    def note(self, what: str, told: Any = None) -> None:
-        """Note something else, between the steps."""
+    def note(self, what: str, value: Any = None) -> None:
+        """Record an event between operations."""
         with self._lock:
             self._look()
-            self.steps.append((what, told, None))
+            self.steps.append((what, value, None))
 
     def _below(self, path: Any) -> Path | None:
         path = Path(path).absolute()
         return path.relative_to(self.root) if path.is_relative_to(self.root) else None
 
     def _look(self) -> None:
-        """Note new files, and what has been written since the last look."""
+        """Record new files, and data written since the last call."""
         found = {}
         for folder, _, names in os.walk(self.root):
             for name in names:
@@ -97,7 +97,9 @@ class Recorder:
                 if self._data.setdefault(file, b"") != data:
                     self._data[file] = data
                     self.steps.append(("write", file, data))
-        assert found.keys() >= self._names.keys(), "a file went in a way that is not watched"
+        assert found.keys() >= self._names.keys(), (
+            "a file was removed by a function that is not recorded"
+        )
         self._names = found
 
     def _fsync(self, handle: int) -> None:
@@ -132,7 +134,7 @@ class Recorder:
             self._forget(place)
 
     def _forget(self, place: Path) -> None:
-        """Without a name its inode may become another file's."""
+        """Forget a name; without names, the inode may be reused."""
         file = self._names.pop(place)
         if file not in self._names.values():
             self._files = {inode: one for inode, one in self._files.items() if one != file}
@@ -145,7 +147,7 @@ class Recorder:
 
 @dataclass
 class Disk:
-    """What is durable, and what is not yet."""
+    """A simulated disk: what is durable, and what is not yet."""
 
     names: dict[Path, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     changes: dict[Path, list[Step]] = field(default_factory=lambda: defaultdict(list))
@@ -153,7 +155,7 @@ class Disk:
     written: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, step: Step) -> None:
-        """Another step."""
+        """Apply an operation."""
         what, one, other = step
         if what == "write":
             self.written[one].append(other)
@@ -165,7 +167,7 @@ class Disk:
             self.changes[one.parent].append(step)
 
     def states(self) -> Iterator[dict[Path, bytes | None]]:
-        """All that a power cut may leave: files and directories (None) by their paths."""
+        """Yield all possible states: files and directories (None) by path."""
         for tree in self._trees(ROOT):
             files = sorted({file for file in tree.values() if file != DIRECTORY})
             for contents in itertools.product(*(self._contents(file) for file in files)):
@@ -173,7 +175,7 @@ class Disk:
                 yield {path: data.get(file) for path, file in tree.items()}
 
     def _trees(self, folder: Path) -> Iterator[dict[Path, int]]:
-        """The names below a directory, in every way they may be left."""
+        """Yield all possible sets of names below a directory."""
         changes = self.changes[folder]
         seen = []
         for kept in itertools.product([False, True], repeat=len(changes)):
@@ -189,7 +191,7 @@ class Disk:
                 yield tree
 
     def _contents(self, file: int) -> list[bytes]:
-        """What may be in a file: the old, the new, a part of it, or zeros."""
+        """Return all possible contents of a file: the old, the new, a part of it, or zeros."""
         old, new = self.data[file], self.written.get(file)
         if not new:
             return [old]
@@ -199,7 +201,7 @@ class Disk:
 
 
 def changed(names: Mapping[str, int], changes: list[Step]) -> dict[str, int]:
-    """The names of a directory after these changes."""
+    """Return the names of a directory after the changes."""
     found = dict(names)
     for what, path, other in changes:
         if what == "name":
@@ -213,7 +215,7 @@ def changed(names: Mapping[str, int], changes: list[Step]) -> dict[str, int]:
 
 
 def restore(state: Mapping[Path, bytes | None], root: Path) -> None:
-    """Put such a state into a directory."""
+    """Write a state to a directory."""
     root.mkdir(parents=True)
     for path, data in sorted(state.items()):
         if data is None:

@@ -1,4 +1,4 @@
-"""What a test needs and this machine has not: skipped with the reason, but never in CI."""
+"""Programs that tests require: without them a test is skipped, and in CI fails."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 PACKAGES = {"promtool": "prometheus", "chromedriver": "chromium-driver"}
 
 
-def lacks(reason: object) -> NoReturn:
-    """Skip the test; in CI, which installs all that tests need, fail it."""
+def skip_unless_ci(reason: object) -> NoReturn:
+    """Skip the test; in CI, where everything is installed, fail it."""
     if "CI" in os.environ:
-        pytest.fail(f"CI skips no test: {reason}")
+        pytest.fail(f"tests must not be skipped in CI: {reason}")
     pytest.skip(str(reason))
 
 
-def installed(program: str) -> str:
-    """Where a program is."""
+def require_program(program: str) -> str:
+    """Return the path of a program."""
     package = PACKAGES.get(program, program)
-    return shutil.which(program) or lacks(
-        f"{program} is not installed: Debian's package {package} has it"
+    return shutil.which(program) or skip_unless_ci(
+        f"{program} is not installed; install the Debian package {package}"
     )

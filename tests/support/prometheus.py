@@ -1,4 +1,4 @@
-"""A real Prometheus, Debian's package, and what it says."""
+"""A real Prometheus server and queries to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tests.broker.apache_kafka import HOST, free_port
-from tests.support.missing import installed
+from tests.support.missing import require_program
 from tests.support.running import told
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def running_prometheus(directory: Path) -> Iterator[str]:
-    """Run it with the configuration that is there; its address."""
-    program, address = installed("prometheus"), f"{HOST}:{free_port()}"
+    """Run Prometheus with the configuration in a directory, and yield its address."""
+    program, address = require_program("prometheus"), f"{HOST}:{free_port()}"
     command = [
         program,
         f"--config.file={directory}/prometheus.yml",
@@ -35,7 +35,7 @@ def running_prometheus(directory: Path) -> Iterator[str]:
 
 
 def query(address: str, what: str) -> Any:
-    """What it answers; nothing while it starts."""
+    """Return the answer to a query; an empty one while the server starts."""
     try:
         return told(f"http://{address}/api/v1/{what}")["data"]
     except (OSError, ValueError, KeyError):
@@ -43,12 +43,12 @@ def query(address: str, what: str) -> Any:
 
 
 def data(address: str, expression: str) -> list[Any]:
-    """The series that an expression has now."""
+    """Return the current series of an expression."""
     found: list[Any] = query(address, f"query?query={quote(expression)}")["result"]
     return found
 
 
 def firing(address: str) -> set[str]:
-    """The alerts that fire."""
+    """Return the names of the firing alerts."""
     alerts = query(address, "alerts")["alerts"]
     return {one["labels"]["alertname"] for one in alerts if one["state"] == "firing"}

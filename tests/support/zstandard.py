@@ -1,4 +1,4 @@
-"""Zstandard, as the product reads it."""
+"""The Zstandard module that the package uses."""
 
 import sys
 

@@ -19,7 +19,7 @@ import pytest
 from streamlearn.daemon.checkpointing import writer
 from streamlearn.telemetry.catalog import METRICS, PREFIX
 from tests.support.faulty_stream import FAULTS, Ill, Output, silent, unproved
-from tests.support.missing import installed
+from tests.support.missing import require_program
 from tests.support.prometheus import data, firing, query, running_prometheus
 from tests.support.running import running, until
 
@@ -34,7 +34,7 @@ FILES = sorted([*CONFIG.glob("prometheus/*.yml"), *CONFIG.glob("grafana/**/*.jso
 
 
 def promtool(*arguments: str) -> None:
-    program = installed("promtool")
+    program = require_program("promtool")
     done = subprocess.run(
         [program, *arguments], cwd=CONFIG / "prometheus", capture_output=True, check=False
     )
@@ -110,7 +110,7 @@ class Live(NamedTuple):
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     directory = tmp_path_factory.mktemp("live")
-    installed("prometheus")
+    require_program("prometheus")
     ill, stalled, quiet = Ill(4000.0), Ill(100.0), Ill(100.0)
     targets, servers = [], []
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:

@@ -25,7 +25,7 @@ from streamlearn.telemetry.board import About
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
 from streamlearn.telemetry.quality import Recent, roc_area
-from tests.support.missing import installed
+from tests.support.missing import require_program
 from tests.support.running import HOSTILE, ask, running, settings, told, until, watched
 from tests.support.streams import TOPIC, MadeUp
 
@@ -270,7 +270,7 @@ def test_a_live_daemon_answers(tmp_path: Path) -> None:
         assert ask(f"{address}/nothing")[0] == 404
         text = ask(f"{address}/metrics")[1]
         checked = subprocess.run(
-            [installed("promtool"), "check", "metrics"],
+            [require_program("promtool"), "check", "metrics"],
             input=text,
             capture_output=True,
             check=False,

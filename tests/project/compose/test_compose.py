@@ -16,7 +16,7 @@ from streamlearn import config
 from streamlearn.estimators import checkpoints
 from tests.broker.apache_kafka import Unavailable, wait_for_port
 from tests.project.compose.native import ROOT, Native, compose, health_check
-from tests.support.missing import installed, lacks
+from tests.support.missing import require_program, skip_unless_ci
 from tests.support.prometheus import data
 from tests.support.running import until
 
@@ -31,7 +31,12 @@ CLICKS = config.load(ROOT / "config" / "clicks.toml")
 
 def test_old_and_new_compose_accept_the_file() -> None:
     assert set(yaml.safe_load(TEXT)) == {"services", "volumes"}  # no name, for 1.29; no version
-    command = [installed("docker-compose"), "--file", str(ROOT / "docker-compose.yml"), "config"]
+    command = [
+        require_program("docker-compose"),
+        "--file",
+        str(ROOT / "docker-compose.yml"),
+        "config",
+    ]
     read = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
     assert read.returncode == 0, read.stderr.decode()
     assert set(yaml.safe_load(read.stdout)["services"]) == set(SERVICES)
@@ -145,13 +150,13 @@ def healthy(check: list[str], environ: dict[str, str]) -> bool:
 
 @pytest.mark.timeout(300)
 def test_the_commands_of_the_services_run_without_docker(tmp_path: Path) -> None:
-    prometheus = installed("prometheus")
+    prometheus = require_program("prometheus")
     native = Native(tmp_path)
     try:
         try:
             native.start_kafka()
         except Unavailable as reason:
-            lacks(reason)
+            skip_unless_ci(reason)
         listening = f"--web.listen-address={native.address('9090')}"
         native.start("prometheus", prometheus, more=(listening,))
         assert wait_for_port(native.ports["19092"], 60), native.output("kafka")
