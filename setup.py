@@ -9,7 +9,7 @@ from setuptools import Extension, setup
 FLAGS = ["-O2", "-g0", "-fno-math-errno"] if os.name == "posix" else ["/O2"]
 COLD = {"parameters", "schedules"}  # not on the path of an event: compiled faster
 COLD_FLAGS = ["-O1", "-g0"] if os.name == "posix" else ["/O1"]
-POSIX = {"pulse"}  # the daemon's watchdog, which the library does not use
+POSIX = {"heartbeat"}  # the daemon's watchdog, which the library does not use
 WORKERS = os.cpu_count() or 1
 
 modules = [

@@ -51,7 +51,7 @@ def loop(
     begin: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Loop:
-    """The daemon that the configuration describes, not yet running."""
+    """Build the daemon, not yet running."""
     shared = config.feature_reader(settings.features, settings.format)
     best = settings.predictions.best
     learners = Learners(

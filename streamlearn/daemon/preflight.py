@@ -65,12 +65,12 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
         if found is not None:
             data = found[1]
             reader = config.feature_reader(settings.features, settings.format)
-            resume.fitted(
+            resume.check_changes(
                 found,
                 Learners(config.estimators(settings), reader),
-                build.reading(settings),
+                build.input_settings(settings),
                 labels=LabelSet(config.event_fields(settings.format)),
-                late=settings.labels is not None,
+                delayed=settings.labels is not None,
             )
     except (ModelFileError, Stop) as error:
         yield config.ConfigProblem("checkpoint.path", str(error))
@@ -90,6 +90,6 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
 def formats(settings: config.Config) -> Iterator[config.ConfigProblem]:
     """Find what keeps records from being decoded: an unknown format, columns without a field."""
     try:
-        build.reading_of(settings, config.feature_reader(settings.features, settings.format), ())
+        build.event_reader(settings, config.feature_reader(settings.features, settings.format), ())
     except ValueError as error:
         yield config.ConfigProblem("format", str(error))

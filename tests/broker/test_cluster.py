@@ -21,7 +21,6 @@ from streamlearn.kafka import Connection, KafkaSource
 from tests.broker.apache_kafka import Cluster, Unavailable
 from tests.broker.conftest import ELSEWHERE, all_of, create, until, write
 from tests.broker.daemons import lines
-from tests.broker.test_daemon import over, over_any
 from tests.support.missing import skip_unless_ci
 from tests.support.streams import event
 
@@ -175,7 +174,8 @@ def below_the_minimum(cluster: Cluster, admin: Any, topic: str) -> None:
 
 def is_healthy(daemons: Daemons) -> bool:
     """Whether the running daemon says that it is alive."""
-    page = next(line["page"] for line in lines(daemons.said()) if line["event"] == "telemetry started")
+    events = [line for line in lines(daemons.said()) if line["event"] == "telemetry started"]
+    page = events[0]["page"]
     with urllib.request.urlopen(page + "healthz") as answer:  # noqa: S310 -- our own
         return bool(answer.status == HTTPStatus.OK)
 
