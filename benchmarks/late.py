@@ -171,7 +171,7 @@ def held(n: int) -> dict[str, Any]:
         events.clear()
         decoder.decode(texts, events)
         join.clear()
-        join.features(events)
+        join.add_events(events)
     after = resident()
     begun = time.perf_counter()
     state = join.state()

@@ -14,8 +14,8 @@ import numpy as np
 from streamlearn.daemon.event_reader import closing_row
 from streamlearn.engine.events import Events
 from streamlearn.late.join import DROP
-from streamlearn.late.joined import CORRECTED, PREDICTED
-from streamlearn.late.remembered import Remembered
+from streamlearn.late.joined_rows import CORRECTED, PREDICTED
+from streamlearn.late.prediction_memory import PredictionMemory
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.records import header_name, name_bytes
 
@@ -133,7 +133,7 @@ class DelayedEventReader:
         self._decode(self.label_decoder, self._label_events, polled.only(labels))
         self._closing_record = self._find_closing_record(before, sides)
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
-        self.join.both(self._events, self._label_events, sides, origins)
+        self.join.add_records(self._events, self._label_events, sides, origins)
         return [
             *self._invalid(self._events, sides, EVENTS),
             *self._invalid(self._label_events, sides, LABELS),
@@ -201,7 +201,7 @@ class DelayedEventReader:
     def attach(self, learners: Sequence[Learner]) -> None:
         """Give each learner a memory of its own predictions."""
         for learner in learners:
-            learner.memory = Remembered(self.join)
+            learner.memory = PredictionMemory(self.join)
 
     def state(self) -> dict[str, Any]:
         """Return the held events and labels, and the labels seen."""

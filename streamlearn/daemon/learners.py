@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
     from streamlearn.estimators.regressor import LinearRegressor
     from streamlearn.features import Reader
-    from streamlearn.late.remembered import Remembered
+    from streamlearn.late.prediction_memory import PredictionMemory
     from streamlearn.regret import Tracker
 
     Model = LinearClassifier | LinearRegressor
@@ -56,7 +56,7 @@ class Learner:
         self.diverged = 0  # events that were skipped because their score was not finite
         self.created_at: dict[str, Any] = {}  # events and positions; {}: with the daemon
         self.tracker: Tracker | None = None  # of its regret, if tracked
-        self.memory: Remembered | None = None  # of its predictions, if labels are delayed
+        self.memory: PredictionMemory | None = None  # of its predictions, if labels are delayed
 
     @property
     def settings(self) -> dict[str, str]:

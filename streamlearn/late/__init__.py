@@ -1,4 +1,4 @@
-"""Labels that come late: events held until their label arrives, and learned as they were."""
+"""Delayed labels: events are held until their labels arrive, and learned as they were."""
 
 from streamlearn.late.estimator import DelayedLabels
 

@@ -5,10 +5,10 @@ NAMES: tuple[str, ...]
 @final
 class Clock:
     now: float
-    least: float
-    latest: float
-    run: int
-    behind: int
+    earliest_ahead: float
+    latest_behind: float
+    ahead_count: int
+    behind_count: int
     seen: int
     def __init__(self, hold_for: float = ...) -> None: ...
     def state(self) -> dict[str, Any]: ...

@@ -1,4 +1,4 @@
-"""An estimator whose labels come later than its features, by themselves, under an id."""
+"""An estimator whose labels arrive later than its features, matched by id."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from streamlearn.estimators.linear import Event, Linear
 from streamlearn.estimators.parameter_data import decode_param, encode_param
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.late.join import DROP, Join
-from streamlearn.late.joined import PREDICTED
-from streamlearn.late.remembered import Remembered
+from streamlearn.late.joined_rows import PREDICTED
+from streamlearn.late.prediction_memory import PredictionMemory
 
 if TYPE_CHECKING:
     import os
@@ -29,34 +29,35 @@ if TYPE_CHECKING:
 
 
 class DelayedLabels(base.Base):
-    """Predicts events now, holds their features, and learns them when their labels come.
+    """Predict events now, hold their features, and learn them when their labels arrive.
 
-    What is learned are the features as they were, and `loss` is that of the prediction as it was. A
-    label may come before its features. Time is what the calls say, not the machine's clock; it goes
-    on with the latest `t`, see `streamlearn.late.clock` for those that cannot be believed.
+    An event is learned with its original features, and `loss` is that of its original prediction. A
+    label may arrive before its features. Time is the latest plausible `t` of the calls, not the
+    machine's clock; see `streamlearn.late.clock`.
 
     Parameters
     ----------
     estimator
         A classifier, or a regressor of one target.
     hold_events
-        How many events and labels may be held; beyond that the oldest goes as if timed out.
+        How many events and labels may be held; beyond that, the oldest is evicted as if it
+        timed out.
     hold_for
-        How many seconds features wait for their label; None: as long as there is room.
+        How many seconds features are held without a label; None: until they are evicted.
     on_timeout
-        `"drop"`, or the label that is learned where none came in time.
+        `"drop"`, or the label to learn when none arrives in time.
     corrections
-        Learn a label that comes after its time-out, and take back what the time-out had taught.
-        For rules that add slopes up (dual averaging); others are refused.
+        Learn a label that arrives after its timeout, and undo what was learned at the timeout. For
+        rules that sum slopes (dual averaging); others are refused.
 
     Examples
     --------
     >>> import streamlearn as sl
     >>> model = sl.DelayedLabels(sl.LinearClassifier(), hold_for=1800.0, on_timeout=False)
-    >>> model.predict_one("e1", {"ad": "shoes"}, t=0.0)  # None: no label was seen yet
+    >>> model.predict_one("e1", {"ad": "shoes"}, t=0.0)  # None: no label yet
     >>> model.predict_one("e2", {"ad": "hats"}, t=60.0)
     >>> model.learn_one("e1", True, t=75.0)
-    >>> model.predict_one("e3", {"ad": "hats"}, t=2000.0)  # and nobody has clicked on e2
+    >>> model.predict_one("e3", {"ad": "hats"}, t=2000.0)  # e2 timed out
     False
     >>> model.held, model.counts["joined"], model.counts["timed_out"], round(model.loss, 3)
     (1, 1, 1, 0.693)
@@ -73,59 +74,61 @@ class DelayedLabels(base.Base):
     ) -> None:
         if not isinstance(estimator, LinearClassifier | LinearRegressor):
             raise IncompatibleError(
-                f"DelayedLabels holds rows of this package's estimators, not {estimator!r}: "
-                "give it a LinearClassifier, a LinearRegressor or a preset"
+                f"estimator must be a LinearClassifier, a LinearRegressor or a preset, "
+                f"not {estimator!r}"
             )
         if estimator.objective.loss.kind == "multitarget":
             raise IncompatibleError(
-                f"{estimator!r} has several targets, and a late label is one value"
+                f"{estimator!r} has several targets, but a delayed label is a single value"
             )
         self.estimator = estimator
         self.hold_events = hold_events
         self.hold_for = hold_for
         self.on_timeout = on_timeout
         self.corrections = corrections
-        # rows are learned without the GIL: another thread must not add to them meanwhile
-        self._turn = threading.Lock()
+        # Rows are learned without the GIL; other threads must not add rows meanwhile.
+        self._lock = threading.Lock()
         self._accepted: dict[Any, None] = {}
         label = on_timeout.item() if isinstance(on_timeout, np.generic) else on_timeout
         if not (isinstance(label, str) and label == DROP):
             try:
                 self._accepted_label(label)
             except InvalidEventError as error:
-                raise InvalidEventError(f"on_timeout is {DROP!r}, or a label: {error}") from None
+                raise InvalidEventError(
+                    f"on_timeout must be {DROP!r} or a label: {error}"
+                ) from None
         self._join = Join(hold_events, hold_for, label, corrections)
-        self._memory = Remembered(self._join)
-        self._sums = [0.0, 0.0]  # of loss times weight, and of weight
+        self._memory = PredictionMemory(self._join)
+        self._sums = [0.0, 0.0]  # of weighted losses, and of weights
         if corrections:
             estimator.check_corrections()
 
     # -- events and labels ------------------------------------------------------------------------
 
     def predict_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
-        """The prediction for an event that came at time `t`, whose label comes later.
+        """Predict an event of time `t`, and hold it until its label arrives.
 
-        An id that is known is predicted, and not held again.
+        An event whose id is known is predicted, but not held again.
         """
-        with self._turn:
+        with self._lock:
             return self.estimator.prediction(*self._predicted(id, x, t, w))
 
     def score_one(self, id: int | str | bytes, x: Event, t: Any = None, w: float = 1.0) -> Any:  # noqa: A002 - the event's id
-        """`predict_one`, as the score that the prediction is made of; an array for several."""
-        with self._turn:
+        """Do `predict_one`, and return the score; an array with several outputs."""
+        with self._lock:
             return self._predicted(id, x, t, w)[0]
 
     def learn_one(self, id: int | str | bytes, y: Hashable, t: Any = None) -> None:  # noqa: A002 - the event's id
-        """A label came at time `t`: its event is learned, or the label waits for it."""
-        key, moment = name(id), seconds(t)
-        with self._turn:
+        """Learn the event of a label of time `t`, or hold the label until its event arrives."""
+        key, moment = encode_id(id), seconds(t)
+        with self._lock:
             label = self._accepted_label(y)
             self.estimator.engine.waiting()
-            self._join.label(label, key, moment)
+            self._join.add_label(label, key, moment)
             self._learn()
 
     def _accepted_label(self, y: Any) -> Any:
-        """A label as Python has it; InvalidEventError if it does not fit those before it."""
+        """Return a label as a Python object; InvalidEventError if it cannot be learned."""
         if self.estimator.learns != "classes":
             self.estimator.check_labels([y])
             return y if isinstance(y, float) else float(y)
@@ -142,17 +145,14 @@ class DelayedLabels(base.Base):
     def _predicted(
         self, key: int | str | bytes, x: Event, t: Any, w: float
     ) -> tuple[Any, int | None]:
-        """The score of an event, which is held from now on, and how many labels were known.
-
-        None: as many as now.
-        """
+        """Hold an event, and return its score and the number of labels known then; None: as now."""
         weight = checked_weight(w)
-        self.estimator.engine.waiting()  # before anything has changed
-        self._join.read(self.estimator.reader, x, name(key), seconds(t), weight)
+        self.estimator.engine.waiting()  # before any change
+        self._join.add_event(self.estimator.reader, x, encode_id(key), seconds(t), weight)
         return self._learn()
 
     def _learn(self) -> tuple[Any, int | None]:
-        """Do what is due; the score of the last row that was predicted, as in `_predicted`."""
+        """Learn and predict the rows of the join; return the last prediction, as `_predicted`."""
         if not len(self._join.rows):
             return None, None
         try:
@@ -162,7 +162,7 @@ class DelayedLabels(base.Base):
             self._join.clear()
 
     def _codes(self) -> list[float] | None:
-        """What the learner takes each row's label for; None: the rows need more than one by one."""
+        """Return the code of each row's label; None if the rows need `_learn_batch`."""
         if self.corrections or self.estimator.engine.learner.outputs > 1:
             return None
         rows, codes = self._join.rows, []
@@ -175,13 +175,13 @@ class DelayedLabels(base.Base):
         return codes
 
     def _learn_each(self, codes: list[float]) -> tuple[float | None, None]:
-        """`_learn_batch` for one output, without arrays: what nearly every call comes to."""
+        """Do `_learn_batch` for one output, without arrays: the usual case."""
         rows, memory = self._join.rows, self._memory
         engine, loss = self.estimator.engine, self.estimator.objective.loss
         memory.resize(1, split=False)
         predicted = None
         for i, code in enumerate(codes):
-            role, weight, ticket = rows.place(i)
+            role, weight, ticket = rows.row_role(i)
             if role == PREDICTED:
                 predicted = memory.swap(ticket, engine.score_row(rows, i), predicted=True)
             elif weight > 0.0:
@@ -209,33 +209,33 @@ class DelayedLabels(base.Base):
         known = int(measures["known"][predicted[-1]]) if "known" in measures else None
         return float(score) if np.ndim(score) == 0 else score, known
 
-    # -- what there is to see ---------------------------------------------------------------------
+    # -- metrics ----------------------------------------------------------------------------------
 
     @property
     def held(self) -> int:
-        """How many events and labels wait for each other."""
+        """The number of events and labels held."""
         return self._join.held
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many were joined, timed out (evicted among them), orphaned, corrected, .."""
+        """The number of events and labels by outcome; timed_out includes evicted."""
         return self._join.counts
 
     @property
     def loss(self) -> float:
-        """The mean loss of the predictions as they were, of what has a label; NaN of nothing."""
+        """The mean loss of the original predictions of learned events; NaN before the first."""
         total, weight = self._sums
         return total / weight if weight > 0.0 else math.nan
 
     @property
     def now(self) -> float:
-        """The time of the stream; NaN before it was told."""
+        """The time of the stream; NaN before the first `t`."""
         return self._join.clock.now
 
     # -- copies and files -------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all but the estimator as plain data and arrays."""
+        """Return everything except the estimator as plain data and arrays."""
         return {
             "join": self._join.state(),
             "remembered": self._memory.state(),
@@ -244,7 +244,7 @@ class DelayedLabels(base.Base):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resume from `state`, bit for bit; the estimator is restored by itself."""
+        """Resume from `state`, bit for bit; the estimator is restored separately."""
         self._join.restore(state["join"])
         self._memory.restore(state["remembered"])
         self._sums = list(state["sums"])
@@ -258,7 +258,7 @@ class DelayedLabels(base.Base):
         return {"estimator": self.estimator, "params": self._settings(), "state": self.state()}
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._turn:
+        with self._lock:
             return self._parts()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -266,24 +266,24 @@ class DelayedLabels(base.Base):
         self.restore(state["state"])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The estimator and what is held, of one moment, whatever other threads learn meanwhile."""
-        with self._turn:
+        """Copy the estimator and the join consistently, even while other threads learn."""
+        with self._lock:
             parts = copy.deepcopy(self._parts(), memo)
         found = type(self).__new__(type(self))
         found.__setstate__(parts)
         return found
 
     def __copy__(self) -> Self:
-        """With an estimator of its own: the scores of what is held are those of one."""
+        """Copy the estimator too: stored scores belong to one estimator."""
         return copy.deepcopy(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator and all that is held to a file; `load` goes on, to the bit."""
+        """Write the estimator and all held events to a file, from which `load` resumes."""
         one = self.estimator
-        with self._turn:
+        with self._lock:
             saved = {
                 "estimator": "DelayedLabels",
-                "late": one.file_data(one.state()),
+                "model": one.file_data(one.state()),
                 "params": encode_param(self._settings()),
                 "state": self.state(),
             }
@@ -291,42 +291,42 @@ class DelayedLabels(base.Base):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What `save` wrote; nothing in the file is executed."""
+        """Load what `save` wrote; nothing in the file is executed."""
         data = model_file.read(path)
         if data.get("estimator") != "DelayedLabels":
             raise ModelFileError(
-                f"{path} holds a {data.get('estimator')} without late labels: load it with its own "
-                "`load`"
+                f"{path} holds a {data.get('estimator')}, not a DelayedLabels; load it with the "
+                "`load` of its own class"
             )
         try:
             settings = {
                 key: decode_param(value) for key, value in decode_param(data["params"]).items()
             }
-            one: Any = Linear.from_file_data(data["late"], path)
+            one: Any = Linear.from_file_data(data["model"], path)
             found = cls(one, **settings)
             found.restore(data["state"])
         except (LookupError, TypeError, AttributeError) as error:
             raise ModelFileError(
-                f"{path} is not a model that this streamlearn understands: {error!r}"
+                f"{path} is not a model that this version of streamlearn can read: {error!r}"
             ) from error
         return found
 
 
-def name(given: int | str | bytes) -> bytes:
-    """An id as bytes; a number and its text are one id.
+def encode_id(given: int | str | bytes) -> bytes:
+    """Return an id as bytes; a number and its text are the same id.
 
-    >>> name(17), name("e1")
+    >>> encode_id(17), encode_id("e1")
     (b'17', b'e1')
     """
     if isinstance(given, bytes):
         return given
     if isinstance(given, bool) or not isinstance(given, int | str | np.integer):
-        raise ValueError(f"id={given!r}: an id is a string, bytes or a whole number")
+        raise ValueError(f"id must be a string, bytes or a whole number, not {given!r}")
     return str(given).encode(errors="surrogatepass")
 
 
 def seconds(t: Any) -> float:
-    """A time in seconds since 1970; NaN: none. A datetime without a zone is of UTC."""
+    """Return a time in seconds since 1970; NaN: none. A datetime without a time zone is UTC."""
     if type(t) is float and math.isfinite(t):
         return t
     if t is None:
@@ -338,4 +338,4 @@ def seconds(t: Any) -> float:
         with contextlib.suppress(OverflowError):
             if math.isfinite(moment := float(t)):
                 return moment
-    raise ValueError(f"t={t!r}: a time is a finite number of seconds, or a datetime")
+    raise ValueError(f"t must be a finite number of seconds or a datetime, not {t!r}")

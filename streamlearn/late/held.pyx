@@ -1,27 +1,27 @@
-"""A store of held events: compact, in the order in which they came.
+"""A compact store of held events, in the order of their arrival.
 
-An entry is a few bytes in a row: what is known of it, its slots, a bit for each of them, values. A
-value of 1 (every name has it) takes no room: its bit says so. Entries lie in segments of half a
-megabyte. One that is full never changes again but for which of its entries are live, so a
-checkpoint shares its bytes and copies the marks alone. When more has gone than is left, neighbors
-are united; one whose neighbor is too large for that is copied alone.
+An entry is a row of bytes: its header, slots, a bit for each slot, values. A value of 1, which
+every categorical feature has, takes only its bit. Entries lie in segments of half a megabyte. In a
+full segment only the bitmap of live entries changes, so a checkpoint shares its bytes and copies
+the bitmap. When more than half of the bytes are dead, neighboring segments are merged; a segment
+whose neighbor is too large is copied alone.
 """
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from streamlearn.late.places cimport Places
+from streamlearn.late.id_table cimport IdTable
 from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 
 cdef enum:
-    FULL = UNITS * UNIT  # bytes of a segment to which no more is added
+    FULL = UNITS * UNIT  # bytes of a full segment
     LARGEST = 1 << 30  # bytes of an entry
     SMALL = 1 << 12  # bytes of the first segment
-    SPARE = 1 << 21  # bytes that may be taken by what has gone
-    EVERY = 1024  # entries that go between two looks at that
+    MAX_GARBAGE = 1 << 21  # bytes that dead entries may take
+    COMPACT_EVERY = 1024  # removals between checks for compaction
 
 cdef extern from *:
     """
@@ -31,10 +31,10 @@ cdef extern from *:
 
     #define STREAMLEARN_ONE 0x3ff0000000000000u  /* 1.0 */
 
-    /* Which values are 1 can't be foreseen, so there is no branch for it: each is written, and the
-       next one over it if it was a 1. Up to 8 bytes behind the end are written, and read. */
+    /* Which values are 1 is unpredictable, so there is no branch: each value is written, and
+       overwritten by the next one if it was 1. Up to 8 bytes after the end are written and read. */
 
-    /* A word of 32 bits for as many values, set for those that are not 1, and then those. */
+    /* For each 32 values: a word with the bits of those that are not 1, and then these values. */
     static inline char *streamlearn_pack(char *to, const double *value, ptrdiff_t n) {
         char *bits = to;
         to += 4 * ((n + 31) >> 5);
@@ -84,48 +84,48 @@ cdef extern from *:
     """
     char* pack "streamlearn_pack"(char* to, const double* value, Py_ssize_t n) noexcept
     void unpack "streamlearn_unpack"(const char* text, double* value, Py_ssize_t n) noexcept
-    # the place of the lowest bit that is set
+    # the index of the lowest set bit
     int lowest "streamlearn_lowest"(uint64_t bits) noexcept
 
 
 cdef object memory(Py_ssize_t capacity):
-    """Room for so many bytes of entries, and the few that `pack` needs behind them."""
+    """Return memory for entries, and for the few bytes after them that `pack` needs."""
     return np.empty(capacity + UNIT, dtype=np.uint8)
 
 
 @cython.final
 cdef class Segment:
-    """Entries that came one after the other."""
+    """Consecutive entries."""
 
     def __cinit__(self, data):
         self.after = self.before = -1
-        self.own(data)
+        self.use_memory(data)
 
     def __sizeof__(self):
         return object.__sizeof__(self) + self.data.nbytes
 
-    cdef int widen(self, Py_ssize_t capacity) except -1:
-        """Room for so many bytes; they lie elsewhere then."""
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        """Move the entries to memory with this capacity."""
         data = memory(capacity)
         data[:self.size] = self.data[:self.size]
-        self.own(data)
+        self.use_memory(data)
         return 0
 
-    cdef int own(self, data) except -1:
-        """The entries are in this array."""
+    cdef int use_memory(self, data) except -1:
+        """Use this array for the entries."""
         self.data, self.capacity = data, len(data) - UNIT
         self.text = <char*><size_t>data.ctypes.data
         return 0
 
     cdef int seal(self) except -1:
-        """No more will come: give back what is not needed."""
+        """Close the segment for new entries, and free unused memory."""
         self.sealed = True
         if 8 * self.size < 7 * self.capacity:
-            self.widen(self.size)
+            self.grow(self.size)
         return 0
 
     cdef Py_ssize_t next(self, Py_ssize_t unit) noexcept:
-        """The first live entry that begins there or later; -1: there is none."""
+        """Return the first live entry at this unit or later; -1 if there is none."""
         cdef Py_ssize_t word = unit >> 6
         cdef uint64_t bits
         if word >= WORDS:
@@ -141,16 +141,16 @@ cdef class Segment:
 
 @cython.final
 cdef class HeldEvents:
-    """Held entries; a place is a segment's number, and where in it an entry begins.
+    """Held entries; a place is the number of a segment and the unit at which an entry begins.
 
-    Whoever appends and removes says so to the table of `places`; the store itself tells it of what
-    it moves.
+    The caller updates the id table when it appends and removes entries. The store updates it when
+    it moves entries.
     """
 
-    def __init__(self, Places places):
+    def __init__(self, IdTable id_table):
         self.segments, self.vacant = [], []
         self.head = self.tail = -1
-        self.places = places
+        self.id_table = id_table
 
     def __len__(self):
         return self.count
@@ -159,19 +159,19 @@ cdef class HeldEvents:
         found = [one.__sizeof__() for one in self.segments if one is not None]
         return object.__sizeof__(self) + sum(found)
 
-    # Entries
+    # -- entries --------------------------------------------------------------------------------
 
-    cdef int64_t append(self, Entry* entry, const void* rest, Row* row) except -1:
-        """One more entry; where it is.
+    cdef int64_t append(self, Entry* entry, const void* payload, Row* row) except -1:
+        """Append an entry, and return its place.
 
-        It has the features of a row, or (NULL) `entry.n` bytes of something else.
+        It has the features of a row, or a payload of `entry.n` bytes if the row is NULL.
         """
         cdef Py_ssize_t n = entry.n if row == NULL else row.n
         cdef Segment last = self.room_for(sizeof(Entry) + (n if row == NULL else 16 * n) + UNIT)
         cdef char* to = last.text + last.size + sizeof(Entry)
         entry.n = <int>n
         if row == NULL:
-            memcpy(to, rest, n)
+            memcpy(to, payload, n)
             to += n
         else:
             memcpy(to, row.slot, 4 * n)
@@ -179,31 +179,31 @@ cdef class HeldEvents:
         return self.add(last, entry, to - last.text - last.size)
 
     cdef int64_t copy(self, Entry* entry) except -1:
-        """One more entry, the same as one of another store; where it is."""
+        """Append a copy of an entry of another store, and return its place."""
         cdef Py_ssize_t size = entry.size * <Py_ssize_t>UNIT
         cdef Segment last = self.room_for(size)
         memcpy(last.text + last.size, entry, size)
         return self.add(last, entry, size)
 
-    cdef Segment room_for(self, Py_ssize_t bytes_of_it):
-        """The segment that the next entry goes to, which has room for it."""
+    cdef Segment room_for(self, Py_ssize_t n_bytes):
+        """Return a segment with room for the next entry."""
         cdef Segment last = None
-        if bytes_of_it > LARGEST:
-            raise ValueError(f"an event of {bytes_of_it} bytes is too large to be held")
+        if n_bytes > LARGEST:
+            raise ValueError(f"an event of {n_bytes} bytes is too large to hold")
         if self.tail >= 0:
             last = self.segment(self.tail << BITS)
             if last.size < FULL:
-                if last.size + bytes_of_it > last.capacity:
-                    last.widen(max(last.size, min(2 * last.capacity, FULL)) + bytes_of_it)
+                if last.size + n_bytes > last.capacity:
+                    last.grow(max(last.size, min(2 * last.capacity, FULL)) + n_bytes)
                 return last
             last.seal()
-        size = max(bytes_of_it, <Py_ssize_t>SMALL) if last is None else FULL + bytes_of_it
+        size = max(n_bytes, <Py_ssize_t>SMALL) if last is None else FULL + n_bytes
         self.tail = self.new_segment(memory(size))
         return self.segments[self.tail]
 
-    cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t bytes_of_it) noexcept:
-        """What was written behind the last entry is one now, of so many bytes."""
-        cdef Py_ssize_t unit = last.size // UNIT, units = (bytes_of_it + UNIT - 1) // UNIT
+    cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t n_bytes) noexcept:
+        """Add the bytes written after the last entry as an entry, and return its place."""
+        cdef Py_ssize_t unit = last.size // UNIT, units = (n_bytes + UNIT - 1) // UNIT
         entry.size = <uint32_t>units
         memcpy(last.text + last.size, entry, sizeof(Entry))
         last.mark(unit, True)
@@ -216,7 +216,7 @@ cdef class HeldEvents:
         return self.tail << BITS | unit
 
     cdef int remove(self, int64_t place) except -1:
-        """An entry goes."""
+        """Remove an entry."""
         cdef Segment one = self.segment(place)
         cdef Py_ssize_t unit = place & (UNITS - 1)
         cdef Py_ssize_t size = one.at(unit).size * <Py_ssize_t>UNIT
@@ -232,12 +232,12 @@ cdef class HeldEvents:
                 self.unlink(place >> BITS)
             else:
                 one.size = one.first = 0
-        elif self.removed % EVERY == 0 and self.size > 2 * self.used + SPARE:
-            self.gather()
+        elif self.removed % COMPACT_EVERY == 0 and self.size > 2 * self.used + MAX_GARBAGE:
+            self.compact()
         return 0
 
     cdef int64_t oldest(self):
-        """The place of the entry that came first; -1: there is none."""
+        """Return the place of the oldest entry; -1 if there is none."""
         cdef Py_ssize_t k = self.head
         cdef Segment one
         while k >= 0:
@@ -250,7 +250,7 @@ cdef class HeldEvents:
         return -1
 
     cdef int64_t next(self, int64_t place):
-        """The place of the entry that came after this one; -1: it is the last."""
+        """Return the place of the next entry; -1 if this is the last one."""
         cdef Py_ssize_t k = place >> BITS, unit = (place & (UNITS - 1)) + 1
         cdef Segment one
         while k >= 0:
@@ -262,7 +262,7 @@ cdef class HeldEvents:
         return -1
 
     cdef void read(self, int64_t place, Row* row) noexcept:
-        """The features of an entry go to the row's memory, which has room for them."""
+        """Copy the features of an entry to the row's memory, which has room for them."""
         cdef Entry* entry = self.at(place)
         cdef const char* text = <const char*>(entry + 1)
         cdef double* value = <double*>row.value
@@ -270,15 +270,15 @@ cdef class HeldEvents:
         unpack(text + 4 * entry.n, value, entry.n)
         row.square = squared(value, entry.n)
 
-    cdef bytes rest(self, int64_t place):
-        """What else was said of a label."""
+    cdef bytes payload(self, int64_t place):
+        """Return the payload of a label's entry."""
         cdef Entry* entry = self.at(place)
         return (<const char*>(entry + 1))[:entry.n]
 
-    # Segments
+    # -- segments -------------------------------------------------------------------------------
 
     cdef Py_ssize_t new_segment(self, data) except -1:
-        """The number of a fresh segment in this memory, the last in the order."""
+        """Append a new segment with this memory, and return its number."""
         cdef Segment fresh = Segment(data)
         cdef Py_ssize_t k
         if self.vacant:
@@ -287,7 +287,7 @@ cdef class HeldEvents:
         else:
             k = len(self.segments)
             if k == SEGMENTS:
-                raise MemoryError("too many events are held")
+                raise MemoryError("too many held events")
             self.segments.append(fresh)
         fresh.before = self.tail
         if self.tail >= 0:
@@ -297,7 +297,7 @@ cdef class HeldEvents:
         return k
 
     cdef int unlink(self, Py_ssize_t k) except -1:
-        """A segment of which nothing is left."""
+        """Remove an empty segment."""
         cdef Segment one = self.segments[k]
         if one.before >= 0:
             (<Segment>self.segments[one.before]).after = one.after
@@ -311,16 +311,16 @@ cdef class HeldEvents:
         self.vacant.append(k)
         return 0
 
-    cdef int gather(self) except -1:
-        """Copy what is left of segments, the oldest first, until enough room is given back."""
+    cdef int compact(self) except -1:
+        """Merge or copy segments, the oldest first, until enough memory is freed."""
         cdef Py_ssize_t k = self.head
         while k >= 0 and self.size > 2 * self.used:
-            if not self.unite(k):
+            if not self.merge(k):
                 k = (<Segment>self.segments[k]).after
         return 0
 
-    cdef bint unite(self, Py_ssize_t k) except -1:
-        """Make one of a segment and the next, or of it alone; whether that was worth it."""
+    cdef bint merge(self, Py_ssize_t k) except -1:
+        """Merge a segment with the next, or copy it alone; return whether that freed enough."""
         cdef Segment one = self.segments[k], other, fresh
         cdef Py_ssize_t follower = one.after, used = one.used
         cdef bint both
@@ -335,27 +335,27 @@ cdef class HeldEvents:
         fresh = Segment(memory(used))
         fresh.before, fresh.after, fresh.sealed = one.before, follower, True
         self.segments[k] = fresh
-        self.take_over(k, one, k)
+        self.copy_live_entries(k, one, k)
         self.size -= one.size
         if both:
-            self.take_over(k, other, follower)
+            self.copy_live_entries(k, other, follower)
             self.size -= other.size
             self.unlink(follower)
         self.size += fresh.size
         return True
 
-    cdef int take_over(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:
-        """Copy to the end of segment k the live entries of one whose number was this."""
+    cdef int copy_live_entries(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:
+        """Append the live entries of an old segment, whose number was `was`, to segment k."""
         cdef Segment to = self.segments[k]
         cdef Py_ssize_t unit = old.next(0), size
         cdef Entry* entry
-        while unit >= 0:  # so that no cell of the table is waited for below
-            self.places.approach(old.at(unit).tag)
+        while unit >= 0:  # cells of the table, which are updated below
+            self.id_table.prefetch_cell(old.at(unit).tag)
             unit = old.next(unit + 1)
         unit = old.next(0)
         while unit >= 0:
             entry = old.at(unit)
-            self.places.move(entry.tag, was << BITS | unit, k << BITS | to.size // UNIT)
+            self.id_table.move(entry.tag, was << BITS | unit, k << BITS | to.size // UNIT)
             to.mark(to.size // UNIT, True)
             size = entry.size * <Py_ssize_t>UNIT
             memcpy(to.text + to.size, entry, size)
@@ -365,40 +365,40 @@ cdef class HeldEvents:
         to.used = to.size
         return 0
 
-    cdef int restamp(self, double most) except -1:
-        """No entry came later than this; those that came at no known time came now."""
+    cdef int clamp_times(self, double most) except -1:
+        """Set later and unknown times of arrival to this time."""
         cdef int64_t place = self.oldest()
         cdef Segment one = None
         while place >= 0:
             if self.segment(place) is not one:
                 one = self.segment(place)
-                one.widen(one.capacity)  # a checkpoint may share the old bytes
-            if not self.at(place).stamp <= most:
-                self.at(place).stamp = most
+                one.grow(one.capacity)  # a checkpoint may share the old bytes
+            if not self.at(place).received_at <= most:
+                self.at(place).received_at = most
             place = self.next(place)
         return 0
 
-    cdef int restamp_last(self, Py_ssize_t n, double stamp) except -1:
-        """The last n entries came at this time."""
+    cdef int set_last_times(self, Py_ssize_t n, double received_at) except -1:
+        """Set the times of arrival of the last n entries."""
         cdef Py_ssize_t k = self.tail, unit
         cdef Segment one
         while k >= 0 and n > 0:
             one = self.segments[k]
-            one.widen(one.capacity)
-            places, unit = [], one.next(0)
+            one.grow(one.capacity)
+            units, unit = [], one.next(0)
             while unit >= 0:
-                places.append(unit)
+                units.append(unit)
                 unit = one.next(unit + 1)
-            for unit in places[max(len(places) - n, 0):]:
-                one.at(unit).stamp = stamp
+            for unit in units[max(len(units) - n, 0):]:
+                one.at(unit).received_at = received_at
                 n -= 1
             k = one.before
         return 0
 
-    # What a checkpoint keeps
+    # -- state ----------------------------------------------------------------------------------
 
     def state(self):
-        """The segments in their order; bytes that change no more are shared, not copied."""
+        """Return the segments in order; bytes that no longer change are shared."""
         cdef Py_ssize_t k = self.head
         cdef Segment one
         found = []
@@ -413,7 +413,7 @@ cdef class HeldEvents:
         return found
 
     def restore(self, state):
-        """Take over a state that `state` gave; nothing is held yet."""
+        """Resume from `state`; the store must be empty."""
         cdef const uint64_t[::1] words
         cdef Segment one
         cdef Py_ssize_t i, unit, size
@@ -431,11 +431,11 @@ cdef class HeldEvents:
             while unit >= 0:
                 if (unit * UNIT + <Py_ssize_t>sizeof(Entry) > one.size
                         or unit + one.at(unit).size > one.size // UNIT):
-                    raise ValueError(f"an entry at {unit} of {one.size // UNIT}")
+                    raise ValueError(f"the entry at unit {unit} exceeds its segment")
                 size = one.at(unit).size * <Py_ssize_t>UNIT
                 one.live += 1
                 one.used += size
-                self.places.enter(one.at(unit).tag, self.tail << BITS | unit)
+                self.id_table.add(one.at(unit).tag, self.tail << BITS | unit)
                 unit = one.next(unit + 1)
             self.count += one.live
             self.size += one.size

@@ -1,16 +1,15 @@
-"""The join of features and labels: what is held, for how long, and what is learned when.
+"""The join of features and labels: what is held, for how long, and when it is learned.
 
-Events go in, in the order of their records; out come the rows to be predicted and learned, in the
-order in which that is to be done (`rows`). Nothing but the order of records and their times decides
-what comes out: not the machine's clock, and not where a batch ends.
+Events enter in the order of their records. The rows to predict and learn (`rows`) depend only on
+that order and the times of the records, not on the machine's clock or on where a batch ends.
 
-- Features are predicted, and held under their id. When the label comes they are learned as they
-  were; a label that comes first is held too.
-- What is held for longer than `hold_for` on the stream's clock (`Clock`) times out: features are
-  learned with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events`, or
-  `hold_bytes`, are held already the oldest makes way, as if timed out.
-- An id whose label was learned is remembered within the same bounds: a second label is a duplicate,
-  or corrects the one of the time-out, if `corrections` says so.
+- Features are predicted, and held under their id. When the label arrives, they are learned as they
+  were. A label that arrives first is held too.
+- An entry held for longer than `hold_for` on the stream's clock (`Clock`) times out: features are
+  learned with the label `on_timeout`, or dropped; a label becomes an orphan. When `hold_events` or
+  `hold_bytes` is reached, the oldest entry is evicted as if it timed out.
+- Within the same bounds, the id of a learned event is kept. Another label for it is a duplicate, or
+  a correction of the timeout's label if `corrections` is on.
 """
 
 import math
@@ -24,13 +23,13 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from streamlearn.engine.events cimport CLASS, INT, UNLABELED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
-from streamlearn.late.arrivals cimport AHEAD, Arrivals
+from streamlearn.late.incoming cimport AHEAD, IncomingEvents
 from streamlearn.late.clock cimport Clock
 from streamlearn.late.held cimport Entry, HeldEvents
-from streamlearn.late.joined cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, Joined
-from streamlearn.late.places cimport Places
-from streamlearn.late.settled cimport DONE, GUESSED, ResolvedIds, is_settled
-from streamlearn.late.tickets cimport Tickets
+from streamlearn.late.joined_rows cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, JoinedRows
+from streamlearn.late.id_table cimport IdTable
+from streamlearn.late.resolved cimport RESOLVED, CORRECTABLE, ResolvedIds, is_resolved
+from streamlearn.late.tickets cimport TicketPool
 from streamlearn.core.row cimport Row
 
 import numpy as np
@@ -39,36 +38,36 @@ from streamlearn.engine.events import LABEL_KINDS
 from streamlearn.errors import NO_ID, ModelFileError
 
 DROP = "drop"
-LAYOUT = 4  # of what is held, in a checkpoint
-# seconds from features to label; the last counts what took longer
+LAYOUT = 1  # of the state
+# Upper bounds of the delay histogram, in seconds from features to label; the last bin has no bound.
 BOUNDS = (
     1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 
-cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 is exact for integers up to here
 
 cdef enum:
-    SOON = 8  # events
-    FEATURES = UNLABELED  # the kind of an entry; others are those of labels
+    PREFETCH_ENTRY = 8  # events ahead
+    FEATURES = UNLABELED  # the kind of an entry with features; other kinds are those of labels
 
 
 @cython.final
 cdef class Join:
-    """Joins features and labels by id.
+    """Join features and labels by id.
 
     Parameters
     ----------
     hold_events
-        How many may be held, and as many ids remembered that are done with.
+        How many entries may be held, and how many resolved ids are kept.
     hold_for
-        How long, in seconds of the stream's clock; None: until there is no room.
+        How many seconds of the stream's clock entries are held; None: until they are evicted.
     on_timeout
-        `"drop"`, or the label of features whose own did not come.
+        `"drop"`, or the label to learn when a timeout occurs.
     corrections
-        Whether a label that comes after its time-out is learned, and the time-out's taken back.
+        Whether a label that arrives after the timeout is learned, and the timeout's label undone.
     keep_orphans
-        Whether what was said of labels that found no features is kept in `orphans`.
+        Whether the origins of labels without features are collected in `orphans`.
     hold_bytes
-        How many bytes may be held, and as many to be corrected; a single event may exceed it.
+        How many bytes may be held, and how many kept for corrections; one event may exceed it.
     """
 
     def __init__(
@@ -77,178 +76,173 @@ cdef class Join:
     ):
         whole = isinstance(hold_events, (int, np.integer)) and not isinstance(hold_events, bool)
         if not whole or hold_events < 1:
-            raise ValueError(f"hold_events={hold_events!r}: a whole number >= 1")
+            raise ValueError(f"hold_events must be a whole number >= 1, not {hold_events!r}")
         hold = math.inf if hold_for is None else hold_for
         number = isinstance(hold, (int, float, np.integer, np.floating))
         if not number or isinstance(hold, (bool, np.timedelta64)) or not hold > 0.0:
-            raise ValueError(f"hold_for={hold_for!r}: seconds > 0, or None")
+            raise ValueError(f"hold_for must be seconds > 0 or None, not {hold_for!r}")
         if on_timeout is None or on_timeout != on_timeout:
-            raise ValueError(f"on_timeout={on_timeout!r}: \"drop\", or a label")
+            raise ValueError(f"on_timeout must be \"drop\" or a label, not {on_timeout!r}")
         if corrections and on_timeout == DROP:
-            raise ValueError("corrections are of labels given at time-outs: on_timeout is a label")
+            raise ValueError("corrections need a label for on_timeout, not \"drop\"")
         if hold_events > 1 << 28:
-            raise ValueError(f"hold_events={hold_events!r}: at most 2**28")
+            raise ValueError(f"hold_events must be at most 2**28, not {hold_events!r}")
         self.hold_events, self.hold_for, self.hold_bytes = hold_events, hold, hold_bytes
         self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
-        self.hold_nothing(secrets.randbits(64))
-        self.of_events, self.of_labels = Arrivals(), Arrivals()
+        self.clear_tables(secrets.randbits(64))
+        self.incoming_events, self.incoming_labels = IncomingEvents(), IncomingEvents()
         self.clock = Clock(hold)
-        self.rows = Joined()
+        self.rows = JoinedRows()
         self.classes = self.rows.classes
-        self.codes = {}
+        self.class_codes = {}
         self.orphans = []
-        self.seats = Tickets()
-        self.count_delays(np.zeros(DELAYS, dtype=np.int64))
-        self.set_label()
-        self.due = INFINITY
+        self.ticket_pool = TicketPool()
+        self.set_delay_counts(np.zeros(DELAYS, dtype=np.int64))
+        self.set_timeout_label()
+        self.next_expiry = INFINITY
 
-    def hold_nothing(self, seed):
-        """What waits, what was learned, and a table of what is where.
+    def clear_tables(self, seed):
+        """Start with empty tables: pending and resolved ids, and events that may be corrected."""
+        self.id_table, self.correctable_ids = IdTable(seed), IdTable(seed)
+        self.pending, self.correctable = HeldEvents(self.id_table), HeldEvents(self.correctable_ids)
+        self.resolved = ResolvedIds()
 
-        Beside it what was learned with the label of a time-out, to be corrected, in its own table.
-        """
-        self.places, self.guesses = Places(seed), Places(seed)
-        self.waiting, self.guessed = HeldEvents(self.places), HeldEvents(self.guesses)
-        self.settled = ResolvedIds()
-
-    def set_label(self):
-        """The label of time-outs as a number."""
+    def set_timeout_label(self):
+        """Encode the label of timeouts."""
         cdef Kind kind = kind_of(self.on_timeout)
-        self.at_timeout.kind = kind
+        self.timeout_tags.kind = kind
         if isinstance(self.on_timeout, str) and self.on_timeout == DROP:
-            self.at_timeout.kind = UNLABELED
+            self.timeout_tags.kind = UNLABELED
         elif kind != CLASS:
-            self.at_timeout.label = self.on_timeout
+            self.timeout_tags.label = self.on_timeout
         else:
-            self.at_timeout.label = self.code(self.on_timeout)
+            self.timeout_tags.label = self.class_code(self.on_timeout)
 
-    def code(self, label):
-        """The place of a class among those met."""
-        found = self.codes.get(label)
+    def class_code(self, label):
+        """Return the number of a class; a new class gets the next one."""
+        found = self.class_codes.get(label)
         if found is None:
-            found = self.codes[label] = len(self.classes)
+            found = self.class_codes[label] = len(self.classes)
             self.classes.append(label)
         return found
 
-    def count_delays(self, counts):
-        """Count delays in this array from now on."""
+    def set_delay_counts(self, counts):
+        """Use this array for the delay histogram."""
         self.delays = counts
         self.delay = <int64_t*><size_t>self.delays.ctypes.data
 
     def clear(self):
-        """The rows were learned: what they have given back may be given again."""
+        """Clear the rows after they were learned."""
         self.rows.clear()
         self.orphans = []
-        self.seats.settle()
+        self.ticket_pool.recycle()
 
-    # Events in
+    # -- input ----------------------------------------------------------------------------------
 
-    def both(self, Events events, Events told, is_label, origins=None):
-        """Events, and labels of records of their own, in the order of all records.
+    def add_records(self, Events events, Events label_events, is_label, origins=None):
+        """Add events, and labels from records of their own, in the order of all records.
 
-        `is_label` says which record is a label's; `origins` what is to be kept of each if it is a
-        label that waits in vain: see `orphans`.
+        `is_label` marks the records of labels. `origins` has the origin of each record, to be kept
+        in `orphans` if it is a label without features.
         """
-        sides = np.ascontiguousarray(is_label, dtype=np.uint8)
-        cdef const uint8_t* side = <const uint8_t*><size_t>sides.ctypes.data
-        cdef Py_ssize_t k, i = 0, j = 0, of_event = 0, of_label = 0, n = len(sides)
-        self.of_events.see(events, self.places)
-        self.of_labels.see(told, self.places)
+        label_flags = np.ascontiguousarray(is_label, dtype=np.uint8)
+        cdef const uint8_t* side = <const uint8_t*><size_t>label_flags.ctypes.data
+        cdef Py_ssize_t k, i = 0, j = 0, of_event = 0, of_label = 0, n = len(label_flags)
+        self.incoming_events.load(events, self.id_table)
+        self.incoming_labels.load(label_events, self.id_table)
         for k in range(n):
             self.rows.records = k
+            origin = None if origins is None else origins[k]
             if side[k]:
-                if j < told.n and told.record[j] == of_label:
-                    self.approach(self.of_labels, j)
-                    self.one_label(self.of_labels, j, None if origins is None else origins[k])
+                if j < label_events.n and label_events.record[j] == of_label:
+                    self.prefetch_ahead(self.incoming_labels, j)
+                    self.process_label(self.incoming_labels, j, origin)
                     j += 1
                 of_label += 1
             else:
                 if i < events.n and events.record[i] == of_event:
-                    self.approach(self.of_events, i)
-                    self.one_event(self.of_events, i, None if origins is None else origins[k])
+                    self.prefetch_ahead(self.incoming_events, i)
+                    self.process_event(self.incoming_events, i, origin)
                     i += 1
                 of_event += 1
 
-    cdef void approach(self, Arrivals coming, Py_ssize_t i) noexcept:
-        """Event i comes: what is known of those that follow soon is fetched meanwhile.
-
-        Step by step: the cell of the table, and what a label waits for, of which the cell tells.
-        """
+    cdef void prefetch_ahead(self, IncomingEvents incoming, Py_ssize_t i) noexcept:
+        """Prefetch for events after event i: first table cells, then the entries they refer to."""
         cdef Py_ssize_t later = i + AHEAD
         cdef int64_t place
         cdef uint64_t at
-        if later < coming.n:
-            self.places.approach(coming.tag[later])
-        later = i + SOON
-        if later < coming.n and coming.events.kind[later] != UNLABELED:
-            at = coming.tag[later] >> 32
-            place = self.places.probe(coming.tag[later], &at)
-            if place >= 0 and not is_settled(place):
-                self.waiting.approach(place)
+        if later < incoming.n:
+            self.id_table.prefetch_cell(incoming.tag[later])
+        later = i + PREFETCH_ENTRY
+        if later < incoming.n and incoming.events.kind[later] != UNLABELED:
+            at = incoming.tag[later] >> 32
+            place = self.id_table.probe(incoming.tag[later], &at)
+            if place >= 0 and not is_resolved(place):
+                self.pending.prefetch_entry(place)
 
-    def features(self, Events events):
-        """Events whose labels come later, and labels among them."""
+    def add_events(self, Events events):
+        """Add events without a label, and labels among them."""
         cdef Py_ssize_t i
-        self.of_events.see(events, self.places)
+        self.incoming_events.load(events, self.id_table)
         for i in range(events.n):
             self.rows.records = <Py_ssize_t>events.record[i]
-            self.approach(self.of_events, i)
-            self.one_event(self.of_events, i, None)
+            self.prefetch_ahead(self.incoming_events, i)
+            self.process_event(self.incoming_events, i, None)
 
-    def labels(self, Events events):
-        """Labels."""
+    def add_labels(self, Events events):
+        """Add labels."""
         cdef Py_ssize_t i
-        self.of_labels.see(events, self.places)
+        self.incoming_labels.load(events, self.id_table)
         for i in range(events.n):
             self.rows.records = <Py_ssize_t>events.record[i]
-            self.approach(self.of_labels, i)
-            self.one_label(self.of_labels, i, None)
+            self.prefetch_ahead(self.incoming_labels, i)
+            self.process_label(self.incoming_labels, i, None)
 
-    cdef int one_event(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1:
-        cdef Events events = coming.events
+    cdef int process_event(self, IncomingEvents incoming, Py_ssize_t i, bytes origin) except -1:
+        cdef Events events = incoming.events
         cdef Row row
         cdef Tags tags
         if events.kind[i] != UNLABELED:
-            return self.one_label(coming, i, origin)
-        coming.fill(i, &tags)
+            return self.process_label(incoming, i, origin)
+        incoming.fill(i, &tags)
         if tags.id == NULL:
             events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
             return 0
         self.known = max(self.known, <Py_ssize_t>events.known[i])
         events.row(i, &row)
-        return self.take_features(&row, &tags, coming.tag[i])
+        return self.join_features(&row, &tags, incoming.tag[i])
 
-    cdef int one_label(self, Arrivals coming, Py_ssize_t i, bytes origin) except -1:
-        cdef Events events = coming.events
+    cdef int process_label(self, IncomingEvents incoming, Py_ssize_t i, bytes origin) except -1:
+        cdef Events events = incoming.events
         cdef Tags tags
-        coming.fill(i, &tags)
+        incoming.fill(i, &tags)
         if tags.kind == UNLABELED or tags.id == NULL:
             why = NO_ID if tags.id == NULL else "there is no label"
             events.bad.append((<Py_ssize_t>events.record[i], None, why))
             return 0
-        if tags.kind == CLASS:  # a decoder numbers classes in its own way
-            tags.label = self.code(events.classes[<Py_ssize_t>tags.label])
-        return self.take_label(&tags, coming.tag[i], origin)
+        if tags.kind == CLASS:  # a decoder numbers classes by itself
+            tags.label = self.class_code(events.classes[<Py_ssize_t>tags.label])
+        return self.join_label(&tags, incoming.tag[i], origin)
 
-    def read(self, Reader reader, event, bytes key, double time, double weight):
-        """An event as Python has it, read by this reader."""
+    def add_event(self, Reader reader, event, bytes key, double time, double weight):
+        """Add a Python event, which `reader` reads."""
         cdef Tags tags
         reader.read(event, True)
         tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, weight, time
         tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
         self.known = max(self.known, reader.size)
-        self.take_features(&reader.row, &tags, self.places.hashed(tags.id, tags.id_length))
+        self.join_features(&reader.row, &tags, self.id_table.hashed(tags.id, tags.id_length))
 
-    def label(self, label, bytes key, double time):
-        """A label as Python has it."""
+    def add_label(self, label, bytes key, double time):
+        """Add a Python label."""
         cdef Tags tags
         tags.kind = kind_of(label)
-        tags.label = self.code(label) if tags.kind == CLASS else label
+        tags.label = self.class_code(label) if tags.kind == CLASS else label
         tags.weight, tags.time = 1.0, time
         tags.id, tags.id_length = PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
-        self.take_label(&tags, self.places.hashed(tags.id, tags.id_length), None)
+        self.join_label(&tags, self.id_table.hashed(tags.id, tags.id_length), None)
 
-    cdef int take_features(self, Row* row, Tags* tags, uint64_t tag) except -1:
+    cdef int join_features(self, Row* row, Tags* tags, uint64_t tag) except -1:
         cdef Entry entry
         cdef Entry* held = NULL
         cdef int64_t place
@@ -257,28 +251,28 @@ cdef class Join:
         self.advance(tags.time)
         place = self.find(tag, &at)
         if place < 0:
-            self.make_way()
-            ticket = self.seats.give()
+            self.evict()
+            ticket = self.ticket_pool.acquire()
             new_entry(&entry, tag, self.clock.now, tags, tags.weight, ticket, FEATURES)
             self.hold(&entry, NULL, row)
-            return self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
-        if not is_settled(place):
-            held = self.waiting.at(place)
+            return self.rows.add_row(row, tags, self.known, TO_PREDICT, ticket)
+        if not is_resolved(place):
+            held = self.pending.at(place)
         if held == NULL or held.kind == FEATURES:
             self.repeated += 1
-            return self.rows.enter(row, tags, self.known, TO_PREDICT, -1)
-        # its label came before
-        ticket = self.seats.give()
-        self.rows.enter(row, tags, self.known, TO_PREDICT, ticket)
+            return self.rows.add_row(row, tags, self.known, TO_PREDICT, -1)
+        # The label arrived first.
+        ticket = self.ticket_pool.acquire()
+        self.rows.add_row(row, tags, self.known, TO_PREDICT, ticket)
         self.count_delay(0.0)
         self.joined += 1
         tags.kind = <Kind>held.kind
         tags.label = held.number
-        self.rows.enter(row, tags, self.known, TO_LEARN, ticket)
-        self.seats.take_back(ticket)
-        return self.settle(place, at, False)
+        self.rows.add_row(row, tags, self.known, TO_LEARN, ticket)
+        self.ticket_pool.release(ticket)
+        return self.resolve(place, at, False)
 
-    cdef int take_label(self, Tags* tags, uint64_t tag, bytes extra) except -1:
+    cdef int join_label(self, Tags* tags, uint64_t tag, bytes extra) except -1:
         cdef Entry entry
         cdef Entry* held
         cdef int64_t place
@@ -286,311 +280,311 @@ cdef class Join:
         self.advance(tags.time)
         place = self.find(tag, &at)
         if place < 0:
-            self.make_way()
+            self.evict()
             new_entry(&entry, tag, self.clock.now, tags, tags.label, -1, tags.kind)
-            rest = extra if self.keep_orphans and extra is not None else b""
-            entry.n = <int>len(rest)
-            return self.hold(&entry, PyBytes_AS_STRING(rest), NULL)
-        if is_settled(place):
+            payload = extra if self.keep_orphans and extra is not None else b""
+            entry.n = <int>len(payload)
+            return self.hold(&entry, PyBytes_AS_STRING(payload), NULL)
+        if is_resolved(place):
             return self.correct(place, at, tag, tags)
-        held = self.waiting.at(place)
+        held = self.pending.at(place)
         if held.kind != FEATURES:
             self.duplicates += 1
             return 0
         self.joined += 1
         self.count_delay(
-            (self.clock.now - held.stamp) if isnan(tags.time - held.time)
+            (self.clock.now - held.received_at) if isnan(tags.time - held.time)
             else tags.time - held.time)
-        self.learn(held, self.waiting, place, tags, TO_LEARN)
-        return self.settle(place, at, False)
+        self.learn(held, self.pending, place, tags, TO_LEARN)
+        return self.resolve(place, at, False)
 
-    # Where things are
+    # -- lookup ---------------------------------------------------------------------------------
 
     cdef int64_t find(self, uint64_t tag, uint64_t* at) noexcept:
-        """The place of the id that has this hash, and the cell that says so; -1: it is not known.
+        """Return the place of the id with this hash, and its cell; -1 if it is unknown.
 
-        Of an id there is no more than its hash, whose seed is a secret: another one is taken for
-        it if all 64 bits are the same; with a million known, one in 10^13.
+        Only the hash of an id is stored, with a secret seed. Two ids are confused if all 64 bits
+        are equal: for one new id in 10^13 if a million are stored.
         """
         cdef int64_t place
         at[0] = tag >> 32
         while True:
-            place = self.places.probe(tag, at)
+            place = self.id_table.probe(tag, at)
             if place < 0:
                 return place
             if tag == (
-                self.settled.tag(place) if is_settled(place) else self.waiting.at(place).tag
+                self.resolved.tag(place) if is_resolved(place) else self.pending.at(place).tag
             ):
                 return place
             at[0] += 1
 
-    cdef int64_t find_guess(self, uint64_t tag) noexcept:
-        """The place of what was learned with the label of a time-out, and is kept."""
+    cdef int64_t find_correctable(self, uint64_t tag) noexcept:
+        """Return the place of an event that was learned at a timeout and may be corrected."""
         cdef uint64_t at = tag >> 32
-        cdef int64_t place = self.guesses.probe(tag, &at)
-        while self.guessed.at(place).tag != tag:
+        cdef int64_t place = self.correctable_ids.probe(tag, &at)
+        while self.correctable.at(place).tag != tag:
             at += 1
-            place = self.guesses.probe(tag, &at)
+            place = self.correctable_ids.probe(tag, &at)
         return place
 
-    cdef int hold(self, Entry* entry, const void* rest, Row* row) except -1:
-        """Features or a label wait from now on, under an id that is not known."""
-        self.places.enter(entry.tag, self.waiting.append(entry, rest, row))
-        self.due = fmin(self.due, entry.stamp + self.hold_for)
-        self.doubted += self.clock.run > 0
+    cdef int hold(self, Entry* entry, const void* payload, Row* row) except -1:
+        """Hold features or a label under a new id."""
+        self.id_table.add(entry.tag, self.pending.append(entry, payload, row))
+        self.next_expiry = fmin(self.next_expiry, entry.received_at + self.hold_for)
+        self.unconfirmed += self.clock.ahead_count > 0
         return 0
 
-    # What happens to them
+    # -- outcomes -------------------------------------------------------------------------------
 
     cdef int learn(
         self, Entry* entry, HeldEvents held, int64_t place, Tags* tags, int role
     ) except -1:
-        """Held features are learned with this label."""
+        """Learn held features with a label."""
         cdef Row row
-        cdef Tags said = tags[0]
-        said.weight = entry.number
-        self.rows.offer(&row, entry.n, said.id_length)
+        cdef Tags label_tags = tags[0]
+        label_tags.weight = entry.number
+        self.rows.offer(&row, entry.n, label_tags.id_length)
         held.read(place, &row)
-        return self.rows.enter(&row, &said, self.known, role, entry.ticket)
+        return self.rows.add_row(&row, &label_tags, self.known, role, entry.ticket)
 
-    cdef int settle(self, int64_t place, uint64_t at, bint guessed) except -1:
-        """What waited was learned; if it was a guess it is kept. `at` is the cell of its id."""
-        cdef Entry* entry = self.waiting.at(place)
-        if guessed:
-            self.guesses.enter(entry.tag, self.guessed.copy(entry))
+    cdef int resolve(self, int64_t place, uint64_t at, bint correctable) except -1:
+        """Resolve a learned entry, whose id has the cell `at`; keep it if it may be corrected."""
+        cdef Entry* entry = self.pending.at(place)
+        if correctable:
+            self.correctable_ids.add(entry.tag, self.correctable.copy(entry))
         elif entry.ticket >= 0:
-            self.seats.take_back(entry.ticket)
-        self.remember(at, entry.tag, GUESSED if guessed else DONE)
-        return self.waiting.remove(place)
+            self.ticket_pool.release(entry.ticket)
+        self.mark_resolved(at, entry.tag, CORRECTABLE if correctable else RESOLVED)
+        return self.pending.remove(place)
 
-    cdef int remember(self, uint64_t at, uint64_t tag, uint8_t kind) except -1:
-        """An id is done with."""
-        self.places.alter(at, self.settled.append(tag, self.clock.now, kind))
-        while (self.settled.count > self.hold_events
-               or self.guessed.used > self.hold_bytes and self.settled.count > 1):
-            self.forget(self.settled.oldest())
-        self.due = fmin(self.due, self.clock.now + self.hold_for)
+    cdef int mark_resolved(self, uint64_t at, uint64_t tag, uint8_t kind) except -1:
+        """Mark an id as resolved."""
+        self.id_table.replace(at, self.resolved.append(tag, self.clock.now, kind))
+        while (self.resolved.count > self.hold_events
+               or self.correctable.used > self.hold_bytes and self.resolved.count > 1):
+            self.forget_id(self.resolved.oldest())
+        self.next_expiry = fmin(self.next_expiry, self.clock.now + self.hold_for)
         return 0
 
     cdef int correct(self, int64_t place, uint64_t at, uint64_t tag, Tags* tags) except -1:
-        """A label came for an id that is done with: a duplicate, unless it corrects a guess."""
+        """Handle a label for a resolved id: a correction of a timeout, or a duplicate."""
         cdef Entry* entry
         cdef int64_t kept
-        # 0, 0.0 and False are one label, as in Python
-        same = (tags.kind == CLASS) == (self.at_timeout.kind == CLASS) and (
-            tags.label == self.at_timeout.label)
-        if self.settled.kind(place) != GUESSED or not self.corrections or same:
+        # As in Python, 0, 0.0 and False are equal.
+        same = (tags.kind == CLASS) == (self.timeout_tags.kind == CLASS) and (
+            tags.label == self.timeout_tags.label)
+        if self.resolved.kind(place) != CORRECTABLE or not self.corrections or same:
             self.duplicates += 1
             return 0
-        kept = self.find_guess(tag)
-        entry = self.guessed.at(kept)
+        kept = self.find_correctable(tag)
+        entry = self.correctable.at(kept)
         if entry.ticket < 0:
             self.duplicates += 1
             return 0
         self.corrected += 1
-        self.learn(entry, self.guessed, kept, tags, TO_CORRECT)
-        self.drop_guess(kept, tag)
-        self.settled.remove(place)
-        return self.remember(at, tag, DONE)
+        self.learn(entry, self.correctable, kept, tags, TO_CORRECT)
+        self.drop_correctable(kept, tag)
+        self.resolved.remove(place)
+        return self.mark_resolved(at, tag, RESOLVED)
 
-    cdef int forget(self, int64_t place) except -1:
-        """The id that was settled first goes."""
-        cdef uint64_t tag = self.settled.tag(place)
-        self.places.approach(self.settled.tag_ahead())
-        if self.settled.kind(place) == GUESSED:
-            self.drop_guess(self.find_guess(tag), tag)
-        self.places.leave(tag, place)
-        return self.settled.remove(place)
+    cdef int forget_id(self, int64_t place) except -1:
+        """Forget a resolved id."""
+        cdef uint64_t tag = self.resolved.tag(place)
+        self.id_table.prefetch_cell(self.resolved.tag_ahead())
+        if self.resolved.kind(place) == CORRECTABLE:
+            self.drop_correctable(self.find_correctable(tag), tag)
+        self.id_table.remove(tag, place)
+        return self.resolved.remove(place)
 
-    cdef int drop_guess(self, int64_t place, uint64_t tag) except -1:
-        """What was kept to be corrected is not needed."""
-        cdef int ticket = self.guessed.at(place).ticket
+    cdef int drop_correctable(self, int64_t place, uint64_t tag) except -1:
+        """Drop an event that was kept for corrections."""
+        cdef int ticket = self.correctable.at(place).ticket
         if ticket >= 0:
-            self.seats.take_back(ticket)
-        self.guesses.leave(tag, place)
-        return self.guessed.remove(place)
+            self.ticket_pool.release(ticket)
+        self.correctable_ids.remove(tag, place)
+        return self.correctable.remove(place)
 
-    cdef int make_way(self) except -1:
-        """Room for one more to wait: the oldest goes."""
-        while (self.waiting.count >= self.hold_events  # of more, if the bound was another before
-               or self.waiting.used > self.hold_bytes and self.waiting.count):
+    cdef int evict(self) except -1:
+        """Evict the oldest entries until one more can be held."""
+        while (self.pending.count >= self.hold_events  # repeatedly if the bound was lowered
+               or self.pending.used > self.hold_bytes and self.pending.count):
             self.evicted += 1
-            self.pass_on(self.waiting.oldest())
+            self.time_out(self.pending.oldest())
         return 0
 
-    cdef int pass_on(self, int64_t place) except -1:
-        """What is held goes without having found its like."""
-        cdef Entry* entry = self.waiting.at(place)
+    cdef int time_out(self, int64_t place) except -1:
+        """Time out an entry."""
+        cdef Entry* entry = self.pending.at(place)
         if entry.kind != FEATURES:
             self.orphaned += 1
-            if self.keep_orphans and (said := self.waiting.rest(place)):
-                self.orphans.append(said)  # of one held before orphans were kept nothing is known
-            return self.let_go(place, entry.tag)
+            if self.keep_orphans and (origin := self.pending.payload(place)):
+                self.orphans.append(origin)  # empty if held while orphans were not kept
+            return self.drop(place, entry.tag)
         self.timed_out += 1
-        if self.at_timeout.kind == UNLABELED:
-            self.seats.take_back(entry.ticket)
-            return self.let_go(place, entry.tag)
-        self.at_timeout.time = entry.time
-        self.learn(entry, self.waiting, place, &self.at_timeout, TO_TIME_OUT)
-        return self.settle(place, self.places.cell_of(entry.tag, place), self.corrections)
+        if self.timeout_tags.kind == UNLABELED:
+            self.ticket_pool.release(entry.ticket)
+            return self.drop(place, entry.tag)
+        self.timeout_tags.time = entry.time
+        self.learn(entry, self.pending, place, &self.timeout_tags, TO_TIME_OUT)
+        return self.resolve(place, self.id_table.cell_of(entry.tag, place), self.corrections)
 
-    cdef int let_go(self, int64_t place, uint64_t tag) except -1:
-        """What waited is known no more."""
-        self.places.leave(tag, place)
-        return self.waiting.remove(place)
+    cdef int drop(self, int64_t place, uint64_t tag) except -1:
+        """Drop a pending entry."""
+        self.id_table.remove(tag, place)
+        return self.pending.remove(place)
 
     cdef int count_delay(self, double seconds) except -1:
         cdef Py_ssize_t i, k = 0
-        for i in range(DELAYS - 1):  # all of them: where it ends can't be foreseen
+        for i in range(DELAYS - 1):  # without an unpredictable branch
             k += seconds > BOUND[i]
-        if seconds > 0.0:  # a clock that is wrong may say that the label came first
+        if seconds > 0.0:  # negative if clocks disagree
             self.delay_total += seconds
         self.delay[k] += 1
         return 0
 
-    # Time
+    # -- time -----------------------------------------------------------------------------------
 
     cdef int advance(self, double time) except -1:
-        """A record of this time comes: what is due by it goes before."""
-        cdef Py_ssize_t stake = 0
+        """Advance the clock to a record's time, and expire what is due before the record."""
+        cdef Py_ssize_t expiring = 0
         cdef double before = self.clock.now
-        if not self.doubted and self.clock.goes_on(time):
-            return 0 if self.clock.now < self.due else self.expire()
-        if time > self.clock.now + self.clock.leap:
-            stake = self.at_stake(self.clock.proposed(time))
-        if self.clock.moves(time, stake):
-            self.waiting.restamp(self.clock.now)
-            self.settled.restamp(self.clock.now)
-            self.due = -INFINITY
-        elif self.doubted and self.clock.now > before + self.clock.leap:
-            # those that were doubted did not come before the leap
-            self.waiting.restamp_last(self.doubted, self.clock.now)
-        if self.clock.run == 0:
-            self.doubted = 0
+        if not self.unconfirmed and self.clock.advance_if_normal(time):
+            return 0 if self.clock.now < self.next_expiry else self.expire()
+        if time > self.clock.now + self.clock.max_step:
+            expiring = self.count_expiring(self.clock.proposed(time))
+        if self.clock.advance(time, expiring):
+            self.pending.clamp_times(self.clock.now)
+            self.resolved.clamp_times(self.clock.now)
+            self.next_expiry = -INFINITY
+        elif self.unconfirmed and self.clock.now > before + self.clock.max_step:
+            # Unconfirmed entries did not arrive before the step.
+            self.pending.set_last_times(self.unconfirmed, self.clock.now)
+        if self.clock.ahead_count == 0:
+            self.unconfirmed = 0
         return self.expire()
 
-    cdef Py_ssize_t at_stake(self, double time):
-        """How many events would time out at this time, up to ten."""
-        cdef int64_t place = self.waiting.oldest()
+    cdef Py_ssize_t count_expiring(self, double time):
+        """Return how many events, up to ten, would time out at this time."""
+        cdef int64_t place = self.pending.oldest()
         cdef Py_ssize_t n = 0
         while place >= 0 and n < 10:
-            if not self.waiting.at(place).stamp + self.hold_for <= time:
+            if not self.pending.at(place).received_at + self.hold_for <= time:
                 break
             n += 1
-            place = self.waiting.next(place)
+            place = self.pending.next(place)
         return n
 
     cdef int expire(self) except -1:
-        """What was held for long enough goes, the oldest first."""
+        """Time out and forget expired entries, the oldest first."""
         cdef int64_t place
-        if self.clock.now < self.due:
+        if self.clock.now < self.next_expiry:
             return 0
-        self.due = INFINITY
-        place = self.waiting.oldest()
-        while place >= 0 and self.is_due(self.waiting.at(place).stamp):
-            self.pass_on(place)
-            place = self.waiting.oldest()
-        place = self.settled.oldest()
-        while place >= 0 and self.is_due(self.settled.stamp(place)):
-            self.forget(place)
-            place = self.settled.oldest()
+        self.next_expiry = INFINITY
+        place = self.pending.oldest()
+        while place >= 0 and self.is_expired(self.pending.at(place).received_at):
+            self.time_out(place)
+            place = self.pending.oldest()
+        place = self.resolved.oldest()
+        while place >= 0 and self.is_expired(self.resolved.resolved_at(place)):
+            self.forget_id(place)
+            place = self.resolved.oldest()
         return 0
 
-    cdef bint is_due(self, double stamp) noexcept:
-        """Whether this was held for long enough; if not, it will be at another time."""
-        if stamp + self.hold_for <= self.clock.now:
+    cdef bint is_expired(self, double received_at) noexcept:
+        """Return whether an entry is expired; otherwise update the next expiry."""
+        if received_at + self.hold_for <= self.clock.now:
             return True
-        self.due = fmin(self.due, stamp + self.hold_for)
+        self.next_expiry = fmin(self.next_expiry, received_at + self.hold_for)
         return False
 
-    # What there is to see, and what a checkpoint keeps
+    # -- metrics and state ----------------------------------------------------------------------
 
     @property
     def tickets(self):
-        """How many predictions there is to be room for."""
-        return self.seats.given
+        """The number of tickets, for which scores must be stored."""
+        return self.ticket_pool.count
 
     @property
     def held(self):
-        """How many events and labels are held."""
-        return self.waiting.count
+        """The number of events and labels held."""
+        return self.pending.count
 
     @property
     def age(self):
-        """How long the oldest has been held, by the stream's clock; NaN if none is."""
-        cdef int64_t place = self.waiting.oldest()
-        return math.nan if place < 0 else self.clock.now - self.waiting.at(place).stamp
+        """How long the oldest entry has been held, by the stream's clock; NaN if none is held."""
+        cdef int64_t place = self.pending.oldest()
+        return math.nan if place < 0 else self.clock.now - self.pending.at(place).received_at
 
     @property
     def counts(self):
-        """How many of what, over all that was seen."""
+        """The number of records by outcome."""
         return {name: getattr(self, name) for name in COUNTS}
 
     def __sizeof__(self):
         parts = (
-            self.waiting, self.guessed, self.settled, self.rows, self.of_events, self.of_labels,
-            self.seats)
+            self.pending, self.correctable, self.resolved, self.rows, self.incoming_events,
+            self.incoming_labels, self.ticket_pool)
         total = object.__sizeof__(self) + sum(part.__sizeof__() for part in parts)
-        return total + self.places.nbytes + self.guesses.nbytes
+        return total + self.id_table.nbytes + self.correctable_ids.nbytes
 
     def state(self):
-        """All that is held, and all that was counted; nothing in it changes any more."""
+        """Return all entries and counts; the returned data does not change later."""
         return {
             "layout": LAYOUT,
             "on_timeout": self.on_timeout,
-            "waiting": self.waiting.state(),
-            "guessed": self.guessed.state(),
-            "settled": self.settled.state(),
-            "seed": self.places.seed,
+            "pending": self.pending.state(),
+            "correctable": self.correctable.state(),
+            "resolved": self.resolved.state(),
+            "seed": self.id_table.seed,
             "clock": self.clock.state(),
             "classes": list(self.classes),
             "tickets": self.tickets,
-            "free": self.seats.idle(),
+            "free": self.ticket_pool.free_tickets(),
             "known": self.known,
-            "doubted": self.doubted,
+            "unconfirmed": self.unconfirmed,
             "counts": self.counts,
             "delays": self.delays.copy(),
             "delay_total": self.delay_total,
         }
 
     def restore(self, state):
-        """Go on from there."""
+        """Resume from `state`."""
         if state.get("layout") != LAYOUT:
             raise ModelFileError(
-                "what waits for its label was held by another version of streamlearn, and this one "
-                "cannot read it: go on with that version, or begin afresh (--reset all)")
-        self.hold_nothing(state["seed"])
-        self.waiting.restore(state["waiting"])
-        self.guessed.restore(state["guessed"])
-        self.settled.restore(state["settled"], self.places)
+                "the held events are from another version of streamlearn, which this one cannot "
+                "read; resume with that version, or start from scratch (--reset all)")
+        self.clear_tables(state["seed"])
+        self.pending.restore(state["pending"])
+        self.correctable.restore(state["correctable"])
+        self.resolved.restore(state["resolved"], self.id_table)
         self.clock.restore(state["clock"])
         self.classes[:] = state["classes"]
-        self.codes = {label: k for k, label in enumerate(self.classes)}
-        self.set_label()
-        self.due = -INFINITY
-        self.seats.restore(state["tickets"], state["free"])
+        self.class_codes = {label: k for k, label in enumerate(self.classes)}
+        self.set_timeout_label()
+        self.next_expiry = -INFINITY
+        self.ticket_pool.restore(state["tickets"], state["free"])
         self.known = state["known"]
-        self.doubted = state["doubted"]
+        self.unconfirmed = state["unconfirmed"]
         for name in COUNTS:
             setattr(self, name, state["counts"][name])
-        self.count_delays(state["delays"].copy())
+        self.set_delay_counts(state["delays"].copy())
         self.delay_total = state["delay_total"]
         before = state["on_timeout"]
         if (type(before), before) != (type(self.on_timeout), self.on_timeout):
-            self.believe_guesses()
+            self.disable_corrections()
 
-    def believe_guesses(self):
-        """Nothing is corrected of what was learned so far: time-outs had another label then."""
-        cdef int64_t place = self.guessed.oldest()
+    def disable_corrections(self):
+        """Drop the chance to correct earlier timeouts, which were learned with another label."""
+        cdef int64_t place = self.correctable.oldest()
         while place >= 0:
-            if self.guessed.at(place).ticket >= 0:
-                self.seats.take_back(self.guessed.at(place).ticket)
-                self.guessed.at(place).ticket = -1
-            place = self.guessed.next(place)
+            if self.correctable.at(place).ticket >= 0:
+                self.ticket_pool.release(self.correctable.at(place).ticket)
+                self.correctable.at(place).ticket = -1
+            place = self.correctable.next(place)
 
 
 cdef Kind kind_of(label) except *:
-    """How a label is held: as a number, or as a class, if a float64 is not exactly that number."""
+    """Return the kind under which a label is held: a number only if a float64 is exact for it."""
     cdef Kind kind = LABEL_KINDS.get(type(label), CLASS)
     return CLASS if kind == INT and not -EXACT <= label <= EXACT else kind
 
@@ -603,7 +597,7 @@ COUNTS = (
 
 
 cdef void new_entry(
-    Entry* entry, uint64_t tag, double stamp, Tags* tags, double number, int ticket, int kind
+    Entry* entry, uint64_t tag, double received_at, Tags* tags, double number, int ticket, int kind
 ) noexcept:
-    entry.tag, entry.stamp, entry.time, entry.number = tag, stamp, tags.time, number
+    entry.tag, entry.received_at, entry.time, entry.number = tag, received_at, tags.time, number
     entry.n, entry.ticket, entry.kind = 0, ticket, <uint8_t>kind

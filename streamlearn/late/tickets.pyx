@@ -1,4 +1,4 @@
-"""Places at which predictions are remembered, numbered from 0, and given again once given back."""
+"""Tickets: the numbers under which predictions are stored, reused after release."""
 
 cimport cython
 from libc.stdint cimport int32_t
@@ -11,62 +11,62 @@ import numpy as np
 
 
 @cython.final
-cdef class Tickets:
-    """`given` says how many there are.
+cdef class TicketPool:
+    """Hands out tickets, numbered from 0; `count` is the number of them.
 
-    One that was given back in a batch of rows is not given again in it: it is still looked at.
+    A ticket that is released during a batch of rows is not reused in it, because it is still read.
     """
 
     def __dealloc__(self):
         free(self.free)
-        free(self.back)
+        free(self.released)
 
-    cdef int32_t give(self) except -1:
-        """A place that nothing is remembered at."""
-        if self.frees:
-            self.frees -= 1
-            return self.free[self.frees]
-        if self.given == self.room:
-            self.widen(2 * self.room + 64)
-        self.given += 1
-        return <int32_t>(self.given - 1)
+    cdef int32_t acquire(self) except -1:
+        """Return an unused ticket."""
+        if self.free_count:
+            self.free_count -= 1
+            return self.free[self.free_count]
+        if self.count == self.capacity:
+            self.grow(2 * self.capacity + 64)
+        self.count += 1
+        return <int32_t>(self.count - 1)
 
-    cdef void take_back(self, int32_t ticket) noexcept:
-        """What is remembered there is not needed after these rows."""
-        self.back[self.backs] = ticket
-        self.backs += 1
+    cdef void release(self, int32_t ticket) noexcept:
+        """Release a ticket after the current batch of rows."""
+        self.released[self.released_count] = ticket
+        self.released_count += 1
 
-    cdef void settle(self) noexcept:
-        """The rows were learned."""
-        memcpy(self.free + self.frees, self.back, self.backs * sizeof(int32_t))
-        self.frees += self.backs
-        self.backs = 0
+    cdef void recycle(self) noexcept:
+        """Make released tickets available: the rows were learned."""
+        memcpy(self.free + self.free_count, self.released, self.released_count * sizeof(int32_t))
+        self.free_count += self.released_count
+        self.released_count = 0
 
-    def widen(self, n):
-        """Room for n of them to be free."""
+    def grow(self, n):
+        """Make room for n free tickets."""
         self.free = <int32_t*>room(self.free, n * sizeof(int32_t))
-        self.back = <int32_t*>room(self.back, n * sizeof(int32_t))
-        self.room = n
+        self.released = <int32_t*>room(self.released, n * sizeof(int32_t))
+        self.capacity = n
 
-    def idle(self):
-        """Those that are not in use after these rows."""
-        found = np.empty(self.frees + self.backs, dtype=np.int32)
+    def free_tickets(self):
+        """Return the tickets that are unused after the current batch."""
+        found = np.empty(self.free_count + self.released_count, dtype=np.int32)
         cdef int32_t* to = <int32_t*><size_t>found.ctypes.data
-        if self.room:
-            memcpy(to, self.free, self.frees * sizeof(int32_t))
-            memcpy(to + self.frees, self.back, self.backs * sizeof(int32_t))
+        if self.capacity:
+            memcpy(to, self.free, self.free_count * sizeof(int32_t))
+            memcpy(to + self.free_count, self.released, self.released_count * sizeof(int32_t))
         return found
 
-    def restore(self, given, idle):
-        """So many were given, of which these are idle."""
+    def restore(self, count, free_tickets):
+        """Resume with `count` tickets, of which these are free."""
         cdef int32_t ticket
-        if given < len(idle):
-            raise ValueError(f"{len(idle)} of {given} places are idle")
-        self.widen(given)
-        self.given, self.frees, self.backs = given, 0, 0
-        for ticket in idle:
-            self.take_back(ticket)
-        self.settle()
+        if count < len(free_tickets):
+            raise ValueError(f"{len(free_tickets)} of {count} tickets are free")
+        self.grow(count)
+        self.count, self.free_count, self.released_count = count, 0, 0
+        for ticket in free_tickets:
+            self.release(ticket)
+        self.recycle()
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + 2 * sizeof(int32_t) * self.room
+        return object.__sizeof__(self) + 2 * sizeof(int32_t) * self.capacity

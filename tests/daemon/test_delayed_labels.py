@@ -25,7 +25,7 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.until import parse_until
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.late.join import Join
-from streamlearn.late.joined import CORRECTED
+from streamlearn.late.joined_rows import CORRECTED
 from streamlearn.stream import JSONDecoder, Partition, Records
 from streamlearn.stream.polled import Polled
 from streamlearn.telemetry import views
@@ -231,7 +231,7 @@ def test_held_events_are_not_dropped_silently(
     path = tmp_path / "models"
     text = CONFIG.format(path=path)
     assert build.loop(config.parse(text), Log(level="error")).run() == Exit.OK
-    held = newest(path)["join"]["waiting"]
+    held = newest(path)["join"]["pending"]
     left = sum(segment["live"] for segment in held)
     assert left > 10
     begin, rest = text.split("[labels]")

@@ -1,4 +1,4 @@
-"""The rules of late labels: those of a plain reference, on streams with everything in them."""
+"""The join of delayed labels, compared with a plain reference on random streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import streamlearn as sl
 from streamlearn.engine.events import Events
 from streamlearn.estimators import model_file
 from streamlearn.late.join import Join
-from streamlearn.late.remembered import Remembered
+from streamlearn.late.prediction_memory import PredictionMemory
 from streamlearn.stream import Fields, decoder_of
 from tests.reference import late
 
@@ -22,7 +22,7 @@ WHAT = {0: "predict", 1: "learn", 2: "time out", 3: "correct"}
 
 
 def key(number: int) -> bytes:
-    """An id; some are long, and one is empty."""
+    """Return an id; some are long, and one is empty."""
     return b"%d." % number * (1 + number % 7) if number else b""
 
 
@@ -32,8 +32,8 @@ def row(draw: random.Random) -> list[tuple[int, float]]:
     return [(slot, draw.choice(values)) for slot in slots]
 
 
-def happenings(seed: int, n: int, ids: int) -> list[tuple[Any, ...]]:
-    """Features and labels in any order, doubled, missing, late, early, with wrong clocks."""
+def random_records(seed: int, n: int, ids: int) -> list[tuple[Any, ...]]:
+    """Return features and labels in any order, with duplicates, gaps and wrong clocks."""
     draw = random.Random(seed)
     found: list[tuple[Any, ...]] = []
     now = 0.0
@@ -57,8 +57,8 @@ def happenings(seed: int, n: int, ids: int) -> list[tuple[Any, ...]]:
     return found
 
 
-def told(events: list[tuple[Any, ...]]) -> Events:
-    """Happenings as a decoder gives them."""
+def label_events(events: list[tuple[Any, ...]]) -> Events:
+    """Return records as a decoder gives them."""
     batch = Events()
     for kind, name, said, time, *weight in events:
         if kind == "features":
@@ -69,9 +69,9 @@ def told(events: list[tuple[Any, ...]]) -> Events:
 
 
 def steps(join: Join, batch: Events) -> list[tuple[Any, ...]]:
-    """What a batch leads to."""
+    """Return the rows of a batch."""
     join.clear()
-    join.features(batch)
+    join.add_events(batch)
     rows = join.rows
     return [
         (WHAT[role], rows.id_of(i), rows.row_of(i), rows.label_of(i), float(rows.weights[i]))
@@ -90,10 +90,10 @@ SETTINGS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_what_is_learned_is_what_the_reference_learns(settings: tuple[Any, ...]) -> None:
+def test_join_equals_the_reference(settings: tuple[Any, ...]) -> None:
     hold_events, hold_for, on_timeout, corrections = settings
     for seed in range(2):
-        events = happenings(seed, 1000, 60)
+        events = random_records(seed, 1000, 60)
         plain = late.Join(hold_events, hold_for, on_timeout, corrections=corrections)
         for kind, *facts in events:
             getattr(plain, kind)(*facts)
@@ -102,23 +102,23 @@ def test_what_is_learned_is_what_the_reference_learns(settings: tuple[Any, ...])
         found = []
         while at < len(events):
             stop = at + draw.choice([1, 7, 200])
-            found += steps(join, told(events[at:stop]))
+            found += steps(join, label_events(events[at:stop]))
             at = stop
             if draw.random() < 0.1:  # as after a restart
                 state = model_file.unpack(model_file.pack(join.state()))
                 join = Join(hold_events, hold_for, on_timeout, corrections)
                 join.restore(state)
-        # what has timed out has no id: nobody looks for it any more
+        # A row of a timeout has no id, because it is not needed.
         assert found == [
             (what, None if what == "time out" else name, *said) for what, name, *said in plain.steps
         ]
         assert join.counts == plain.counts
-        assert join.held == len(plain.waiting)
+        assert join.held == len(plain.pending)
         assert join.counts["joined"] == int(join.delays.sum())
 
 
-def test_segments_come_and_go() -> None:
-    """So many that there are several, of which much or little is left."""
+def test_segments_are_merged() -> None:
+    """With several segments, of which few or many entries stay."""
     draw = random.Random(1)
     join, open_ids, rows = Join(1_000_000), {}, 0
     kept = []
@@ -132,7 +132,7 @@ def test_segments_come_and_go() -> None:
             open_ids[number] = features = row(draw)
             batch.add(features, None, 1.0, float(step), key(number), known=1000)
         steps(join, batch)
-        # most go soon, in any order, and one in fifty never
+        # Most are resolved soon, in any order, and one in fifty never is.
         going = [k for k in open_ids if k % 50 and draw.random() < 0.4]
         batch = Events()
         for number in going:
@@ -147,11 +147,11 @@ def test_segments_come_and_go() -> None:
             del open_ids[number]
         assert join.held == len(open_ids)
     live = len(open_ids)
-    # segments are united, and what checkpoints share of them stays as it was
+    # Segments are merged, but bytes that states share do not change.
     assert all(model_file.pack(state) == packed for state, packed in kept)
-    # an event of six features takes about 120 bytes; those that went may take as much as what is
-    # left, and 2 MB more
-    assert join.waiting.__sizeof__() < 150 * (2 * live + 20_000) < 150 * 60_000
+    # An event of six features takes about 120 bytes; dead entries may take as much as live ones,
+    # and 2 MB more.
+    assert join.pending.__sizeof__() < 150 * (2 * live + 20_000) < 150 * 60_000
     state = join.state()
     again = Join(1_000_000)
     again.restore(pickle.loads(pickle.dumps(state)))
@@ -166,7 +166,7 @@ def test_segments_come_and_go() -> None:
 
 
 def test_events_larger_than_a_segment() -> None:
-    """Beside small ones, and over a restart."""
+    """Together with small ones, and after a restore."""
     join, batch = Join(1000), Events()
     large = [(slot, 0.5 * slot) for slot in range(100_000)]
     given = {b"%d" % i: large if i % 10 == 5 else [(i, 1.0)] for i in range(30)}
@@ -183,10 +183,10 @@ def test_events_larger_than_a_segment() -> None:
         assert one.held == 0
 
 
-def test_large_events_that_went_leave_no_gaps() -> None:
-    """Though a few small ones are left of each segment, and the next one is full."""
+def test_memory_of_large_events_is_freed() -> None:
+    """Even if a few small events of each segment stay, and the next segment is full."""
     join, small, large = Join(100_000), [(0, 1.0)] * 500, [(0, 0.5)] * 200_000
-    told, given = Events(), Events()
+    label_events, given = Events(), Events()
     for i in range(20):
         given.clear()
         given.add(small, key=b"beside %d" % i)
@@ -194,68 +194,67 @@ def test_large_events_that_went_leave_no_gaps() -> None:
         for k in range(300):  # as much as a segment
             given.add(small, key=b"full %d %d" % (i, k))
         steps(join, given)
-        told.add([], True, key=b"large %d" % i)
-    steps(join, told)
-    for k in range(3000):  # it is looked for now and then
+        label_events.add([], True, key=b"large %d" % i)
+    steps(join, label_events)
+    for k in range(3000):  # compaction is checked from time to time
         given.clear()
         given.add([], key=b"%d" % k)
         given.add([], True, key=b"%d" % k)
         steps(join, given)
     assert join.held == 20 * 301
-    # what went may take as much as what is left, and 2 MB and a segment more
+    # Dead entries may take as much as live ones, and 2 MB and a segment more.
     left = join.held * (4 * len(small) + 150)
-    assert sum(segment["data"].nbytes for segment in join.state()["waiting"]) < 2 * left + 3e6
+    assert sum(segment["data"].nbytes for segment in join.state()["pending"]) < 2 * left + 3e6
 
 
-def test_what_is_held_must_lie_inside_its_segment() -> None:
+def test_entry_outside_its_segment_is_refused() -> None:
     join, batch = Join(10), Events()
     batch.add([(0, 1.0)], key=b"a")
     steps(join, batch)
     state = join.state()
-    state["waiting"][0]["data"] = state["waiting"][0]["data"][:-8]
-    with pytest.raises(ValueError, match="an entry at 0"):
+    state["pending"][0]["data"] = state["pending"][0]["data"][:-8]
+    with pytest.raises(ValueError, match="segment"):
         Join(10).restore(state)
 
 
-def test_a_checkpoint_is_of_its_moment() -> None:
-    """What happens after it was taken does not change it."""
+def test_state_does_not_change_later() -> None:
     join = Join(100_000, 1e6)
-    events = happenings(5, 12_000, 5000)
-    steps(join, told(events[:9000]))
+    events = random_records(5, 12_000, 5000)
+    steps(join, label_events(events[:9000]))
     join.clear()
     state = join.state()
     packed = model_file.pack(state)
-    steps(join, told(events[9000:]))
+    steps(join, label_events(events[9000:]))
     assert model_file.pack(state) == packed
 
 
-def test_time() -> None:
-    """One record times out one event at most before its time; ten agree on anything."""
+def test_clock_ignores_single_outliers() -> None:
+    """A record ahead of time expires at most one event; ten records move the clock."""
 
     def waits(times: list[float]) -> int:
         join = Join(1000, 60.0)
         for i, time in enumerate([*range(20), *times]):
-            join.read(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
+            join.add_event(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
         return 20 + len(times) - join.counts["timed_out"]
 
     far = 4e9
     assert waits([far]) == 21
     assert waits([far, 20.0, far, 21.0] * 20) == 100
     assert waits([far] * 9) == 29
-    # the tenth makes it true: the twenty go, and those that said so stay
+    # The tenth record confirms the time: the first twenty events expire, the ten stay.
     assert waits([far + i for i in range(10)]) == 10
-    # as time goes by
+    # Normal progress of time.
     assert waits([20.0 + i for i in range(60)]) == 60
-    # an early record alone cannot stop the clock for good
+    # A single record from the future does not stop the clock forever.
     late_records = [30.0 + 0.001 * i for i in range(3000)]
     join = Join(10_000, 60.0)
     for i, time in enumerate([far, *late_records]):
-        join.read(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
+        join.add_event(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
     assert join.clock.now < 100.0
     join = Join(10_000, 60.0)
     times = [*range(20), *([far] * 10), *late_records]
     for i, time in enumerate(times):
-        join.read(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
+        join.add_event(sl.Names(), {"a": 1}, b"%d" % i, time, 1.0)
     assert join.clock.now < 100.0
 
 
@@ -270,36 +269,36 @@ def test_time() -> None:
         {"hold_events": 10, "corrections": True},
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"hold|timeout|corrections"):
         Join(**wrong)
 
 
-def test_without_ids_and_labels_records_are_bad() -> None:
+def test_records_without_id_or_label_are_invalid() -> None:
     join, batch = Join(10), Events()
     batch.add([(0, 1.0)])
     batch.add([(0, 1.0)], key=b"a")
-    join.features(batch)
+    join.add_events(batch)
     assert [i for i, *_ in batch.bad] == [0]
     batch.clear()
     batch.add([], True)
     batch.add([], None, key=b"a")
-    join.labels(batch)
+    join.add_labels(batch)
     assert [i for i, *_ in batch.bad] == [0, 1]
     assert join.held == 1
 
 
 @pytest.mark.parametrize("corrections", [False, True])
-def test_what_is_held_has_a_bound_of_bytes(corrections: bool) -> None:
-    """Large events make way for others long before there are `hold_events`."""
+def test_hold_bytes_bounds_memory(corrections: bool) -> None:
+    """Large events are evicted long before `hold_events` is reached."""
     join = Join(1000, None, False, corrections, True, hold_bytes=1 << 20)
     for i in range(300):
         events = Events()
         events.add([(slot, 2.5) for slot in range(1000)], key=b"e%d" % i)
         events.add([], True, key=b"early%d" % i)
-        join.both(events, Events(), np.zeros(2, bool), [b"x" * 5000] * 2)
-        assert sum(len(one["data"]) for one in join.waiting.state()) < 4 << 20
-        assert sum(len(one["data"]) for one in join.guessed.state()) < 5 << 20
+        join.add_records(events, Events(), np.zeros(2, bool), [b"x" * 5000] * 2)
+        assert sum(len(one["data"]) for one in join.pending.state()) < 4 << 20
+        assert sum(len(one["data"]) for one in join.correctable.state()) < 5 << 20
         join.clear()
     assert 100 < join.held < 200
     assert join.evicted == 600 - join.held
@@ -308,58 +307,58 @@ def test_what_is_held_has_a_bound_of_bytes(corrections: bool) -> None:
     assert again.held == join.held
 
 
-def test_ids_that_no_float_tells_apart() -> None:
+def test_large_integer_ids_are_distinct() -> None:
     join = Join(10)
     decoder = decoder_of("json", sl.Names(), Fields(id="id"), grow_always=True)
     decoder.decode([b'{"id": %d, "x": 1}' % one for one in (2**53, 2**53 + 1)], events := Events())
-    join.features(events)
+    join.add_events(events)
     labels = [b'{"id": %d, "label": %d}' % (one, one) for one in (2**53 + 1, 2**53)]
-    decoder.decode(labels, told := Events())
-    join.labels(told)
+    decoder.decode(labels, label_events := Events())
+    join.add_labels(label_events)
     assert (join.joined, join.held) == (2, 0)
     assert [join.rows.label_of(i) for i in range(2, len(join.rows))] == [2**53 + 1, 2**53]
 
 
-def test_orphans_are_wanted_later() -> None:
-    """Nothing was kept of the records of labels that wait already: they are counted alone."""
+def test_orphans_are_kept_after_the_option_changes() -> None:
+    """Labels held before have no origin; they are only counted."""
     join = Join(2)
     batch = Events()
     batch.add([], True, key=b"a")
-    join.both(Events(), batch, np.array([True]), None)
+    join.add_records(Events(), batch, np.array([True]), None)
     later = Join(2, keep_orphans=True)
     later.restore(join.state())
     batch.clear()
     for key in (b"b", b"c", b"d"):
         batch.add([], True, key=key)
-    later.both(Events(), batch, np.array([True] * 3), [b"of b", b"of c", b"of d"])
+    later.add_records(Events(), batch, np.array([True] * 3), [b"of b", b"of c", b"of d"])
     assert later.counts["orphaned"] == 2
     assert later.orphans == [b"of b"]
 
 
 @pytest.mark.parametrize(("before", "corrected"), [(False, 1), (True, 0), (0, 0), (0.0, 0)])
-def test_what_timed_out_with_another_label_is_not_corrected(before: Any, corrected: int) -> None:
-    """The label that a correction would take back is not the one that was learned."""
+def test_timeouts_with_another_label_are_not_corrected(before: Any, corrected: int) -> None:
+    """The label that a correction would undo is not the one that was learned."""
     join = Join(10, 5.0, before, corrections=True)
-    join.read(sl.Names(), {"a": 1.0}, b"a", 0.0, 1.0)
-    join.read(sl.Names(), {"a": 1.0}, b"b", 6.0, 1.0)
+    join.add_event(sl.Names(), {"a": 1.0}, b"a", 0.0, 1.0)
+    join.add_event(sl.Names(), {"a": 1.0}, b"b", 6.0, 1.0)
     assert join.counts["timed_out"] == 1
     later = Join(10, 5.0, False, corrections=True)
     join.clear()
     later.restore(model_file.unpack(model_file.pack(join.state())))
-    later.label(True, b"a", 7.0)
-    later.label(True, b"a", 8.0)
+    later.add_label(True, b"a", 7.0)
+    later.add_label(True, b"a", 8.0)
     assert later.counts["corrected"] == corrected
     assert later.counts["duplicates"] == 2 - corrected
     later.clear()
-    # no place for a prediction is lost: b has one, and that of a is given again
-    later.read(sl.Names(), {"a": 1.0}, b"c", 9.0, 1.0)
+    # No ticket is lost: b has one, and that of a is reused.
+    later.add_event(sl.Names(), {"a": 1.0}, b"c", 9.0, 1.0)
     assert later.tickets == 2
 
 
-def test_a_time_out_that_could_not_be_learned_is_not_taken_back() -> None:
-    """Whatever was asked for the event whose place it has."""
+def test_timeout_that_diverged_is_not_undone() -> None:
+    """Even if the previous event of its ticket has a stored score."""
     join = Join(10, 5.0, False, corrections=True)
-    memory = Remembered(join)
+    memory = PredictionMemory(join)
     reader = sl.Names()
 
     def learn(score: float) -> None:
@@ -368,28 +367,28 @@ def test_a_time_out_that_could_not_be_learned_is_not_taken_back() -> None:
         join.clear()
 
     def correct(name: bytes, time: float) -> float:
-        join.label(True, name, time)
+        join.add_label(True, name, time)
         (row,) = memory.corrections(0, len(join.rows))
         return float(memory.timeout_scores_of(row)[0])
 
-    join.read(reader, {"a": 1.0}, b"a", 0.0, 1.0)
+    join.add_event(reader, {"a": 1.0}, b"a", 0.0, 1.0)
     learn(0.5)
-    join.read(reader, {"a": 1.0}, b"b", 6.0, 1.0)
+    join.add_event(reader, {"a": 1.0}, b"b", 6.0, 1.0)
     learn(0.7)
     assert correct(b"a", 7.0) == 0.7
     join.clear()
-    join.read(reader, {"a": 1.0}, b"c", 8.0, 1.0)
+    join.add_event(reader, {"a": 1.0}, b"c", 8.0, 1.0)
     learn(0.5)
     assert join.tickets == 2
-    for name, time in ((b"d", 11.5), (b"e", 13.5)):  # by which b goes, and c
-        join.read(reader, {"a": 1.0}, name, time, 1.0)
+    for name, time in ((b"d", 11.5), (b"e", 13.5)):  # b and c time out
+        join.add_event(reader, {"a": 1.0}, name, time, 1.0)
         learn(math.nan)
     assert math.isnan(correct(b"c", 14.0))
 
 
-def test_what_another_version_held_is_refused() -> None:
+def test_other_layout_is_refused() -> None:
     join = Join(10)
     state = join.state()
     del state["layout"]
-    with pytest.raises(sl.ModelFileError, match="another version"):
+    with pytest.raises(sl.ModelFileError, match="reset"):
         join.restore(state)

@@ -1,4 +1,4 @@
-"""`sl.DelayedLabels`: as river's own delayed validation, and what is learned in the end."""
+"""`sl.DelayedLabels`, compared with river's delayed validation."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def moment(x: Any) -> datetime:
 
 
 def delay(x: Any, _: Any) -> timedelta:
-    """Of a long tail, the same whenever it is asked for."""
+    """Return a delay from a long-tailed distribution, determined by the event."""
     return timedelta(minutes=5.0 * (random.Random(str(x)).random() ** (-1 / 1.2) - 1.0))
 
 
-def test_river_s_delayed_validation_gives_the_same_score() -> None:
+def test_equals_delayed_validation_of_river() -> None:
     plain = sl.LinearClassifier()
     score = evaluate.progressive_val_score(
         data(), plain, metrics.Accuracy(), moment=moment, delay=delay
@@ -61,7 +61,7 @@ def test_river_s_delayed_validation_gives_the_same_score() -> None:
     assert mine.intercept == plain.intercept
 
 
-def test_the_loss_is_that_of_the_prediction_as_it_was() -> None:
+def test_loss_is_that_of_the_original_prediction() -> None:
     late = sl.DelayedLabels(sl.LinearClassifier(sl.rules.DualAveraging()))
     scores = [late.score_one(i, {"a": 1}, i) for i in range(5)]
     for i in range(5):
@@ -72,8 +72,8 @@ def test_the_loss_is_that_of_the_prediction_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("labels", [(1, 0), (0, 1), ("b", "a", "c"), (3, 5, 1)], ids=str)
-def test_classes_that_come_later_change_no_prediction(labels: tuple[Any, ...]) -> None:
-    """A score is kept through all that becomes of its sides and columns."""
+def test_new_classes_do_not_change_stored_predictions(labels: tuple[Any, ...]) -> None:
+    """A stored score survives sign changes and new columns."""
     late = sl.DelayedLabels(sl.LinearClassifier())
     late.score_one("kept", {"a": 1.0, "b": 1.0}, 0)
     for i, label in enumerate(labels * 3):
@@ -82,11 +82,11 @@ def test_classes_that_come_later_change_no_prediction(labels: tuple[Any, ...]) -
     before = late.loss * 3 * len(labels)
     late.learn_one("kept", labels[0], 99)
     expected = late.loss * (3 * len(labels) + 1) - before
-    # it was scored 0 for all there was: log 2, or as many as there are classes against their rest
+    # All scores were 0: the loss is log 2 for each output.
     assert expected == pytest.approx(np.log(2.0) * (1 if len(labels) == 2 else 3), abs=1e-9)
 
 
-def test_a_correction_takes_the_slope_back() -> None:
+def test_correction_undoes_the_slope_of_the_timeout() -> None:
     rule, penalty = sl.rules.DualAveraging(gamma=2.0), sl.penalties.L1(1e-3)
     one = sl.DelayedLabels(
         sl.LinearClassifier(rule, penalty=penalty),
@@ -97,8 +97,8 @@ def test_a_correction_takes_the_slope_back() -> None:
     one.predict_one("e", {"a": 2.0}, 0.0)
     one.predict_one("f", {"b": 1.0}, 11.0)
     assert one.counts["timed_out"] == 1
-    guessed = one.estimator.engine.learner.state()["weights"]["rule"]["cells"][0, 0]
-    assert guessed == pytest.approx(0.5 * 2.0)  # the slope at 0 times the feature
+    correctable = one.estimator.engine.learner.state()["weights"]["rule"]["cells"][0, 0]
+    assert correctable == pytest.approx(0.5 * 2.0)  # the slope at 0 times the feature
     asked = one.score_one("g", {"a": 2.0}, 11.0)
     one.learn_one("e", True, 12.0)
     assert one.counts["corrected"] == 1
@@ -114,7 +114,7 @@ def test_a_correction_takes_the_slope_back() -> None:
     ("guess", "label"),
     [(False, False), (False, 0), (0, False), (0, 0.0), (np.bool_(False), False), (1, np.True_)],
 )
-def test_the_same_label_of_whatever_type_corrects_nothing(guess: Any, label: Any) -> None:
+def test_equal_label_of_another_type_is_a_duplicate(guess: Any, label: Any) -> None:
     late = sl.DelayedLabels(
         sl.DualAveragingClassifier(), hold_for=10.0, on_timeout=guess, corrections=True
     )
@@ -124,7 +124,7 @@ def test_the_same_label_of_whatever_type_corrects_nothing(guess: Any, label: Any
     assert (late.counts["corrected"], late.counts["duplicates"]) == (0, 1)
 
 
-def test_labels_that_no_float_holds() -> None:
+def test_labels_larger_than_floats() -> None:
     labels = [2**53 + 1, 2**53, 2**60, 10**400, 1]
     model = sl.LinearClassifier()
     late = sl.DelayedLabels(model)
@@ -135,11 +135,11 @@ def test_labels_that_no_float_holds() -> None:
     for i, label in enumerate(labels):
         assert late.predict_one(100 + i, {f"f{i}": 1.0}) == label
     number = sl.DelayedLabels(sl.LinearRegressor())
-    with pytest.raises(sl.InvalidEventError, match="too large"):
+    with pytest.raises(sl.InvalidEventError, match="large"):
         number.learn_one("e", 10**400)
 
 
-def test_numbers_of_any_kind_are_learned_as_such() -> None:
+def test_numeric_types_are_learned_as_numbers() -> None:
     late = sl.DelayedLabels(sl.LinearRegressor())
     for i in range(20):
         late.predict_one(i, {"a": 1.0}, i)
@@ -147,7 +147,7 @@ def test_numbers_of_any_kind_are_learned_as_such() -> None:
     assert late._join.state()["classes"] == []  # which would grow with every new one
 
 
-def test_factors_are_those_of_labels_of_any_type() -> None:
+def test_class_weights_with_numpy_labels() -> None:
     plain, late = (
         sl.LinearClassifier(class_weight={np.int64(0): 1.0, np.int64(1): 5.0}) for _ in range(2)
     )
@@ -159,7 +159,7 @@ def test_factors_are_those_of_labels_of_any_type() -> None:
     assert late.weights == pytest.approx(plain.weights, rel=1e-9)
 
 
-def test_corrections_are_refused_where_they_mean_nothing() -> None:
+def test_corrections_are_refused_where_impossible() -> None:
     options: dict[str, Any] = {"on_timeout": False, "corrections": True}
     for estimator in (
         sl.LinearClassifier(),
@@ -172,7 +172,7 @@ def test_corrections_are_refused_where_they_mean_nothing() -> None:
             sl.DelayedLabels(estimator, **options)
 
 
-def test_bad_input_is_refused_and_changes_nothing() -> None:
+def test_invalid_input_changes_nothing() -> None:
     late = sl.DelayedLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0}, 1.0)
     before = model_file.pack(late.state())
@@ -196,13 +196,13 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
         sl.DelayedLabels(object())  # type: ignore[arg-type]
 
 
-def test_labels_that_only_together_are_too_many_are_refused_when_they_come() -> None:
+def test_third_class_of_pending_labels_is_refused() -> None:
     simplex = sl.penalties.Simplex()
     two = sl.LinearClassifier(sl.rules.DualAveraging(), penalty=simplex, fit_intercept=False)
     late = sl.DelayedLabels(two)
     late.learn_one("e", "a", 1.0)
     late.learn_one("f", "b", 1.0)
-    with pytest.raises(sl.InvalidEventError, match="third class"):
+    with pytest.raises(sl.InvalidEventError, match="'c'"):
         late.learn_one("g", "c", 1.0)
     late.predict_one("e", {"a": 1.0}, 2.0)
     late.predict_one("f", {"a": 2.0}, 2.0)
@@ -214,7 +214,7 @@ def test_regression() -> None:
     for i in range(3):
         late.predict_one(i, {"a": 1.0})
     late.learn_one(2, 3.5)
-    late.learn_one(0, 1.0)  # has made way
+    late.learn_one(0, 1.0)  # was evicted
     assert late.counts == {
         "joined": 1, "orphaned": 0, "timed_out": 1, "evicted": 1, "corrected": 0,
         "duplicates": 0, "repeated": 0,
@@ -222,8 +222,8 @@ def test_regression() -> None:
     assert late.loss == pytest.approx(3.5**2 / 2)
 
 
-def test_threads_take_turns() -> None:
-    """A batch of time-outs is learned without the GIL."""
+def test_threads_may_share_an_estimator() -> None:
+    """Timeouts are learned without the GIL."""
     late = sl.DelayedLabels(sl.LinearClassifier(), hold_for=50.0, on_timeout=False)
     failed: list[Exception] = []
 
@@ -251,15 +251,15 @@ def test_threads_take_turns() -> None:
     assert 4000 - 6 <= late.counts["joined"] + late.counts["timed_out"] <= 4000
 
 
-def test_a_copy_is_of_one_moment() -> None:
-    """Another thread learns while it is made: no label is learned that is waited for still."""
+def test_copy_is_consistent() -> None:
+    """Another thread learns meanwhile: no event is both learned and held."""
 
     class Slow(sl.LinearClassifier):
         def __getstate__(self) -> dict[str, Any]:
             if not threads:
                 threads.append(threading.Thread(target=late.learn_one, args=("e", True)))
                 threads[0].start()
-                threads[0].join(0.2)  # it can be done only if it need not wait for the copy
+                threads[0].join(0.2)  # it finishes now only if it does not wait for the copy
             return super().__getstate__()
 
     threads: list[threading.Thread] = []
@@ -271,7 +271,7 @@ def test_a_copy_is_of_one_moment() -> None:
     assert (other.held, other.estimator.state(features=False)["labels"]) == (1, [])
 
 
-def test_a_shallow_copy_learns_by_itself() -> None:
+def test_shallow_copy_is_independent() -> None:
     late = sl.DelayedLabels(sl.LinearClassifier())
     late.predict_one("e", {"a": 1.0})
     other = copy.copy(late)
@@ -283,8 +283,8 @@ def test_a_shallow_copy_learns_by_itself() -> None:
     ) == (["b"], [])
 
 
-def test_a_prediction_does_not_know_its_own_label() -> None:
-    """Nor where the label came first, and brings a class that is new."""
+def test_prediction_does_not_use_its_own_label() -> None:
+    """Even if the label arrived first and adds a class."""
     late = sl.DelayedLabels(sl.LinearClassifier())
     late.learn_one("a", "yes")
     assert late.predict_one("a", {"x": 1.0}) is None

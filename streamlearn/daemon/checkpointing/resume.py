@@ -167,7 +167,7 @@ def saved_labels(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def held_count(data: Mapping[str, Any]) -> int:
     """Count the events and labels that a checkpoint holds for the join."""
-    segments = data.get("join", {}).get("waiting", ())
+    segments = data.get("join", {}).get("pending", ())
     return sum(segment["live"] for segment in segments)
 
 

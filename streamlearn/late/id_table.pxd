@@ -6,32 +6,32 @@ from streamlearn.core.row cimport prefetch
 
 
 @cython.final
-cdef class Places:
+cdef class IdTable:
     cdef object cells
     cdef uint64_t* cell
     cdef uint64_t mask
     cdef readonly uint64_t seed
     cdef Py_ssize_t count
 
-    cdef int enter(self, uint64_t tag, int64_t place) except -1
+    cdef int add(self, uint64_t tag, int64_t place) except -1
     cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept
-    cdef void leave(self, uint64_t tag, int64_t place) noexcept
+    cdef void remove(self, uint64_t tag, int64_t place) noexcept
     cdef uint64_t cell_of(self, uint64_t tag, int64_t place) noexcept
     cdef void put(self, uint64_t cell) noexcept
-    cdef int widen(self, Py_ssize_t n) except -1
+    cdef int grow(self, Py_ssize_t n) except -1
 
     cdef inline uint64_t hashed(self, const char* name, Py_ssize_t length) noexcept:
-        """The hash of an id, its tag: another in every stream, so no one can make two alike."""
+        """Return the tag of an id: its hash, seeded differently in every stream."""
         return hash_text(name, length, self.seed)
 
-    cdef inline void approach(self, uint64_t tag) noexcept:
-        """This one is asked for soon: its cell is fetched meanwhile."""
+    cdef inline void prefetch_cell(self, uint64_t tag) noexcept:
+        """Prefetch the cell of a tag."""
         prefetch(self.cell + (tag >> 32 & self.mask))
 
     cdef inline int64_t probe(self, uint64_t tag, uint64_t* at) noexcept:
-        """The next place with the upper half of this tag, from cell `at` on; -1: there is none.
+        """Return the next place with the upper half of a tag, from cell `at` on; -1 if none.
 
-        `at` is the cell in which it is, then.
+        Set `at` to its cell.
         """
         cdef uint64_t cell, i = at[0]
         while True:
@@ -44,6 +44,6 @@ cdef class Places:
                 return <int64_t>((cell & 0xFFFFFFFFU) - 1)
             i += 1
 
-    cdef inline void alter(self, uint64_t at, int64_t place) noexcept:
-        """What was said to be elsewhere by this cell is there now."""
+    cdef inline void replace(self, uint64_t at, int64_t place) noexcept:
+        """Replace the place in a cell."""
         self.cell[at] = self.cell[at] >> 32 << 32 | <uint64_t>(place + 1)

@@ -1,5 +1,5 @@
 from typing import final
 
 @final
-class Arrivals:
+class IncomingEvents:
     def __sizeof__(self) -> int: ...

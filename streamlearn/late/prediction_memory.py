@@ -1,8 +1,8 @@
-"""Predictions that wait for their labels: the scores of one learner, each at a ticket.
+"""The scores of predictions whose labels are delayed, by ticket, for one learner.
 
-Of joined rows some are predicted now and learned later, some rows or some days on. What they are
-measured by is the score of then. It is kept as it was, but for the sides of the classes: while one
-class alone is known its sign may turn, and columns are added for later ones.
+Rows of a join are predicted now and learned later, after a few rows or some days. Their measures
+use the score of the prediction. It is stored unchanged, except that its sign may change while one
+class is known, and that columns are added for new classes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.late.joined import CORRECTED
+from streamlearn.late.joined_rows import CORRECTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,31 +21,28 @@ if TYPE_CHECKING:
     from streamlearn.late.join import Join
 
 
-class Remembered:
-    """The scores of what a join holds, as one learner gave them.
+class PredictionMemory:
+    """The scores that one learner gave to the events a join holds.
 
     Parameters
     ----------
     join
-        Whose rows are learned.
+        The join whose rows are learned.
     """
 
     def __init__(self, join: Join) -> None:
         self.join = join
         self.scores = np.full((0, 1), np.nan)  # by ticket
-        # if those may be corrected: the scores at which the labels of time-outs were learned
+        # For corrections: the scores at which the labels of timeouts were learned.
         self.timeout_scores = np.full((0, 1), np.nan)
 
     @property
     def timeout_label(self) -> Any:
-        """The label that a correction takes back."""
+        """The label that a correction undoes."""
         return self.join.on_timeout
 
     def resize(self, outputs: int, *, split: bool) -> None:
-        """Room for all tickets, and a column for every output.
-
-        `split`: of two classes, which shared one output, each has its own now.
-        """
+        """Make room for all tickets and outputs; `split`: two classes no longer share an output."""
         if self.join.tickets > len(self.scores):
             more = self.join.tickets + self.join.tickets // 8 - len(self.scores)
             self.scores = grown(self.scores, more)
@@ -58,54 +55,54 @@ class Remembered:
             self.timeout_scores = widened(self.timeout_scores, outputs, np.nan, split=split)
 
     def mirror(self) -> None:
-        """The two classes change places."""
+        """Swap the two classes."""
         self.scores, self.timeout_scores = -self.scores, -self.timeout_scores
 
     def corrections(self, start: int, stop: int) -> list[int]:
-        """The rows among these that are corrections."""
+        """Return the rows in this range that are corrections."""
         if not self.join.corrections:
             return []
         rows = np.flatnonzero(self.join.rows.roles[start:stop] == CORRECTED)
         return [start + row for row in rows.tolist()]
 
     def timeout_scores_of(self, row: int) -> Array:
-        """The scores at which a row was learned with `timeout_label`; NaN: it was not."""
+        """Return the scores at which `timeout_label` was learned; NaN if it was not."""
         return np.asarray(self.timeout_scores[self.join.rows.tickets[row]])
 
     def exchange(self, scores: Array, start: int, stop: int) -> None:
-        """Remember the scores of what was predicted, and show those of what was learned.
+        """Store the scores of predicted rows; replace those of learned rows by the stored ones.
 
-        A row that could not be learned (NaN) stays so; one that was never predicted, by a learner
-        that is newer, is shown as it was when it was learned.
+        A row that could not be learned stays NaN. A row that this learner never predicted, because
+        it is newer, keeps its own score.
         """
         timeout_scores = self.timeout_scores if self.join.corrections else None
         self.join.rows.exchange(scores, start, stop, self.scores, timeout_scores)
 
     def swap(self, ticket: int, score: float, *, predicted: bool) -> float:
-        """`take` for one row of a learner with one output: the score that is shown for it."""
+        """Do `exchange` for one row of a learner with one output, and return its score."""
         if predicted:
             if ticket >= 0:
                 self.scores[ticket, 0] = score
             return score
-        then = float(self.scores[ticket, 0])
-        return then if math.isfinite(then) and not math.isnan(score) else score
+        stored = float(self.scores[ticket, 0])
+        return stored if math.isfinite(stored) and not math.isnan(score) else score
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: a copy."""
+        """Return a copy of the scores."""
         n = self.join.tickets
-        return {"scores": self.scores[:n].copy(), "asked": self.timeout_scores[:n].copy()}
+        return {"scores": self.scores[:n].copy(), "timeout_scores": self.timeout_scores[:n].copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
-        self.scores, self.timeout_scores = state["scores"].copy(), state["asked"].copy()
+        """Resume from `state`."""
+        self.scores, self.timeout_scores = state["scores"].copy(), state["timeout_scores"].copy()
 
 
 def grown(scores: Array, more: int) -> Array:
-    """With rows of nothing known after it."""
+    """Return the scores with more rows, which are NaN."""
     return np.concatenate([scores, np.full((more, scores.shape[1]), np.nan)])
 
 
 def widened(scores: Array, outputs: int, start: float, *, split: bool) -> Array:
-    """With columns for new outputs."""
+    """Return the scores with columns for new outputs."""
     columns = np.hstack([-scores, scores]) if split and scores.shape[1] == 1 else scores
     return np.pad(columns, ((0, 0), (0, outputs - columns.shape[1])), constant_values=start)

@@ -6,22 +6,22 @@ from numpy.typing import NDArray
 from streamlearn.engine.events import Events
 
 CORRECTED: int
-LEARNT: int
+LEARNED: int
 PREDICTED: int
 TIMED_OUT: int
 
 @final
-class Joined(Events):
+class JoinedRows(Events):
     def make_room(self, n: int) -> None: ...
     def exchange(
         self,
         scores: NDArray[np.float64],
         start: int,
         stop: int,
-        kept: NDArray[np.float64],
+        stored: NDArray[np.float64],
         timeout_scores: NDArray[np.float64] | None,
     ) -> None: ...
-    def place(self, i: int) -> tuple[int, float, int]: ...
+    def row_role(self, i: int) -> tuple[int, float, int]: ...
     @property
     def roles(self) -> NDArray[np.uint8]: ...
     @property

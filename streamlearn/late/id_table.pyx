@@ -1,7 +1,7 @@
-"""Where entries are, by the hash of their ids: a table with linear probing.
+"""A hash table from ids to the places of their entries, with linear probing.
 
-A cell is the upper half of a hash and a place, 32 bits each. Several places may have one such half:
-whoever asks looks at the entry itself.
+A cell is the upper half of a hash and a place, 32 bits each. Several places may share the same
+half, so the caller compares the hash of the entry itself.
 """
 
 cimport cython
@@ -9,37 +9,37 @@ from libc.stdint cimport int64_t, uint64_t
 
 import numpy as np
 
-cdef inline uint64_t joined(uint64_t tag, int64_t place) noexcept:
+cdef inline uint64_t cell_value(uint64_t tag, int64_t place) noexcept:
     return tag >> 32 << 32 | <uint64_t>(place + 1)  # so that no cell in use is 0
 
 
 @cython.final
-cdef class Places:
-    """Places by hash, which a seed of 64 bits makes a secret."""
+cdef class IdTable:
+    """Places by hash; a secret seed of 64 bits prevents forged collisions."""
 
     def __init__(self, seed):
         self.seed = seed
-        self.widen(64)
+        self.grow(64)
 
     @property
     def nbytes(self):
-        """How large the table is."""
+        """The size of the table in bytes."""
         return self.cells.nbytes
 
-    cdef int enter(self, uint64_t tag, int64_t place) except -1:
-        """One more place; at most two cells of three are in use."""
+    cdef int add(self, uint64_t tag, int64_t place) except -1:
+        """Add a place; at most two thirds of the cells are used."""
         if 3 * self.count >= 2 * <Py_ssize_t>self.mask:
-            self.widen(2 * <Py_ssize_t>self.mask)
-        self.put(joined(tag, place))
+            self.grow(2 * <Py_ssize_t>self.mask)
+        self.put(cell_value(tag, place))
         self.count += 1
         return 0
 
     cdef void move(self, uint64_t tag, int64_t old, int64_t new) noexcept:
-        """What was there is elsewhere now."""
-        self.cell[self.cell_of(tag, old)] = joined(tag, new)
+        """Record that an entry has moved."""
+        self.cell[self.cell_of(tag, old)] = cell_value(tag, new)
 
-    cdef void leave(self, uint64_t tag, int64_t place) noexcept:
-        """A place goes; what came behind it in the table moves up."""
+    cdef void remove(self, uint64_t tag, int64_t place) noexcept:
+        """Remove a place; move later cells of its chain up."""
         cdef uint64_t hole = self.cell_of(tag, place), i = hole, home
         self.count -= 1
         while True:
@@ -54,7 +54,7 @@ cdef class Places:
 
     cdef uint64_t cell_of(self, uint64_t tag, int64_t place) noexcept:
         cdef uint64_t i = tag >> 32 & self.mask
-        while self.cell[i] != joined(tag, place):
+        while self.cell[i] != cell_value(tag, place):
             i = (i + 1) & self.mask
         return i
 
@@ -64,9 +64,9 @@ cdef class Places:
             i = (i + 1) & self.mask
         self.cell[i] = cell
 
-    cdef int widen(self, Py_ssize_t n) except -1:
-        """A table of at least n cells, with all that the old one had."""
-        old = self.cells  # whose memory is read below
+    cdef int grow(self, Py_ssize_t n) except -1:
+        """Grow to at least n cells."""
+        old = self.cells  # keeps the memory that is read below
         cdef Py_ssize_t k, size = 64, length = 0 if old is None else len(old)
         cdef uint64_t* before = self.cell
         while size < n:

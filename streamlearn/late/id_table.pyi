@@ -1,7 +1,7 @@
 from typing import final
 
 @final
-class Places:
+class IdTable:
     def __init__(self, seed: int) -> None: ...
     @property
     def seed(self) -> int: ...
