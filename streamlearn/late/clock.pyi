@@ -1,6 +1,6 @@
 from typing import Any, final
 
-NAMES: tuple[str, ...]
+STATE_NAMES: tuple[str, ...]
 
 @final
 class Clock:

@@ -80,7 +80,7 @@ class Join:
     def add_records(
         self,
         events: Events,
-        told: Events,
+        label_events: Events,
         is_label: NDArray[np.bool_],
         origins: Sequence[bytes] | None = None,
     ) -> None: ...
