@@ -1,20 +1,20 @@
-"""Metrics for Prometheus and a live page: what a daemon tells of itself while it runs.
+"""Telemetry: metrics for Prometheus and a live page.
 
-    catalog  every metric, by name
-    board      the numbers of now; the loop writes, readers read
-    quality    how well scores separate and are calibrated, of late
-    history    curves of the whole life in bounded memory; recent: of the last minutes
-    health     alive, and ready
-    metrics    the board as Prometheus sees it
-    views      the board as the page sees it
-    routes     what is served where, and to whom
-    server     HTTP, on a thread of its own
+    catalog    every metric
+    board      the current values; written by the loop, read by the HTTP thread
+    quality    ROC area and calibration of recent scores
+    history    curves over the lifetime in bounded memory; recent: over the last minutes
+    health     liveness and readiness
+    metrics    the board as Prometheus metrics
+    views      the board as JSON for the page
+    routes     paths and access
+    server     the HTTP server, on its own thread
     page       the live page
 
-Nothing here knows the daemon: its `collectors` tell the board what happens.
+This package does not depend on the daemon, whose `collectors` write to the board.
 """
 
-from streamlearn.telemetry.board import Bad, Board, Weight
+from streamlearn.telemetry.board import Board, InvalidRecord, Weight
 from streamlearn.telemetry.health import Health
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.recent import LastMinutes
@@ -23,10 +23,10 @@ from streamlearn.telemetry.server import Server
 
 __all__ = [
     "Access",
-    "Bad",
     "Board",
     "Health",
     "History",
+    "InvalidRecord",
     "LastMinutes",
     "Routes",
     "Server",

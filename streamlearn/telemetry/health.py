@@ -1,4 +1,4 @@
-"""Whether the process is alive, and whether it does what it is there for."""
+"""Liveness and readiness of the process."""
 
 from __future__ import annotations
 
@@ -14,39 +14,42 @@ if TYPE_CHECKING:
 
 @dataclass
 class Health:
-    """What the loop does, as it was last heard of.
+    """Liveness and readiness, from the loop's heartbeats.
 
     >>> health = Health(silent_seconds=30.0, clock=lambda: 100.0)
     >>> health.beat()
     >>> health.alive()
-    (True, 'the loop was heard 0 s ago')
+    (True, 'last heartbeat of the loop 0 s ago')
     """
 
     silent_seconds: float
     clock: Callable[[], float] = time.monotonic
-    polled: bool = False  # whether the source has given its first answer
+    polled: bool = False  # whether the source has answered the first poll
     heard: float | None = None
 
     def beat(self) -> None:
-        """The loop is not silent."""
+        """Record a heartbeat of the loop."""
         self.heard = self.clock()
 
     def alive(self, state: str = "active") -> tuple[bool, str]:
-        """Whether the loop goes round, and why one thinks so."""
+        """Return whether the loop is running, and the reason."""
         if self.heard is None or state in {"starting", "loading"}:
             return True, "starting"
         silent = self.clock() - self.heard
         if state == "stopped" or silent <= self.silent_seconds:
-            return True, f"the loop was heard {silent:.0f} s ago"
-        return False, f"the loop is silent for {silent:.0f} s"
+            return True, f"last heartbeat of the loop {silent:.0f} s ago"
+        return False, f"no heartbeat of the loop for {silent:.0f} s"
 
     def ready(self, about: About, unknown: int) -> tuple[bool, str]:
-        """Whether it learns, or would at once; `unknown`: partitions without a position."""
+        """Return whether the daemon learns or could take over immediately, and the reason.
+
+        `unknown` is the number of partitions without a position.
+        """
         alive, why = self.alive(about.state)
         if not alive:
             return False, why
         if about.state == "standby":
-            return True, "another instance learns; this one takes over when it is gone"
+            return True, "standby for another instance"
         if about.state != "active":
             return False, about.reason or about.state
         if not self.polled:

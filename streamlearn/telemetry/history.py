@@ -1,7 +1,7 @@
-"""Curves of a model's whole life in bounded memory.
+"""Curves over a model's lifetime in bounded memory.
 
-A point is taken every `stride` events. When there are too many, every second one is given up, and
-the stride is twice as long from then on: the curve always spans the whole life, evenly.
+A point is added every `stride` events. When there are too many, every second point is dropped and
+the stride doubles, so the points always cover the whole lifetime evenly.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST = 600  # points; half of them are left after thinning out
-COLUMNS = 400  # series; those of more learners are not drawn
+MAX_POINTS = 600  # half of them remain after thinning
+MAX_COLUMNS = 400  # series; further ones are not recorded
 EVENTS, TIME = "events", "time"
 
 
 def short(value: float | None) -> float | None:
-    """Six digits are enough for a curve; None for what does not exist."""
+    """Round to six digits, enough for a curve; None if not finite."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
-def halved(column: list[Any]) -> list[Any]:
-    """Every second point; the one after it where it has none.
+def every_second(column: list[Any]) -> list[Any]:
+    """Return every second point, or the next one where it is None.
 
-    >>> halved([1, 2, None, 4, 5])
+    >>> every_second([1, 2, None, 4, 5])
     [1, 4, 5]
     """
     nexts = [*column[1::2], None]
@@ -38,60 +38,60 @@ def halved(column: list[Any]) -> list[Any]:
 
 
 class History:
-    """Points of many series, taken at the same events.
+    """Points of many series at the same events.
 
-    >>> history = History(most=4)
+    >>> history = History(max_points=4)
     >>> for events in range(1, 10):
     ...     _ = history.due(events) and history.add(events, 0.0, {"loss": 1.0 / events})
     >>> history.stride, history.columns["events"]
     (4, [1, 5, 9])
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self.most = most
+    def __init__(self, max_points: int = MAX_POINTS) -> None:
+        self.max_points = max_points
         self.stride = 1
         self.columns: dict[str, list[Any]] = {EVENTS: [], TIME: []}
-        self._lock = threading.Lock()  # readers are on another thread
+        self._lock = threading.Lock()  # the HTTP thread reads
 
     def __len__(self) -> int:
         return len(self.columns[EVENTS])
 
     def due(self, events: int) -> bool:
-        """Whether a point should be taken now."""
+        """Return whether a point is due."""
         past = self.columns[EVENTS]
         return not past or events >= past[-1] + self.stride
 
     def add(self, events: int, time: float, values: Mapping[str, float | None]) -> None:
-        """Take a point."""
+        """Add a point."""
         with self._lock:
             self._add({EVENTS: events, TIME: round(time, 1)}, values)
 
     def _add(self, known: Mapping[str, Any], values: Mapping[str, float | None]) -> None:
         for name in values:
-            if name not in self.columns and len(self.columns) < COLUMNS:
+            if name not in self.columns and len(self.columns) < MAX_COLUMNS:
                 self.columns[name] = [None] * len(self)
         for name, column in self.columns.items():
             column.append(known[name] if name in known else short(values.get(name)))
-        while len(self) >= self.most:
+        while len(self) >= self.max_points:
             self._thin()
 
     def _thin(self) -> None:
         for name in list(self.columns):
-            self.columns[name] = halved(self.columns[name])
+            self.columns[name] = every_second(self.columns[name])
             if all(value is None for value in self.columns[name]):
-                del self.columns[name]  # of a learner that is gone
+                del self.columns[name]  # of a removed learner
         past = self.columns[EVENTS]
-        self.stride = max(2 * self.stride, 2 * (past[-1] - past[0]) // self.most)
+        self.stride = max(2 * self.stride, 2 * (past[-1] - past[0]) // self.max_points)
 
     def snapshot(self, after: int = -1, stride: int = 0) -> dict[str, Any]:
-        """The points after so many events for a reader who has those before at this stride."""
+        """Return the points after so many events, or all if the client's stride is outdated."""
         with self._lock:
             start = bisect_right(self.columns[EVENTS], after) if stride == self.stride else 0
             columns = {name: column[start:] for name, column in self.columns.items()}
             return {"stride": self.stride, "whole": start == 0, "life": columns}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return {
             "stride": self.stride,
             "columns": {
@@ -100,10 +100,10 @@ class History:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Resume from a checkpoint's state."""
         columns = {name: column.tolist() for name, column in state["columns"].items()}
         if not {EVENTS, TIME} <= columns.keys() or len({len(c) for c in columns.values()}) != 1:
-            raise ValueError("the kept curves are not all of one length")
+            raise ValueError("history: columns have different lengths or no events or time")
         with self._lock:
             self.stride = max(int(state["stride"]), 1)
             self.columns = {

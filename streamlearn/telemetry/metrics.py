@@ -1,4 +1,4 @@
-"""The board as Prometheus sees it, read when it is scraped: learning pays nothing for it."""
+"""The board as Prometheus metrics, collected when scraped, at no cost while learning."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 class BoardCollector(Collector):
-    """Gives the board's numbers to a registry."""
+    """A Prometheus collector that reads the board."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics that have a value."""
+        """Generate all metrics that have a value."""
         for entry in METRICS.values():
             family = self.histogram(entry) if entry.kind == "histogram" else self.plain(entry)
             if family.samples:
                 yield family
 
     def plain(self, entry: Entry) -> Metric:
-        """A counter or a gauge; an `_info` is a gauge of 1."""
+        """Build a counter or a gauge; an `_info` is a gauge of 1."""
         kind = CounterMetricFamily if entry.kind == "counter" else GaugeMetricFamily
         family = kind(PREFIX + entry.name, entry.help, labels=entry.labels)
         for labels, value in self.board.values(entry.name).items():
@@ -45,7 +45,7 @@ class BoardCollector(Collector):
         return family
 
     def histogram(self, entry: Entry) -> Metric:
-        """Times of batches, and of labels."""
+        """Build a histogram: batch times or label delays."""
         family = HistogramMetricFamily(PREFIX + entry.name, entry.help, labels=entry.labels)
         if entry.name == "batch_seconds":
             found = self.board.stages()
@@ -60,7 +60,7 @@ class BoardCollector(Collector):
 
 
 class Exposition:
-    """The text that Prometheus scrapes, from a registry of our own."""
+    """The Prometheus exposition, from a separate registry."""
 
     def __init__(self, board: Board) -> None:
         self.registry = CollectorRegistry()
@@ -68,6 +68,6 @@ class Exposition:
         ProcessCollector(registry=self.registry)
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """The exposition and its content type, in the format that is asked for."""
+        """Return the exposition and its content type, in the requested format."""
         encode, kind = choose_encoder(accept)
         return encode(self.registry), kind

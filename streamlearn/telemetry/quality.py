@@ -1,4 +1,4 @@
-"""How well scores separate and are calibrated, over the last labeled events."""
+"""ROC area and calibration over recent labeled events."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     Marks = NDArray[np.bool_]
 
 BINS = 10
-MOST_BATCHES = 1000  # that wait to be looked at
+MAX_PENDING_BATCHES = 1000  # before they are merged into the window
 
 
-class Recent:
-    """The last scores and labels of a learner of two classes.
+class RecentScores:
+    """Recent scores and labels of a binary learner.
 
-    A batch is only kept when it comes; labels are made of it when somebody looks, once a second.
+    `add` only stores the batch; labels are computed when the window is read, once per second.
 
-    >>> recent = Recent(100)
+    >>> recent = RecentScores(100)
     >>> scores, error = np.array([-1.0, 0.5, 0.2, 2.0]), np.array([0.0, 1.0, 0.0, 0.0])
     >>> recent.add(scores, error, np.array([True, True, True, True]), 4)
     >>> recent.window()[1], roc_area(*recent.window())
@@ -34,50 +34,50 @@ class Recent:
     def __init__(self, events: int) -> None:
         self.events = events
         self._scores, self._positive = np.zeros(0), np.zeros(0, bool)
-        self._fresh: deque[tuple[int, Array, Array, Marks]] = deque()
-        self._waiting = 0  # events with a label in those
+        self._pending: deque[tuple[int, Array, Array, Marks]] = deque()
+        self._pending_events = 0  # labeled events among them
 
     def add(self, scores: Array, error: Array, learned: Marks, count: int) -> None:
-        """The next batch: its scores, which of them were errors, which `count` have a label."""
+        """Add a batch: its scores, which of them were errors, which `count` have a label."""
         if scores.ndim > 1 and scores.shape[1] > 1:
-            return  # of several outputs
-        self._fresh.append((count, scores.reshape(-1), error, learned))
-        self._waiting += count
-        while self._waiting - self._fresh[0][0] >= self.events:
-            self._waiting -= self._fresh.popleft()[0]  # too old to be looked at
-        if len(self._fresh) > MOST_BATCHES:
+            return  # several outputs
+        self._pending.append((count, scores.reshape(-1), error, learned))
+        self._pending_events += count
+        while self._pending_events - self._pending[0][0] >= self.events:
+            self._pending_events -= self._pending.popleft()[0]  # outside the window
+        if len(self._pending) > MAX_PENDING_BATCHES:
             self.window()
 
     def window(self) -> tuple[Array, Marks]:
-        """The last scores, and whether the label of each was the positive one."""
-        if self._fresh:
-            batches, self._fresh, self._waiting = self._fresh, deque(), 0
+        """Return the recent scores, and whether the label of each is positive."""
+        if self._pending:
+            batches, self._pending, self._pending_events = self._pending, deque(), 0
             _, *columns = zip(*batches, strict=True)
             scores, error, learned = map(np.concatenate, columns)
             scores, error = scores[learned][-self.events :], error[learned][-self.events :]
-            # the label is the one predicted, by the score's sign, unless that was an error
+            # the label is the predicted one (the score's sign), unless that was an error
             self._keep(scores, (scores > 0.0) != (error > 0.0))
         return self._scores, self._positive
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         scores, positive = self.window()
         return {"scores": scores.copy(), "positive": positive.astype(np.uint8)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Resume from a checkpoint's state."""
         self._scores, self._positive = np.zeros(0), np.zeros(0, bool)
         self._keep(state["scores"][-self.events :], state["positive"][-self.events :] > 0)
 
     def _keep(self, scores: Array, positive: Marks) -> None:
-        before = self.events - len(scores)  # so many of the past stay
+        before = self.events - len(scores)  # how many of the past remain
         past = slice(max(len(self._scores) - before, 0), None)
         self._scores = np.concatenate([self._scores[past], scores])
         self._positive = np.concatenate([self._positive[past], positive])
 
 
 def roc_area(scores: Array, positive: Marks) -> float | None:
-    """How likely a positive event has the higher score; None without one of each."""
+    """Return the area under the ROC curve, or None without events of both classes."""
     above, below = scores[positive], np.sort(scores[~positive])
     if not len(above) or not len(below):
         return None
@@ -86,7 +86,7 @@ def roc_area(scores: Array, positive: Marks) -> float | None:
 
 
 def calibration(probabilities: Array, positive: Marks) -> tuple[float | None, float | None]:
-    """Mean probability over the share of positives, and the mean distance of both in ten bins.
+    """Return mean probability / share of positives, and the expected calibration error.
 
     >>> calibration(np.array([0.25, 0.25, 0.25, 0.25]), np.array([True, False, False, False]))
     (1.0, 0.0)

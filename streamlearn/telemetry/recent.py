@@ -1,4 +1,4 @@
-"""The last minutes: what happens in time, whether events come or not."""
+"""Curves over the last minutes, in wall time, whether events arrive or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS = 300
 
 
 class LastMinutes:
-    """A point a second.
+    """One point per second.
 
     >>> recent = LastMinutes(seconds=2)
     >>> for second in (1.0, 2.0, 3.0):
@@ -27,11 +27,11 @@ class LastMinutes:
         self._points: deque[dict[str, Any]] = deque(maxlen=seconds)
 
     def add(self, time: float, values: Mapping[str, float | None]) -> None:
-        """The next point."""
+        """Add a point."""
         self._points.append(
             {"time": round(time, 1), **{name: short(value) for name, value in values.items()}}
         )
 
     def since(self, time: float) -> list[dict[str, Any]]:
-        """The points after this time."""
+        """Return the points after this time."""
         return [point for point in list(self._points) if point["time"] > time]

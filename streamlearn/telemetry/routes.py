@@ -1,14 +1,14 @@
-"""What is served under which address, and to whom.
+"""The paths that are served, and who may access them.
 
-/metrics      for Prometheus
-/healthz      alive?    /readyz   learning, or a standby that could?
+/metrics      metrics for Prometheus
+/healthz      liveness;           /readyz   readiness: learning, or able to take over
 /             the live page
-/api/status   everything of now;  ?config=1 with the configuration
-/api/series   the curves;         ?after=EVENTS&stride=S only what is new
-/api/weights  the largest;        ?learner=NAME&top=50&q=TEXT    as of `time`: up to half a
-              minute ago for who asks for the first time, then as of now
+/api/status   current values;     ?config=1 with the configuration
+/api/series   curves;             ?after=EVENTS&stride=S only new points
+/api/weights  largest weights;    ?learner=NAME&top=50&q=TEXT    as of `time`: up to half a
+              minute old at the first request, then current
 
-A token, if there is one, is shown as `Authorization: Bearer TOKEN`, or by a browser as the password
+A token, if configured, is passed as `Authorization: Bearer TOKEN`, or by a browser as the password
 of any user.
 """
 
@@ -27,7 +27,7 @@ import msgspec
 
 from streamlearn.telemetry import page, views
 from streamlearn.telemetry.metrics import Exposition
-from streamlearn.telemetry.server import Answer, Request, refusal
+from streamlearn.telemetry.server import Request, Response, error_response
 
 if TYPE_CHECKING:
     from streamlearn.telemetry.board import Board
@@ -35,53 +35,57 @@ if TYPE_CHECKING:
     from streamlearn.telemetry.history import History
     from streamlearn.telemetry.recent import LastMinutes
 
-OPEN = {"/healthz", "/readyz"}
+PUBLIC_PATHS = {"/healthz", "/readyz"}
 CHALLENGE = 'Basic realm="streamlearn", charset="UTF-8"'
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may read what."""
+    """The access rules."""
 
     token: str | None = None
-    metrics: bool = False  # whether /metrics asks for it too
+    metrics: bool = False  # whether /metrics requires the token too
     page: bool = True  # whether page and API are served
-    local: bool = True  # whether only this machine is listened to
+    local: bool = True  # whether the server listens only on this machine
 
-    def refuses(self, request: Request) -> Answer | None:
-        """The answer to whom it is not for."""
+    def denial(self, request: Request) -> Response | None:
+        """Return the error response if the request is denied, or None."""
         path = request.path
-        if path in OPEN:
+        if path in PUBLIC_PATHS:
             return None
         if not self.page and path != "/metrics":
-            return refusal(HTTPStatus.NOT_FOUND, "the live page is switched off: telemetry.page")
+            return error_response(
+                HTTPStatus.NOT_FOUND, "the live page is disabled (telemetry.page)"
+            )
         if self.local and path != "/metrics" and not local(request.headers.get("host", "")):
-            # a page of another site, whose name leads here, must not read what is for this machine
-            return refusal(
+            # DNS rebinding: a page of another site must not read data of this machine
+            return error_response(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                "served to this machine alone: ask for http://127.0.0.1 or http://localhost",
+                "available on this machine only; use http://127.0.0.1 or http://localhost",
             )
         guarded = self.token is not None and (self.metrics or path != "/metrics")
-        if guarded and not self.knows(request.headers.get("authorization", "")):
-            return refusal(HTTPStatus.UNAUTHORIZED, "a token is needed", WWW_Authenticate=CHALLENGE)
+        if guarded and not self.accepts(request.headers.get("authorization", "")):
+            return error_response(
+                HTTPStatus.UNAUTHORIZED, "token required", WWW_Authenticate=CHALLENGE
+            )
         return None
 
-    def knows(self, shown: str) -> bool:
-        """Whether this is the token, as a bearer's or as a password."""
-        scheme, _, given = shown.partition(" ")
-        said = given.strip().encode("latin-1", "replace")
+    def accepts(self, authorization: str) -> bool:
+        """Return whether the header has the token, as a bearer token or as a password."""
+        scheme, _, credentials = authorization.partition(" ")
+        token = credentials.strip().encode("latin-1", "replace")
         if scheme.lower() == "basic":
             try:
-                said = base64.b64decode(said, validate=True).partition(b":")[2]
+                token = base64.b64decode(token, validate=True).partition(b":")[2]
             except binascii.Error:
                 return False
         elif scheme.lower() != "bearer":
             return False
-        return self.token is not None and hmac.compare_digest(said, self.token.encode())
+        return self.token is not None and hmac.compare_digest(token, self.token.encode())
 
 
 def local(host: str) -> bool:
-    """Whether a Host header names this machine.
+    """Return whether a Host header names this machine.
 
     >>> local("127.0.0.1:9464"), local("[::1]:9464"), local("localhost"), local("evil.example")
     (True, True, True, False)
@@ -96,7 +100,7 @@ def local(host: str) -> bool:
 
 
 class Routes:
-    """Answers requests from the board, the curves and the loop's health."""
+    """Responds to requests from the board, the curves and the loop's health."""
 
     def __init__(
         self, board: Board, history: History, recent: LastMinutes, health: Health, access: Access
@@ -108,12 +112,12 @@ class Routes:
         self.access = access
         self.exposition = Exposition(board)
 
-    def answer(self, request: Request) -> Answer:
-        """The answer to a request."""
-        refused = self.access.refuses(request)
-        if refused is not None:
-            return refused
-        found = {
+    def answer(self, request: Request) -> Response:
+        """Respond to a request."""
+        denial = self.access.denial(request)
+        if denial is not None:
+            return denial
+        handler = {
             "/": self.page,
             "/metrics": self.metrics,
             "/healthz": self.alive,
@@ -122,65 +126,65 @@ class Routes:
             "/api/series": self.series,
             "/api/weights": self.weights,
         }.get(request.path)
-        if found is None:
-            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here; the live page is at /")
-        return found(request)
+        if handler is None:
+            return error_response(HTTPStatus.NOT_FOUND, "not found; the live page is at /")
+        return handler(request)
 
-    def page(self, _: Request) -> Answer:
-        """The live page."""
-        return Answer(page.HTML, "text/html; charset=utf-8", headers=page.HEADERS)
+    def page(self, _: Request) -> Response:
+        """Return the live page."""
+        return Response(page.HTML, "text/html; charset=utf-8", headers=page.HEADERS)
 
-    def metrics(self, request: Request) -> Answer:
-        """What Prometheus scrapes."""
+    def metrics(self, request: Request) -> Response:
+        """Return the metrics for Prometheus."""
         text, kind = self.exposition.text(request.headers.get("accept", ""))
-        return Answer(text, kind)
+        return Response(text, kind)
 
-    def alive(self, _: Request) -> Answer:
-        """Whether the loop goes round."""
+    def alive(self, _: Request) -> Response:
+        """Return the liveness."""
         alive, reason = self.health.alive(self.board.about.state)
-        return told({"status": "ok" if alive else "failing", "reason": reason}, ok=alive)
+        return json_response({"status": "ok" if alive else "failing", "reason": reason}, ok=alive)
 
-    def ready(self, _: Request) -> Answer:
-        """Whether it learns, or is a standby."""
+    def ready(self, _: Request) -> Response:
+        """Return the readiness."""
         about = self.board.about
         ready, reason = self.health.ready(about, self.board.unknown)
         role = "standby" if about.state == "standby" else "owner"
-        said = {"status": "ready" if ready else "not ready", "role": role, "reason": reason}
-        return told(said, ok=ready)
+        status = "ready" if ready else "not ready"
+        return json_response({"status": status, "role": role, "reason": reason}, ok=ready)
 
-    def status(self, request: Request) -> Answer:
-        """Everything of now."""
+    def status(self, request: Request) -> Response:
+        """Return the current values."""
         self.board.looked_at = time.monotonic()
         found = views.status(self.board, config="config" in request.query)
         ready, reason = self.health.ready(self.board.about, self.board.unknown)
-        return told({**found, "ready": ready, "why": reason, "time": time.time()})
+        return json_response({**found, "ready": ready, "why": reason, "time": time.time()})
 
-    def series(self, request: Request) -> Answer:
-        """The curves, or what is new of them."""
+    def series(self, request: Request) -> Response:
+        """Return the curves, or only new points."""
         after = number(request, "after", -1)
         life = self.history.snapshot(after, number(request, "stride", 0))
         if self.board.about.state == "stopped":
-            self.board.end_shown.set()  # a page asks for the curves last
-        return told({**life, "recent": self.recent.since(number(request, "recent", 0))})
+            self.board.end_shown.set()  # the page requests the curves last
+        return json_response({**life, "recent": self.recent.since(number(request, "recent", 0))})
 
-    def weights(self, request: Request) -> Answer:
-        """The largest weights, by name."""
-        self.board.weights_wanted = time.time()  # so that the next ones are of now
+    def weights(self, request: Request) -> Response:
+        """Return the largest weights, by name."""
+        self.board.weights_wanted = time.time()  # the next response is then current
         learner = request.query.get("learner", "")
         top = min(max(number(request, "top", 50), 1), 1000)
         found = views.weights(self.board, learner, top, request.query.get("q", ""))
         if found is None:
-            return refusal(HTTPStatus.NOT_FOUND, "there is no learner of that name")
-        return told(found)
+            return error_response(HTTPStatus.NOT_FOUND, "no learner has this name")
+        return json_response(found)
 
 
 def number(request: Request, name: str, otherwise: int) -> int:
-    """A whole number that was asked with; what is none counts as not given."""
+    """Return a whole number of the query; anything else counts as not given."""
     text = request.query.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else otherwise
 
 
-def told(data: dict[str, Any], *, ok: bool = True) -> Answer:
-    """An answer in JSON."""
+def json_response(data: dict[str, Any], *, ok: bool = True) -> Response:
+    """Build a JSON response."""
     status = HTTPStatus.OK if ok else HTTPStatus.SERVICE_UNAVAILABLE
-    return Answer(msgspec.json.encode(data), status=status)
+    return Response(msgspec.json.encode(data), status=status)

@@ -1,8 +1,8 @@
-"""A small HTTP server on a thread of its own, for a few readers who may be slow, many, or hostile.
+"""A small HTTP server on its own thread, robust against slow, many, or hostile clients.
 
-One thread waits for all connections, of which only so many are kept: the oldest that is idle makes
-room for a new one. A request is one short head without a body, an answer one piece; whoever takes
-longer than the time-out for either is cut off. Nothing here can hold up the loop.
+One thread serves all connections. Their number is limited: the oldest idle one is closed for a new
+one. A request is a short head without a body, a response is sent in one piece; a client that
+exceeds the timeout for either is disconnected. Nothing here can block the loop.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from urllib.parse import parse_qs, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_CONNECTIONS = 64
-BACKLOG = 1024  # connections that wait to be taken
-LONGEST_HEAD = 8192
-SECONDS = 15.0
-ALWAYS = {
+MAX_CONNECTIONS = 64
+BACKLOG = 1024  # pending connections
+MAX_HEAD_BYTES = 8192
+TIMEOUT_SECONDS = 15.0
+DEFAULT_HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -33,7 +33,7 @@ ALWAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A GET or HEAD."""
+    """A GET or HEAD request."""
 
     path: str
     query: dict[str, str]
@@ -41,8 +41,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What is given back."""
+class Response:
+    """An HTTP response."""
 
     body: bytes
     kind: str = "application/json"
@@ -50,12 +50,12 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Malformed(ValueError):
-    """Not a request that is understood."""
+class MalformedRequestError(ValueError):
+    """The request is not valid HTTP, or not supported."""
 
 
 def parse(head: bytes) -> tuple[str, Request, bool]:
-    r"""Method, request, and whether the connection is kept.
+    r"""Parse a request head; return the method, the request, and whether to keep the connection.
 
     >>> parse(b"GET /api/weights?top=5 HTTP/1.1\r\nHost: here\r\n\r\n")[1].query
     {'top': '5'}
@@ -63,31 +63,31 @@ def parse(head: bytes) -> tuple[str, Request, bool]:
     first, *lines = head.decode("latin-1").split("\r\n")
     pieces = first.split(" ")
     if len(pieces) != 3 or pieces[2] not in {"HTTP/1.0", "HTTP/1.1"}:
-        raise Malformed("not a line of HTTP/1.1")
+        raise MalformedRequestError("invalid request line")
     method, target, version = pieces
     headers: dict[str, str] = {}
     for line in lines:
         if line:
             name, colon, value = line.partition(":")
             if not colon or not name or name != name.strip():
-                raise Malformed("not a header")
+                raise MalformedRequestError("invalid header")
             headers[name.lower()] = value.strip()
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-        raise Malformed("a request has no body")
+        raise MalformedRequestError("request bodies are not supported")
     try:
         split = urlsplit(target)
         query = parse_qs(split.query, max_num_fields=16)
     except ValueError:
-        raise Malformed("not an address") from None
+        raise MalformedRequestError("invalid target") from None
     keep = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
-    given = {name: values[-1] for name, values in query.items()}
-    return method, Request(split.path, given, headers), keep
+    last = {name: values[-1] for name, values in query.items()}
+    return method, Request(split.path, last, headers), keep
 
 
-def encode(answer: Answer, *, body: bool, keep: bool) -> bytes:
-    """An answer as bytes."""
+def encode(answer: Response, *, body: bool, keep: bool) -> bytes:
+    """Encode a response."""
     lines = {
-        **ALWAYS,
+        **DEFAULT_HEADERS,
         **answer.headers,
         "Content-Type": answer.kind,
         "Content-Length": str(len(answer.body)),
@@ -98,36 +98,36 @@ def encode(answer: Answer, *, body: bool, keep: bool) -> bytes:
     return f"{start}{head}\r\n".encode("latin-1") + (answer.body if body else b"")
 
 
-def refusal(status: HTTPStatus, text: str, **headers: str) -> Answer:
-    """An answer that says no."""
+def error_response(status: HTTPStatus, text: str, **headers: str) -> Response:
+    """Build an error response with a plain text."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(text.encode() + b"\n", "text/plain; charset=utf-8", status, named)
+    return Response(text.encode() + b"\n", "text/plain; charset=utf-8", status, named)
 
 
 class Server:
-    """Serves what `answer` makes of a request, which must be quick."""
+    """Serves the responses of `answer`, which must be fast."""
 
     def __init__(
         self,
         host: str,
         port: int,
-        answer: Callable[[Request], Answer],
+        answer: Callable[[Request], Response],
         *,
-        seconds: float = SECONDS,
-        connections: int = MOST_CONNECTIONS,
+        seconds: float = TIMEOUT_SECONDS,
+        connections: int = MAX_CONNECTIONS,
     ) -> None:
         self.host = host
         self.port = port
         self.answer = answer
         self.seconds = seconds
-        self.most = connections
-        self._open: dict[asyncio.StreamWriter, bool] = {}  # oldest first; whether it is idle
+        self.max_connections = connections
+        self._open: dict[asyncio.StreamWriter, bool] = {}  # oldest first; value: idle
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Listen; OSError if the address cannot be had. `port` is then the real one."""
+        """Listen, and set `port` to the actual one; OSError if the address is not available."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         listening = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
         self.port = listening.getsockname()[1]
@@ -139,18 +139,18 @@ class Server:
         ready.wait(self.seconds)
 
     def stop(self) -> None:
-        """Close everything; may be called twice."""
+        """Close everything; can be called twice."""
         if self._loop is not None and self._stopping is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended already
+            with contextlib.suppress(RuntimeError):  # already stopped
                 self._loop.call_soon_threadsafe(self._stopping.set)
         if self._thread is not None:
             self._thread.join(2.0)
 
     async def _serve(self, listening: socket.socket, ready: threading.Event) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        self._loop.set_exception_handler(lambda *_: None)  # a reader's fault is no news
+        self._loop.set_exception_handler(lambda *_: None)  # errors of clients are not logged
         server = await asyncio.start_server(
-            self._connection, sock=listening, limit=LONGEST_HEAD, backlog=BACKLOG
+            self._connection, sock=listening, limit=MAX_HEAD_BYTES, backlog=BACKLOG
         )
         ready.set()
         await self._stopping.wait()
@@ -159,23 +159,23 @@ class Server:
             writer.transport.abort()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._make_room()
+        self._evict_connection()
         self._open[writer] = True
         try:
-            while await self._exchange(reader, writer):
+            while await self._handle_request(reader, writer):
                 pass
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # gone, or too slow
+            pass  # disconnected, or too slow
         finally:
-            self._cut(writer)
+            self._close(writer)
 
-    def _make_room(self) -> None:
-        """Close the oldest connection, an idle one if there is one, when there are too many."""
-        if len(self._open) >= self.most:
+    def _evict_connection(self) -> None:
+        """At the limit, close the oldest idle connection, or the oldest if none is idle."""
+        if len(self._open) >= self.max_connections:
             idle = (writer for writer, waits in self._open.items() if waits)
-            self._cut(next(idle, next(iter(self._open))))
+            self._close(next(idle, next(iter(self._open))))
 
-    def _cut(self, writer: asyncio.StreamWriter) -> None:
+    def _close(self, writer: asyncio.StreamWriter) -> None:
         self._open.pop(writer, None)
         writer.transport.abort()
 
@@ -183,8 +183,10 @@ class Server:
         if writer in self._open:
             self._open[writer] = idle
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether another may follow."""
+    async def _handle_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Handle one request; return whether to keep the connection."""
         self._mark(writer, idle=True)
         try:
             async with asyncio.timeout(self.seconds):
@@ -192,13 +194,19 @@ class Server:
             self._mark(writer, idle=False)
             method, request, keep = parse(head)
         except asyncio.LimitOverrunError:
-            given = refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too long a request")
+            response = error_response(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "request too long"
+            )
             method, keep = "GET", False
-        except Malformed as error:
-            method, keep, given = "GET", False, refusal(HTTPStatus.BAD_REQUEST, str(error))
+        except MalformedRequestError as error:
+            method, keep, response = (
+                "GET",
+                False,
+                error_response(HTTPStatus.BAD_REQUEST, str(error)),
+            )
         else:
-            given = self._answered(method, request)
-        writer.write(encode(given, body=method != "HEAD", keep=keep))
+            response = self._respond(method, request)
+        writer.write(encode(response, body=method != "HEAD", keep=keep))
         async with asyncio.timeout(self.seconds):
             if keep:
                 await writer.drain()
@@ -207,10 +215,12 @@ class Server:
                 await writer.wait_closed()
         return keep
 
-    def _answered(self, method: str, request: Request) -> Answer:
+    def _respond(self, method: str, request: Request) -> Response:
         if method not in {"GET", "HEAD"}:
-            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "GET and HEAD only", Allow="GET, HEAD")
+            return error_response(
+                HTTPStatus.METHOD_NOT_ALLOWED, "GET and HEAD only", Allow="GET, HEAD"
+            )
         try:
             return self.answer(request)
-        except Exception:  # noqa: BLE001 - the reader gets no details, the daemon goes on
-            return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "this could not be answered")
+        except Exception:  # noqa: BLE001 - no details to the client; the daemon continues
+            return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")

@@ -1,4 +1,4 @@
-"""What the page is told of the board, as plain data."""
+"""The board as plain data for the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def status(board: Board, *, config: bool) -> dict[str, Any]:
-    """Everything of now."""
+    """Return the current values."""
     about = board.about
     found: dict[str, Any] = {
         "state": about.state,
@@ -23,8 +23,8 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
         "window": about.window,
         "keeps": about.keeps,
         "rate": about.rate,
-        "regret_followed": about.regret,
-        "bad_events": [bad._asdict() for bad in reversed(list(board.bad))],
+        "regret_enabled": about.regret,
+        "invalid_records": [bad._asdict() for bad in reversed(list(board.invalid_records))],
         "reasons": REASONS,
         "learners": [learner(board, name) for name in about.learners],
         "partitions": partitions(board),
@@ -32,12 +32,12 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
     for name, metric in METRICS.items():
         if not metric.labels and metric.kind != "info":
             found[name] = board.value(name)
-    found["events_bad_total"] = {
-        labels[0]: count for labels, count in board.values("events_bad_total").items()
+    found["invalid_records_total"] = {
+        labels[0]: count for labels, count in board.values("invalid_records_total").items()
     }
     found["events_polled_total"] = sum(board.values("events_polled_total").values())
-    fates = board.values("late_labels_total")
-    found["late_labels_total"] = {labels[0]: count for labels, count in fates.items()}
+    outcomes = board.values("delayed_labels_total")
+    found["delayed_labels_total"] = {labels[0]: count for labels, count in outcomes.items()}
     found["version"] = next((labels[0] for labels in board.values("build_info")), "")
     if config:
         found["config"] = about.config
@@ -45,13 +45,13 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
 
 
 def learner(board: Board, name: str) -> dict[str, Any]:
-    """All that is known of one learner."""
+    """Return the values of one learner."""
     mixture = board.values("mixture_weight_ratio")
     info = [labels for labels in board.values("learner_info") if labels[0] == name]
     return {
         "name": name,
         "model": info[0][1] if info else "",
-        "loss_is": info[0][2] if info else "",
+        "loss_name": info[0][2] if info else "",
         "comparator": info[0][3] if info else "",
         "regret_unknown": board.about.regret_unknown.get(name),
         "mixture": {member: share for (who, member), share in mixture.items() if who == name},
@@ -60,7 +60,7 @@ def learner(board: Board, name: str) -> dict[str, Any]:
 
 
 def partitions(board: Board) -> list[dict[str, Any]]:
-    """Lag and position of each partition."""
+    """Return lag and position of each partition."""
     lag, offsets = board.values("lag_events"), board.values("position_offset")
     places = list(dict.fromkeys([*offsets, *lag]))
     return [
@@ -70,7 +70,7 @@ def partitions(board: Board) -> list[dict[str, Any]]:
 
 
 def weights(board: Board, name: str, top: int, search: str) -> dict[str, Any] | None:
-    """The largest weights of a learner whose names hold a text; None without such a learner."""
+    """Return a learner's largest weights whose names contain a text; None if it is unknown."""
     if name not in board.weights:
         if name in board.about.learners:
             return {"learner": name, "time": None, "kept": 0, "weights": []}
@@ -80,7 +80,7 @@ def weights(board: Board, name: str, top: int, search: str) -> dict[str, Any] | 
     return {
         "learner": name,
         "time": board.weights_time,
-        "kept": len(kept),  # a search looks through so many of the largest
+        "kept": len(kept),  # the number of largest weights that are searched
         "matching": len(found),
         "weights": [weight._asdict() for weight in found[:top]],
     }

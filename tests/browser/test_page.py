@@ -64,8 +64,8 @@ def test_the_page(name: str, browser: Browser, address: str, tmp_path: Path) -> 
     browser.run("document.querySelector('#search').value = ''")
     browser.type("#search", "<script")
     browser.until(NAMES, lambda names: names == [HOSTILE])
-    browser.until("return document.querySelectorAll('#bad code').length > 0")
-    assert HOSTILE[:20] in browser.run("return document.querySelector('#bad').textContent")
+    browser.until("return document.querySelectorAll('#invalid code').length > 0")
+    assert HOSTILE[:20] in browser.run("return document.querySelector('#invalid').textContent")
     assert browser.run("return document.title") == "streamlearn"
     assert browser.run("return document.querySelectorAll('script').length") == 1
     assert browser.run("return document.images.length") == 0

@@ -29,7 +29,7 @@ from streamlearn.late.joined_rows import CORRECTED
 from streamlearn.stream import JSONDecoder, Partition, Records
 from streamlearn.stream.polled import Polled
 from streamlearn.telemetry import views
-from streamlearn.telemetry.catalog import FATES
+from streamlearn.telemetry.catalog import OUTCOMES
 from streamlearn.telemetry.metrics import Exposition
 from tests.daemon.test_kills import KILLED, Daemons, whole
 from tests.support.delayed_streams import (
@@ -210,18 +210,20 @@ def test_counters_start_at_zero_after_a_restart(tmp_path: Path) -> None:
         [watching] = [one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)]
         assert loop.run() == Exit.OK
         watching.delayed_labels.measure()
-        outcomes = watching.board.values("late_labels_total")
+        outcomes = watching.board.values("delayed_labels_total")
         counted.append({labels[0]: count for labels, count in outcomes.items()})
     join = loop.pipeline.learners["sparse"].memory
     assert join is not None
-    assert {fate: sum(one[fate] for one in counted) for fate in FATES} == join.join.counts
+    assert {
+        outcome: sum(one[outcome] for one in counted) for outcome in OUTCOMES
+    } == join.join.counts
     assert counted[1]["joined"] > 100
     assert counted[1]["timed_out"] > 100
     text = Exposition(watching.board).text("text/plain")[0].decode()
     assert f"streamlearn_held_events {float(join.join.held)}" in text
     assert f"streamlearn_label_delay_seconds_count {float(counted[1]['joined'])}" in text
     status = views.status(watching.board, config=False)
-    assert status["late_labels_total"] == counted[1]
+    assert status["delayed_labels_total"] == counted[1]
     assert 0.0 <= status["held_oldest_seconds"] < 2.0
 
 

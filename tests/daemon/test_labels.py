@@ -141,7 +141,7 @@ def test_a_stray_label_is_a_dead_letter_and_changes_nothing(tmp_path: Path) -> N
     [letter] = stray.dead()
     assert letter["streamlearn.code"] == "label"
     assert letter["streamlearn.field"] == "y"
-    assert stray.board("events_bad_total")["label",] == 1
+    assert stray.board("invalid_records_total")["label",] == 1
     assert stray.log.lines("invalid record")[0]["code"] == "label"
     spelled = Daemon(tmp_path / "spelled", stream(3000, stray="False"))
     spelled.run()
@@ -168,7 +168,7 @@ def test_labels_are_bounded(tmp_path: Path) -> None:
     bounded.run()
     assert bounded.code == Exit.OK
     assert len(bounded.model.weights) == 10
-    assert bounded.board("events_bad_total")["label",] == 390
+    assert bounded.board("invalid_records_total")["label",] == 390
 
 
 def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:

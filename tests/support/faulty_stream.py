@@ -24,11 +24,11 @@ FAULTS = {
     "StreamlearnDown": "silent",
     "StreamlearnNoProgress": "stalled",
     "StreamlearnLagGrowing": "behind",
-    "StreamlearnBadEvents": "garbage",
-    "StreamlearnLabelsRefused": "relabeled",
+    "StreamlearnInvalidRecords": "garbage",
+    "StreamlearnLabelsRejected": "relabeled",
     "StreamlearnLossJump": "misled",
     "StreamlearnRegretAboveBound": "unproved",
-    "StreamlearnNonzerosExploding": "identifiers",
+    "StreamlearnNonzeroWeightsDoubled": "identifiers",
     "StreamlearnCheckpointStale": "unsaved",
 }
 

@@ -1,8 +1,8 @@
-"""The rules for Prometheus, by its own tool and live: a real one asks daemons that fall ill.
+"""The Prometheus rules, by promtool and live: a real Prometheus scrapes daemons with faults.
 
-Live, all times of the rules (`for`, windows, offsets, ages) are divided by SPEED, and what is read
-every 5 s is read every 0.1 s; numbers of events are as they stand. With the times as they stand
-`promtool test rules` tries them.
+In the live tests all times of the rules (`for`, windows, offsets, ages) are divided by SPEED, and
+scraping happens every 0.1 s instead of 5 s; thresholds of events stay. `promtool test rules` tests
+the rules with their real times.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Server
 
 CONFIG = Path(__file__).parents[2] / "config"
-SPEED = 200  # how many times as fast the live rules are
+SPEED = 200  # how much faster the live rules are
 FILES = sorted([*CONFIG.glob("prometheus/*.yml"), *CONFIG.glob("grafana/**/*.json")])
 
 
@@ -41,7 +41,7 @@ def promtool(*arguments: str) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
 
-def test_the_configuration_and_its_rules_are_sound() -> None:
+def test_promtool_accepts_the_configuration_and_rules() -> None:
     promtool("check", "config", "prometheus.yml")
 
 
@@ -49,32 +49,32 @@ def test_every_alert_fires_and_resolves() -> None:
     promtool("test", "rules", "tests.yml")
     alerts = (CONFIG / "prometheus" / "alerts.yml").read_text()
     tests = (CONFIG / "prometheus" / "tests.yml").read_text()
-    book = (CONFIG / "prometheus" / "README.md").read_text().lower()
+    runbook = (CONFIG / "prometheus" / "README.md").read_text().lower()
     names = re.findall(r"alert: (\w+)", alerts)
     assert len(names) >= 8
     for name in names:
-        tried = re.findall(rf"alertname: {name}(?:, exp_alerts: \[\])?", tests)
-        assert len(tried) >= 3, f"{name} is not tried before, while and after"
-        assert f"## {name}".lower() in book
+        tested = re.findall(rf"alertname: {name}(?:, exp_alerts: \[\])?", tests)
+        assert len(tested) >= 3, f"{name} is not tested before, during and after the fault"
+        assert f"## {name}".lower() in runbook
         assert f"#{name.lower()}" in alerts
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_metrics_that_are_asked_for_are_there(file: Path) -> None:
+def test_every_queried_metric_exists(file: Path) -> None:
     text = re.sub(r"\w+:streamlearn_\w+:\w+", "", file.read_text())
     for name in set(re.findall(rf"(?<![\w-]){PREFIX}(\w+)", text)):
         base = re.sub(r"_(bucket|sum|count)$", "", name)
         assert name in METRICS or METRICS[base].kind == "histogram", name
 
 
-# delayed labels, and a stream without labels, have no daemon here: tests.yml tries their alerts
-ALERTS = {*FAULTS, "StreamlearnLabelsLost", "StreamlearnNoLabels"}
-EMPTY = {*ALERTS, "instance:streamlearn_labels_lost:ratio_rate10m"}
+# no daemon here has delayed labels or a stream without labels: only tests.yml tests their alerts
+ALERTS = {*FAULTS, "StreamlearnLabelsUnmatched", "StreamlearnNoLabels"}
+EMPTY = {*ALERTS, "instance:streamlearn_labels_unmatched:ratio_rate10m"}
 VARIABLES = {"$instance": ".*", "$learner": ".*", "$__all": ".*"}
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every panel's expression, its variables filled in."""
+    """Return every panel's expressions with their variables replaced."""
     found = []
     for file in sorted(CONFIG.glob("grafana/dashboards/*.json")):
         for panel in json.loads(file.read_text())["panels"]:
@@ -87,7 +87,7 @@ def expressions() -> list[tuple[str, str]]:
 
 
 def faster(rules: str) -> str:
-    """The rules with all times divided by SPEED."""
+    """Return the rules with all times divided by SPEED."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
     def shorter(found: re.Match[str]) -> str:
@@ -99,12 +99,12 @@ def faster(rules: str) -> str:
 
 
 class Live(NamedTuple):
-    """Daemons that run, and a Prometheus that asks them."""
+    """Running daemons, and a Prometheus that scrapes them."""
 
     address: str
     ill: Ill  # many events
-    stalled: Ill  # few of them
-    server: Server  # of the third, which has few too
+    stalled: Ill  # few events
+    server: Server  # of the third, with few events too
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield Live(prometheus, ill, stalled, servers[2])
 
 
-def test_in_health_every_panel_has_data_and_no_alert_fires(live: Live) -> None:
+def test_without_faults_every_panel_has_data_and_no_alert_fires(live: Live) -> None:
     missing = expressions()
 
     def answered() -> bool:
@@ -154,12 +154,12 @@ def test_in_health_every_panel_has_data_and_no_alert_fires(live: Live) -> None:
     def empty() -> set[str]:
         return {name for name, rule in rules.items() if not data(live.address, rule["query"])}
 
-    until(lambda: empty() == EMPTY)  # each named with the fault that fills it
+    until(lambda: empty() == EMPTY)  # FAULTS names the fault of each
     assert not firing(live.address)
 
 
 @pytest.mark.timeout(300)
-def test_every_fault_fires_its_alert_which_resolves_after_it(
+def test_every_fault_fires_its_alert_which_then_resolves(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     until(lambda: data(live.address, "streamlearn_regret_bound"))

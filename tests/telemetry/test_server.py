@@ -1,8 +1,9 @@
-"""The HTTP server: readers that are hostile, slow, or many."""
+"""The HTTP server with hostile, slow, and many clients, and the access rules."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from streamlearn.telemetry.routes import Access
-from streamlearn.telemetry.server import Answer, Request, Server
+from streamlearn.telemetry.server import Request, Response, Server
 from tests.support.running import ask
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 BODY = b"x" * 4_000_000
 
 
-def answer(request: Request) -> Answer:
+def answer(request: Request) -> Response:
     if request.path == "/fails":
         raise RuntimeError("secret")
-    return Answer(BODY if request.path == "/large" else request.path.encode(), "text/plain")
+    return Response(BODY if request.path == "/large" else request.path.encode(), "text/plain")
 
 
 @contextlib.contextmanager
@@ -37,7 +38,7 @@ def serving(**options: float) -> Iterator[Server]:
 
 
 def say(server: Server, *pieces: bytes) -> bytes:
-    """What comes back until the server closes."""
+    """Send bytes and return everything received until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", server.port), 20) as sock:
         for piece in pieces:
             sock.sendall(piece)
@@ -66,7 +67,7 @@ def say(server: Server, *pieces: bytes) -> bytes:
         (b"GET /fails HTTP/1.1\r\nConnection: close\r\n\r\n", 500),
     ],
 )
-def test_a_request_gets_its_answer_and_no_details(request_: bytes, status: int) -> None:
+def test_a_response_has_the_right_status_and_no_details(request_: bytes, status: int) -> None:
     with serving() as server:
         found = say(server, request_)
         assert found.startswith(b"HTTP/1.1 %d " % status)
@@ -74,7 +75,7 @@ def test_a_request_gets_its_answer_and_no_details(request_: bytes, status: int) 
         assert b"nosniff" in found
 
 
-def test_a_connection_is_kept_and_requests_come_in_pieces() -> None:
+def test_keep_alive_and_requests_in_pieces() -> None:
     with serving() as server:
         found = say(
             server,
@@ -88,15 +89,15 @@ def test_a_connection_is_kept_and_requests_come_in_pieces() -> None:
         assert found.endswith(b"/c")
 
 
-def test_a_thousand_idle_connections_leave_room_for_one_that_asks() -> None:
+def test_a_thousand_idle_connections_do_not_block_a_request() -> None:
     with serving() as server, contextlib.ExitStack() as stack:
         for _ in range(1000):
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
         assert ask(f"http://127.0.0.1:{server.port}/here") == (200, b"/here")
-        assert len(server._open) <= server.most
+        assert len(server._open) <= server.max_connections
 
 
-def test_whoever_does_not_read_is_cut_off() -> None:
+def test_a_client_that_does_not_read_is_disconnected() -> None:
     with serving(seconds=0.3, connections=4) as server, contextlib.ExitStack() as stack:
         for _ in range(4):
             slow = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
@@ -107,13 +108,13 @@ def test_whoever_does_not_read_is_cut_off() -> None:
             waiting.wait(0.02)
 
 
-def test_whoever_does_not_finish_asking_is_cut_off() -> None:
+def test_a_client_that_does_not_finish_its_request_is_disconnected() -> None:
     with serving(seconds=0.2) as server:
         assert say(server, b"GET / HT") == b""
 
 
-def test_an_address_that_is_taken_is_an_error_at_the_start() -> None:
-    with serving() as server, pytest.raises(OSError, match="in use"):
+def test_an_address_in_use_is_an_error_at_start() -> None:
+    with serving() as server, pytest.raises(OSError, match=str(errno.EADDRINUSE)):
         Server("127.0.0.1", server.port, answer).start()
 
 
@@ -123,7 +124,7 @@ HERE = {"host": "localhost:9464"}
 
 
 @pytest.mark.parametrize(
-    ("path", "headers", "access", "refused"),
+    ("path", "headers", "access", "status"),
     [
         ("/", HERE, Access(), None),
         ("/", {}, Access(), 421),
@@ -146,8 +147,8 @@ HERE = {"host": "localhost:9464"}
         ("/metrics", HERE, Access(page=False), None),
     ],
 )
-def test_who_may_read_what(
-    path: str, headers: dict[str, str], access: Access, refused: int | None
+def test_access_rules(
+    path: str, headers: dict[str, str], access: Access, status: int | None
 ) -> None:
-    found = access.refuses(Request(path, {}, headers))
-    assert (None if found is None else found.status) == refused
+    found = access.denial(Request(path, {}, headers))
+    assert (None if found is None else found.status) == status

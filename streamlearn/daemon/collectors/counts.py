@@ -85,7 +85,7 @@ class CountsCollector:
             name, learned = learner.name, learner.learned
             board.add("events_predicted_total", predicted, name)
             board.set("events_learned_total", learned - self._learned[name], name)
-            board.set("learned_events", learned, name)
+            board.set("lifetime_events_learned", learned, name)
         if batches:
             board.set("last_batch_timestamp_seconds", self.clock())
 

@@ -38,6 +38,6 @@ class DelayedLabelsCollector:
         board.set("held_events", join.held)
         board.set("held_oldest_seconds", join.age if join.held else 0.0)
         for outcome, count in join.counts.items():
-            board.set("late_labels_total", count - self._before[outcome], outcome)
+            board.set("delayed_labels_total", count - self._before[outcome], outcome)
         counts = zip(join.delays.tolist(), self._delays, strict=True)
         board.delays = ([now - before for now, before in counts], join.delay_total - self._total)

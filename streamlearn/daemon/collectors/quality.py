@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.telemetry.quality import Recent, calibration, roc_area
+from streamlearn.telemetry.quality import RecentScores, calibration, roc_area
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,9 +18,9 @@ WINDOW = 10_000  # events, for ROC AUC and calibration
 MAX_SHARE = 0.001  # the most CPU time spent on these measures
 # by measure: the metric over the lifetime, and the recent one
 MEASURES = {
-    "loss": ("progressive_loss", "window_loss"),
-    "error": ("error_ratio", "window_error_ratio"),
-    "absolute": ("absolute_error", "window_absolute_error"),
+    "loss": ("progressive_loss", "recent_loss"),
+    "error": ("error_ratio", "recent_error_ratio"),
+    "absolute": ("absolute_error", "recent_absolute_error"),
 }
 
 
@@ -29,7 +29,7 @@ class QualityCollector:
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        self.quality: dict[str, Recent] = {}
+        self.quality: dict[str, RecentScores] = {}
         self._restored: Mapping[str, Any] = {}  # until the learners are loaded
         self._next = 0.0
 
@@ -45,7 +45,7 @@ class QualityCollector:
         """Start with the loaded learners; a fresh one has no recent scores."""
         for learner in learners:
             if "error" in learner.progress:
-                self.quality[learner.name] = quality = Recent(WINDOW)
+                self.quality[learner.name] = quality = RecentScores(WINDOW)
                 if learner.learned and learner.name in self._restored:
                     quality.restore(self._restored[learner.name])
 
@@ -69,13 +69,13 @@ class QualityCollector:
                 self._measure_scores(learners[name], quality)
             self._next = now + (time.thread_time() - begun) / MAX_SHARE
 
-    def _measure_scores(self, learner: Learner, quality: Recent) -> None:
+    def _measure_scores(self, learner: Learner, quality: RecentScores) -> None:
         """Measure ROC AUC and calibration of a learner's recent scores."""
         board, name = self.board, learner.name
         scores, positive = quality.window()
-        board.set("window_roc_area_ratio", roc_area(scores, positive), name)
+        board.set("recent_roc_auc", roc_area(scores, positive), name)
         loss = learner.model.objective.loss
         shares = loss.probability(scores) if loss.has_probability else None
         ratio, distance = (None, None) if shares is None else calibration(shares, positive)
-        board.set("window_calibration_ratio", ratio, name)
-        board.set("window_calibration_error_ratio", distance, name)
+        board.set("recent_calibration_ratio", ratio, name)
+        board.set("recent_calibration_error", distance, name)

@@ -22,7 +22,16 @@ from streamlearn.daemon.collectors.regret import RegretCollector
 from streamlearn.daemon.collectors.weights import WeightsCollector
 from streamlearn.daemon.outputs.dead_letters import reason_code
 from streamlearn.rules import Mixture
-from streamlearn.telemetry import Access, Bad, Board, Health, History, LastMinutes, Routes, Server
+from streamlearn.telemetry import (
+    Access,
+    Board,
+    Health,
+    History,
+    InvalidRecord,
+    LastMinutes,
+    Routes,
+    Server,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -235,10 +244,10 @@ class TelemetryCollector(Observer):
         where = records.partition
         for i, field, reason in part.invalid:
             kind = reason_code(field, reason)
-            self.board.add("events_bad_total", 1, kind)
+            self.board.add("invalid_records_total", 1, kind)
             value = records.values[i] if self.shows_events else None
-            self.board.bad.append(
-                Bad(
+            self.board.invalid_records.append(
+                InvalidRecord(
                     now,
                     where.topic,
                     where.number,
@@ -266,7 +275,7 @@ class TelemetryCollector(Observer):
         choice = self.learners.choice
         if choice is not None:
             for name in choice.names:
-                self.board.set("best", float(name == choice.name), name)
+                self.board.set("currently_best", float(name == choice.name), name)
         lag = [waiting for waiting in status.lag.values() if waiting is not None]
         curves = {"rate": self.board.about.rate, "lag": float(sum(lag)) if lag else None}
         self.recent.add(self.clock(), {**curves, **self._curves(slow=True)})
@@ -305,7 +314,7 @@ class TelemetryCollector(Observer):
     def _measure_model(self, learner: Learner) -> None:
         """Measure what is cheap to know of a model."""
         board, model, name = self.board, learner.model, learner.name
-        board.set("diverged_events", learner.diverged, name)
+        board.set("lifetime_events_diverged", learner.diverged, name)
         board.set("steps", model.steps, name)
         rules = model.rules
         board.set("step_size", rules[0].step_size if len(rules) == 1 else None, name)

@@ -64,7 +64,7 @@ class WeightsCollector:
                 used[: len(there)] |= there
         board.set("slots", reader.size)
         if isinstance(reader, Names) and (reader.max_names or reader.max_bytes):
-            board.set("turned_away_features", reader.turned_away)
+            board.set("rejected_features", reader.turned_away)
         if isinstance(reader, Hashing):
             board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
         took = time.thread_time() - begun

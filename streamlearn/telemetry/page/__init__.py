@@ -1,7 +1,7 @@
-"""The live page: one HTML text with its style and script inside, and the policy that it needs.
+"""The live page: one HTML document with inline style and script, and its content security policy.
 
-The browser runs and applies what has the hashes of this very text, and asks nobody else for
-anything; so a feature named `<script>` stays a name.
+The policy allows only the inline style and script with these hashes, and no other origins. So a
+feature named `<script>` is only text.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ SCRIPTS = ("format.js", "chart.js", "panels.js", "main.js")
 
 
 def source(name: str) -> str:
-    """The text of a file beside this one."""
+    """Read a file of this directory."""
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def hashed(text: str) -> str:
-    """What a policy calls a text."""
+def csp_hash(text: str) -> str:
+    """Return the hash of a text for the content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -31,8 +31,8 @@ HEADERS = {
     "Content-Security-Policy": "; ".join(
         [
             "default-src 'none'",
-            f"script-src {hashed(SCRIPT)}",
-            f"style-src {hashed(STYLE)}",
+            f"script-src {csp_hash(SCRIPT)}",
+            f"style-src {csp_hash(STYLE)}",
             "connect-src 'self'",
             "img-src data:",
             "base-uri 'none'",

@@ -1,5 +1,5 @@
-// A chart of lines over events or time, with bands and bounds; read by mouse, finger or arrow keys.
-// Where curves are far apart and none is negative (options.log) the axis is logarithmic.
+// A chart of lines over events or time, with bands and bounds; for mouse, touch and arrow keys.
+// With options.log the axis is logarithmic if values span decades and none is negative.
 
 const EDGE = { left: 52, right: 14, top: 8, bottom: 24 };
 
@@ -42,8 +42,8 @@ class Chart {
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
-  // xs: where the points are; series: [{name, index, values}] for lines, [{name, index, low, high,
-  // bound}] for brackets; over: "events" or "time"; empty: what is said without any of them
+  // xs: positions of the points; series: [{name, index, values}] for lines, [{name, index, low, high,
+  // bound}] for brackets; over: "events" or "time"; empty: the text without any of them
   show(xs, series, over, empty) {
     this.xs = xs;
     this.over = over;
@@ -60,13 +60,13 @@ class Chart {
     for (const one of this.series) {
       const past = this.options.settles && this.xs.length > 30 ? Math.ceil(this.xs.length / 25) : 0;
       for (const values of [one.values, one.low, one.high]) if (values) all.push(...values.slice(past).filter(known));
-      if (one.bound) { // a bound that is far away must not flatten the curve
+      if (one.bound) { // a distant bound must not flatten the curve
         const top = Math.max(...one.high.filter(known));
         bound = Math.max(bound, ...one.bound.filter((v) => known(v) && v < 4 * top));
       }
     }
     let low = Math.min(...all), high = Math.max(bound, ...all);
-    const least = Math.min(...all.filter((v) => v > 0)); // what is 0 lies below a logarithmic axis
+    const least = Math.min(...all.filter((v) => v > 0)); // zeros are below a logarithmic axis
     this.log = Boolean(this.options.log) && low >= 0 && high > 20 * least;
     if (this.log) return [Math.log10(least) - 0.04, Math.log10(high) + 0.04];
     if (this.options.from0) low = Math.min(0, low);
@@ -105,7 +105,7 @@ class Chart {
     const lines = shape("g", { "clip-path": `url(#${clip})` });
     for (const one of this.series) if (one.low && one.high) lines.append(shape("path", { d: this.area(one.low, one.high), class: `band f${one.index % 8}` }));
     for (const one of this.series) if (one.bound) lines.append(shape("path", { d: this.path(one.bound), class: `bound s${one.index % 8}` }));
-    for (const one of this.series) { // of a bracket both ends, for either may be the truth
+    for (const one of this.series) { // both ends of a bracket
       const sides = one.values ? [one.values] : [one.low, one.high];
       const kind = one.values ? "line" : "edge";
       for (const side of sides) lines.append(shape("path", { d: this.path(side), class: `${kind} s${one.index % 8} k${one.index % 8}` }));
@@ -124,7 +124,7 @@ class Chart {
     let d = "", pen = false;
     values.forEach((v, i) => {
       if (known(v)) { d += `${pen ? "L" : "M"}${this.x(this.xs[i]).toFixed(1)} ${this.y(v).toFixed(1)}`; pen = true; }
-      // a gap is bridged: a number that is looked at less often than points are taken is no gap
+      // bridge gaps: some values are measured less often than points are added
     });
     return d;
   }
@@ -136,7 +136,7 @@ class Chart {
     return up.length ? `M${[...up, ...down].join("L")}Z` : "";
   }
 
-  // what a series is at a point, or was at the last one before it where it was looked at
+  // the value of a series at a point, or the last known one before it
   last(values, i) {
     return values[i] ?? values.slice(0, i).findLast(known);
   }

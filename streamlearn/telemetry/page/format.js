@@ -1,4 +1,4 @@
-// Numbers and texts as people read them, and elements: text is only ever set as text.
+// Formatting of numbers, and creation of elements; text is never parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
@@ -38,14 +38,14 @@ function figure(value, digits = 4) {
   return (size >= 1e4 ? grouped.format(value) : value.toFixed(Math.min(places, 5))).replace("-", "−");
 }
 
-// A bracket: both ends, or one figure where they look alike.
+// A bracket: both ends, or one figure if they look equal.
 function range(low, high) {
   if (!known(low) || !known(high)) return "unknown";
   const [a, b] = [figure(low, 2), figure(high, 2)];
   return a === b ? a : `${a} … ${b}`;
 }
 
-// at the axes: no more digits than needed
+// axis labels: no more digits than needed
 const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 function mark(value) {
   const size = Math.abs(value);
@@ -65,12 +65,12 @@ function span(seconds) {
   return `${Math.floor(s / 86400)} days`;
 }
 
-// Sets text only where it changed: nothing flickers, and no selection is lost.
+// Sets text only if it changed, to avoid flicker and keep selections.
 function say(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-// The children of `parent` for these items, made once by key and then only updated.
+// Creates one child of `parent` per item, by key, and later only updates it.
 function keyed(parent, items, key, make, update) {
   const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   items.forEach((item, i) => {

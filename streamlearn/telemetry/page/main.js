@@ -1,19 +1,19 @@
-// Asks for what is new once a second, and draws it.
+// Polls the API once a second and draws the page.
 
 const charts = {
   nonzero: new Chart($("c-nonzero"), { label: "Non-zero weights", from0: true, log: true }),
   regret: new Chart($("c-regret"), { label: "Regret" }),
-  mixture: new Chart($("c-mixture"), { label: "Shares in the mixture", from0: true }),
+  mixture: new Chart($("c-mixture"), { label: "Mixture shares", from0: true }),
   rate: new Chart($("c-rate"), { label: "Events per second", from0: true }),
   lag: new Chart($("c-lag"), { label: "Lag", from0: true }),
 };
-const losses = new Map(); // a chart for each kind of loss, for others have other sizes
+const losses = new Map(); // one chart for each kind of loss: their scales differ
 let life = {}, stride = 0, recent = [], now = null, recentSpan = false, recentLoss = false, lost = 0;
 const hidden = new Set();
 
 async function ask(path) {
   const answer = await fetch(path, { signal: AbortSignal.timeout(8000) });
-  if (!answer.ok) throw new Error(answer.status === 401 ? "a token is needed" : `${path}: ${answer.status}`);
+  if (!answer.ok) throw new Error(answer.status === 401 ? "token required" : `${path}: ${answer.status}`);
   return answer.json();
 }
 
@@ -33,9 +33,9 @@ async function series() {
   recent = recent.concat(found.recent.filter((point) => point.time > last)).slice(-300);
 }
 
-// Losses of one kind share an axis; before the learners are there the one axis is of none.
+// Losses of one kind share an axis; before there are learners, there is one empty axis.
 function drawLosses(xs, learners, over) {
-  const kinds = [...new Set(now.learners.map((one) => one.loss_is))];
+  const kinds = [...new Set(now.learners.map((one) => one.loss_name))];
   const host = $("c-loss");
   host.classList.toggle("several", kinds.length > 1);
   keyed(host, kinds, (kind) => kind, (kind) => {
@@ -47,7 +47,7 @@ function drawLosses(xs, learners, over) {
   for (const kind of kinds) losses.get(kind).show(xs, learners.filter((one) => one.kind === kind), over, "The curve begins with the first labeled event.");
 }
 
-const objective = (one) => `${one.loss_is} + ${one.comparator}`;
+const objective = (one) => `${one.loss_name} + ${one.comparator}`;
 const recentColumn = (name) => recent.map((point) => point[name] ?? null);
 
 function draw() {
@@ -55,10 +55,10 @@ function draw() {
   const over = recentSpan ? "time" : "events";
   const column = (name) => (recentSpan ? recentColumn(name) : life[name]);
   const of = (kind, more) => now.learners.map((one, index) => ({
-    name: one.name, index, kind: one.loss_is, ...(more ? more(one.name) : { values: column(`${kind}/${one.name}`) }),
+    name: one.name, index, kind: one.loss_name, ...(more ? more(one.name) : { values: column(`${kind}/${one.name}`) }),
   })).filter((one) => !hidden.has(one.name));
   drawLosses(xs, of(recentLoss ? "recent" : "loss"), over);
-  charts.nonzero.show(xs, of("nonzero"), over, "The curve begins when weights are counted.");
+  charts.nonzero.show(xs, of("nonzero"), over, "The curve begins with the first count of weights.");
   // regrets are comparable only against the same comparator
   const against = [...new Set(now.learners.filter((one) => one.comparator).map(objective))];
   $("regret-choice").hidden = against.length < 2;
@@ -74,18 +74,18 @@ function draw() {
     began() && !mixed ? "No learner here is a mixture of rules." : "The curve begins with the first event.");
   const times = recent.map((point) => point.time);
   charts.rate.show(times, [{ name: "events per second", index: 0, values: recentColumn("rate") }], "time", "Waiting for events.");
-  charts.lag.show(times, [{ name: "lag", index: 0, values: recentColumn("lag") }], "time", began() && !recent.some((point) => known(point.lag)) ? "The source does not know its lag." : "Waiting for events.");
+  charts.lag.show(times, [{ name: "lag", index: 0, values: recentColumn("lag") }], "time", began() && !recent.some((point) => known(point.lag)) ? "The source does not report its lag." : "Waiting for events.");
 }
 
 const began = () => now.events_polled_total > 0;
 
-// Why there is no regret to draw, and what would make it known.
+// Why there is no regret to draw.
 function whyUnknown(learners) {
-  if (!now.regret_followed) return "The regret is not followed: regret.enabled is false.";
-  if (!began()) return "The curve begins some thousand events after the first one.";
+  if (!now.regret_enabled) return "Regret is disabled: regret.enabled is false.";
+  if (!began()) return "The curve begins after the first few thousand events.";
   const reasons = new Map();
   for (const one of learners) if (one.regret_unknown) reasons.set(one.regret_unknown, [...(reasons.get(one.regret_unknown) || []), one.name]);
-  if (!reasons.size) return "The curve begins when the first comparator is solved.";
+  if (!reasons.size) return "The curve begins with the first solution of the comparator.";
   return `Unknown so far. ${[...reasons].map(([why, names]) => `${names.join(", ")}: ${why}.`).join(" ")}`;
 }
 
@@ -110,7 +110,7 @@ async function round() {
     tiles(now);
     table(now, hidden, choose);
     choices($("weights-of"), now.learners.map((one) => one.name));
-    badEvents(now);
+    invalidRecords(now);
     partitions(now);
     draw();
     await largest();
@@ -124,7 +124,7 @@ async function round() {
         $("state").className = "state bad";
         say($("state-text"), "unreachable");
       }
-      say($("notice"), stopped ? "The daemon has stopped. These are its last numbers." : error.message === "a token is needed" ? "A token is needed: load the page again." : "The daemon does not answer. These are its last numbers; this page keeps asking.");
+      say($("notice"), stopped ? "The daemon has stopped. These are its last values." : error.message === "token required" ? "Token required: reload the page." : "The daemon does not answer. These are its last values; the page keeps trying.");
       $("notice").className = stopped ? "notice calm" : "notice";
       $("notice").hidden = false;
     }
@@ -151,7 +151,7 @@ const remembered = () => { try { return localStorage.getItem("streamlearn-theme"
 const paint = () => document.documentElement.classList.toggle("dark", remembered() ? remembered() === "dark" : dark.matches);
 $("theme").addEventListener("click", () => {
   const to = document.documentElement.classList.contains("dark") ? "light" : "dark";
-  try { localStorage.setItem("streamlearn-theme", to); } catch { /* private windows keep nothing */ }
+  try { localStorage.setItem("streamlearn-theme", to); } catch { /* not available in private windows */ }
   document.documentElement.classList.toggle("dark", to === "dark");
 });
 dark.addEventListener("change", paint);

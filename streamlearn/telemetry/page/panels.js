@@ -1,29 +1,29 @@
-// What is not a curve: tiles, the learners' table, weights, bad events, partitions.
+// Everything except curves: tiles, the table of learners, weights, invalid records, partitions.
 
 function tile(label, value, note = "", mood = "") {
   return { label, value, note, mood };
 }
 
 function tiles(now) {
-  const bad = Object.values(now.events_bad_total || {}).reduce((a, b) => a + b, 0);
+  const bad = Object.values(now.invalid_records_total || {}).reduce((a, b) => a + b, 0);
   const polled = now.events_polled_total || 0;
   const lags = now.partitions.map((p) => p.lag).filter(known);
   const lag = lags.length ? lags.reduce((a, b) => a + b, 0) : null;
-  const life = Math.max(0, ...now.learners.map((one) => one.learned_events || 0));
+  const life = Math.max(0, ...now.learners.map((one) => one.lifetime_events_learned || 0));
   const saved = now.checkpoint_timestamp_seconds;
   const failing = now.checkpoint_failures_total > 0;
   const found = [
     tile("Events learned", count(life), "in total"),
     tile("Events per second", count(now.rate), "now"),
-    tile("Lag", count(lag), lag === null ? "not known" : known(now.rate) && now.rate > 0 && lag > now.rate ? `${span(lag / now.rate)} at this rate` : polled || lag ? "keeps up" : ""),
-    tile("Invalid records", count(bad), bad ? `${share(bad / polled)} since the start` : polled ? "none since the start" : "none came yet", bad > 0.05 * polled && bad ? "warn" : ""),
+    tile("Lag", count(lag), lag === null ? "unknown" : known(now.rate) && now.rate > 0 && lag > now.rate ? `${span(lag / now.rate)} at this rate` : polled || lag ? "keeping up" : ""),
+    tile("Invalid records", count(bad), bad ? `${share(bad / polled)} since the start` : polled ? "none since the start" : "no records yet", bad > 0.05 * polled && bad ? "warn" : ""),
     tile("Last checkpoint", known(saved) ? span(now.time - saved) : "none", known(saved) ? "ago" : failing ? "" : now.keeps ? "not yet" : "not configured", failing ? "bad" : ""),
-    tile("Features", count(now.slots), !known(now.slots) ? "" : now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of the hash used` : now.turned_away_features > 0 ? "all that the table holds" : "known by name", now.turned_away_features > 0 ? "warn" : ""),
+    tile("Features", count(now.slots), !known(now.slots) ? "" : now.hash_load_ratio !== null ? `${share(now.hash_load_ratio)} of hash slots used` : now.rejected_features > 0 ? "table full" : "by name", now.rejected_features > 0 ? "warn" : ""),
   ];
   if (known(now.held_events)) {
-    const fates = now.late_labels_total;
-    found.push(tile("Wait for a label", count(now.held_events), `${count(fates.joined)} came, ${count(fates.timed_out)} timed out, ${count(fates.orphaned)} without event`));
-    found.push(tile("Oldest of them", span(now.held_oldest_seconds), `${count(fates.corrected)} corrected, ${count(fates.duplicates)} double`));
+    const outcomes = now.delayed_labels_total;
+    found.push(tile("Held for labels", count(now.held_events), `${count(outcomes.joined)} joined, ${count(outcomes.timed_out)} timed out, ${count(outcomes.orphaned)} orphaned`));
+    found.push(tile("Oldest held event", span(now.held_oldest_seconds), `${count(outcomes.corrected)} corrected, ${count(outcomes.duplicates)} duplicates`));
   }
   if (failing) found[4].note += ` ${count(now.checkpoint_failures_total)} failed`;
   keyed($("tiles"), found, (one) => one.label,
@@ -36,30 +36,30 @@ function tiles(now) {
 }
 
 const always = () => "";
-const lossOf = (one) => one.loss_is;
-const bothOf = (one) => `${one.loss_is} + ${one.comparator}`;
+const lossOf = (one) => one.loss_name;
+const bothOf = (one) => `${one.loss_name} + ${one.comparator}`;
 
 // the bracket of the regret per event
-const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.learned_events, one.regret_high / one.learned_events] : null);
+const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.lifetime_events_learned, one.regret_high / one.lifetime_events_learned] : null);
 
-// [heading, what is shown, how, which is best: -1 the lowest, 1 the highest, 0 none, and what must be
-// alike for two to be compared]
+// [heading, value, format, which is best (-1 lowest, 1 highest, 0 neither), and what must be equal
+// for two learners to be comparable]
 const COLUMNS = [
   ["Loss", (one) => one.progressive_loss, figure, -1, lossOf],
-  ["Recent loss", (one) => one.window_loss, figure, -1, lossOf],
-  ["Errors", (one) => one.error_ratio, share, -1, always],
-  ["Recent errors", (one) => one.window_error_ratio, share, -1, always],
+  ["Recent loss", (one) => one.recent_loss, figure, -1, lossOf],
+  ["Error rate", (one) => one.error_ratio, share, -1, always],
+  ["Recent error rate", (one) => one.recent_error_ratio, share, -1, always],
   ["Abs. error", (one) => one.absolute_error, figure, -1, always],
-  ["Recent abs. error", (one) => one.window_absolute_error, figure, -1, always],
-  ["ROC area", (one) => one.window_roc_area_ratio, (v) => figure(v, 3), 1, always],
-  ["Calibration", (one) => one.window_calibration_ratio, (v) => figure(v, 3), 0, always],
+  ["Recent abs. error", (one) => one.recent_absolute_error, figure, -1, always],
+  ["ROC area", (one) => one.recent_roc_auc, (v) => figure(v, 3), 1, always],
+  ["Calibration", (one) => one.recent_calibration_ratio, (v) => figure(v, 3), 0, always],
   ["Regret / event", perEvent, (v) => (v ? range(...v) : "unknown"), -1, bothOf],
   ["Non-zero", (one) => one.nonzero_weights, count, 0, always],
 ];
 
-// Whether one is better than all that are comparable, wherever in their brackets the numbers are;
-// not so long as one of them is unknown.
-function leads(one, learners, value, sense, kind) {
+// Whether a learner is better than all comparable ones, for any values inside their brackets; false
+// while one of them is unknown.
+function isBest(one, learners, value, sense, kind) {
   const ends = (other) => { const v = value(other) ?? NaN; return Array.isArray(v) ? v : [v, v]; };
   const [low, high] = ends(one);
   const others = learners.filter((other) => other !== one && kind(other) === kind(one));
@@ -87,16 +87,16 @@ function table(now, hidden, choose) {
       const button = row.querySelector("button");
       button.setAttribute("aria-pressed", String(!hidden.has(one.name)));
       const best = button.querySelector(".best");
-      if (one.best === 1 && !best) button.append(element("span", { class: "best" }, "best"));
-      if (one.best !== 1 && best) best.remove();
+      if (one.currently_best === 1 && !best) button.append(element("span", { class: "best" }, "best"));
+      if (one.currently_best !== 1 && best) best.remove();
       columns.forEach(([, value, format, sense, kind], k) => {
         const cell = row.children[k + 1];
         say(cell, format(value(one)));
         cell.title = value === perEvent && one.regret_unknown || "";
-        cell.className = leads(learners[one.i], learners, value, sense, kind) ? "lead" : "";
+        cell.className = isBest(learners[one.i], learners, value, sense, kind) ? "lead" : "";
       });
-      const several = new Set(learners.map(lossOf)).size > 1 && !one.model.includes(one.loss_is);
-      say(row.querySelector(".model"), several ? `${one.loss_is} · ${one.model}` : one.model);
+      const several = new Set(learners.map(lossOf)).size > 1 && !one.model.includes(one.loss_name);
+      say(row.querySelector(".model"), several ? `${one.loss_name} · ${one.model}` : one.model);
     });
 }
 
@@ -104,7 +104,7 @@ function weights(found, searching) {
   const list = $("weights"), shown = found.weights;
   const top = Math.max(...shown.map((one) => Math.abs(one.value)), 1e-300);
   say($("weights-hint"), found.time === null
-    ? "The weights are looked at once events are learned."
+    ? "Weights are shown once events are learned."
     : !found.kept
     ? "All weights are zero."
     : searching
@@ -120,13 +120,13 @@ function weights(found, searching) {
     });
 }
 
-function badEvents(now) {
-  const list = $("bad"), events = now.bad_events;
-  const all = Object.entries(now.events_bad_total).filter(([, n]) => n > 0);
-  say($("bad-hint"), all.length ? `Since the start, by what was wrong: ${all.map(([kind, n]) => `${kind} ${count(n)}`).join(", ")}` : "");
+function invalidRecords(now) {
+  const list = $("invalid"), events = now.invalid_records;
+  const all = Object.entries(now.invalid_records_total).filter(([, n]) => n > 0);
+  say($("invalid-hint"), all.length ? `Since the start, by reason: ${all.map(([kind, n]) => `${kind} ${count(n)}`).join(", ")}` : "");
   if (!events.length && !now.events_polled_total) {
     list.replaceChildren();
-    say($("bad-hint"), "No record came yet.");
+    say($("invalid-hint"), "No records yet.");
     return;
   }
   if (!events.length) {
@@ -151,7 +151,7 @@ function partitions(now) {
   $("partitions-card").hidden = all.length < 2;
   const host = $("partitions");
   if (!host.tBodies.length) {
-    const heads = ["Topic", "Partition", "Position", "Waiting"].map((text) => element("th", { scope: "col" }, text));
+    const heads = ["Topic", "Partition", "Position", "Lag"].map((text) => element("th", { scope: "col" }, text));
     host.append(element("thead", {}, element("tr", {}, ...heads)), element("tbody"));
   }
   keyed(host.tBodies[0], all, (one) => `${one.topic}:${one.partition}`,
@@ -164,7 +164,7 @@ const STATES = {
   stopping: ["warn", "stopping"], stopped: ["bad", "stopped"],
 };
 
-// How the daemon is, in a word or two, and the mood of the mark beside it.
+// The state of the daemon: the CSS class and the text.
 function condition(now) {
   const [mood, text] = STATES[now.state] || ["warn", now.state];
   if (now.state === "stopped") return [now.exit ? "bad" : "", `stopped: ${now.reason}`];

@@ -24,7 +24,7 @@ from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
-from streamlearn.telemetry.quality import Recent, roc_area
+from streamlearn.telemetry.quality import RecentScores, roc_area
 from tests.support.missing import require_program
 from tests.support.running import HOSTILE, ask, running, settings, told, until, watched
 from tests.support.streams import TOPIC, MadeUp
@@ -43,7 +43,7 @@ def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
     assert board.value("events_learned_total", "default") == counts.learned
     assert board.value("events_predicted_total", "sparse") == counts.events
     assert board.value("events_unlabeled_total") == counts.unlabeled > 0
-    assert sum(board.values("events_bad_total").values()) == counts.invalid > 0
+    assert sum(board.values("invalid_records_total").values()) == counts.invalid > 0
     assert board.value("events_deleted_total") == counts.tombstones > 0
     (learner, _) = loop.pipeline.learners
     assert board.value("progressive_loss", "default") == learner.progress["loss"].mean
@@ -56,7 +56,7 @@ def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
 
 def test_the_area_under_the_curve_is_that_of_others() -> None:
     draw = np.random.default_rng(0)
-    recent = Recent(500)
+    recent = RecentScores(500)
     scores, labels = np.zeros(0), np.zeros(0, bool)
     for i, n in enumerate((3, 700, 0, 130, 499, *[5] * 60, *[900] * 5)):
         more = draw.normal(size=n).round(1)  # with ties
@@ -79,13 +79,13 @@ def test_what_does_not_exist_is_absent() -> None:
     for name in (
         "progressive_loss",
         "regret",
-        "window_roc_area_ratio",
+        "recent_roc_auc",
         "checkpoint_bytes",
         "nonzero",
     ):
         assert f"streamlearn_{name}" not in text
     assert 'streamlearn_events_learned_total{learner="default"} 0.0' in text
-    assert 'streamlearn_events_bad_total{reason="syntax"} 0.0' in text
+    assert 'streamlearn_invalid_records_total{reason="syntax"} 0.0' in text
     assert "nan" not in text.lower().replace("nance", "")
 
 
@@ -97,7 +97,7 @@ def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> 
     past = before.history.columns
     assert after.history.columns["events"][: len(past["events"])] == past["events"]
     assert after.counts.seen == 1200
-    assert after.board.value("learned_events", "default") == loop.pipeline.counts.learned
+    assert after.board.value("lifetime_events_learned", "default") == loop.pipeline.counts.learned
     now = after.board.value("events_learned_total", "default")
     assert now is not None
     assert now < loop.pipeline.counts.learned
@@ -113,7 +113,7 @@ def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
             scores, positive = watching.quality.quality[learner.name].window()
             assert len(scores) == len(positive) == learner.learned
             assert bool(len(scores)) == (learner.name not in reset)
-        area = watching.board.value("window_roc_area_ratio", "default")
+        area = watching.board.value("recent_roc_auc", "default")
         assert area == roc_area(*watching.quality.quality["default"].window())
 
 
@@ -129,7 +129,7 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
         assert loop.run() == 0
         watching.weights._next = 0.0
         watching.refresh(Status())
-        away = watching.board.value("turned_away_features")
+        away = watching.board.value("rejected_features")
         reader: Any = loop.pipeline.learners.reader
         assert away == reader.turned_away
         assert bool(away) == bool(table)
@@ -166,7 +166,7 @@ def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
     past = history.columns["events"]
     assert past[0] == 0
     assert past[-1] > 2_900_000
-    assert 200 <= len(past) < history.most
+    assert 200 <= len(past) < history.max_points
     steps = np.diff(past)
     assert steps.max() <= 2.5 * steps.min()
     part = history.snapshot(past[-3], history.stride)
@@ -206,7 +206,7 @@ def test_health_says_why() -> None:
     assert health.ready(about, 1) == (False, "1 partitions have no position yet")
     assert health.ready(about, 0) == (True, "learning")
     now[0] = 11.0
-    assert health.alive() == (False, "the loop is silent for 11 s")
+    assert not health.alive()[0]
     assert not health.ready(about, 0)[0]
     assert health.alive("loading")[0]
     health.beat()
@@ -253,7 +253,7 @@ def test_a_live_daemon_answers(tmp_path: Path) -> None:
         assert until(lambda: ask(f"{address}/readyz")[0] == 200)
         status = told(f"{address}/api/status?config=1")
         assert status["state"] == "active"
-        assert status["learners"][0]["learned_events"] > 0
+        assert status["learners"][0]["lifetime_events_learned"] > 0
         assert abs(sum(status["learners"][0]["mixture"].values()) - 1.0) < 1e-6
         assert "[telemetry]" in status["config"]
         assert {p["partition"] for p in status["partitions"]} == {"0", "1", "2"}
@@ -282,8 +282,8 @@ def test_bad_events_are_shown_masked_unless_the_configuration_shows_them() -> No
     for shows in (False, True):
         given = settings(telemetry=f"show_invalid_records = {str(shows).lower()}")
         with running(given=given) as (_, watching, address):
-            until(lambda seen=watching: seen.board.bad)
-            bad = told(f"{address}/api/status")["bad_events"][0]
+            until(lambda seen=watching: seen.board.invalid_records)
+            bad = told(f"{address}/api/status")["invalid_records"][0]
         assert bad["topic"] == TOPIC
         assert bad["kind"] == "value"
         assert (bad["payload"] is not None) == shows
@@ -329,7 +329,7 @@ def test_several_outputs_have_no_area_and_weights_for_each() -> None:
     watching.weights._next = 0.0
     watching.board.weights_time = 0.0
     watching.refresh(Status())
-    assert watching.board.value("window_roc_area_ratio", "default") is None
+    assert watching.board.value("recent_roc_auc", "default") is None
     named: Any = [one.name for one in watching.board.weights["default"]]
     assert any("→" in name for name in named)
 
