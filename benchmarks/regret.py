@@ -14,7 +14,7 @@ enters the sample costs 50 to 80 ns. Late in the stream that is 1% of the rows, 
 to 5% slower in total. New memory, which the system clears page by page, doubles that cost for twice
 as many events as the sample holds: the first half of the stream is 7 to 11% slower. Dict events are
 3 to 4% slower late in the stream and 6 to 7% in its first half; the default model 2 to 3% and 4 to
-5%, rows and dicts. With the default memory of 100,000, ten times as many events enter the sample,
+5%, rows and dicts. With the default sample of 100,000, ten times as many events enter the sample,
 so the same numbers need a stream ten times as long.
 
 python -m benchmarks.regret [--data DIR] [--rounds N]
@@ -41,7 +41,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "dual averaging, l1": lambda: sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L1(1e-3)),
     "default": sl.LinearClassifier,
 }
-MEMORY = 10_000
+SAMPLE_SIZE = 10_000
 PIECE = 1_000
 TIMES = 32
 EARLY = 500_000  # events
@@ -119,7 +119,7 @@ def measured(
     solving, report = [], None
     ways = (copied(learn), copied(learn))
     for turn in range(rounds):
-        with sl.regret.Tracker(make(), memory=MEMORY, seed=0) as tracker:
+        with sl.regret.Tracker(make(), sample_size=SAMPLE_SIZE, seed=0) as tracker:
             sides = (make(), tracker)
             gc.collect()
             gc.disable()
@@ -166,7 +166,7 @@ def main() -> None:
             cost, report = measured(make, learn, pieces * TIMES, args.rounds)
             lines.append([name, way, *cost.cells(), loss])
         print(f"{name}: {report}\n", flush=True)
-    print(f"a9a repeated {TIMES} times, memory {MEMORY}: nanoseconds per event\n")
+    print(f"a9a repeated {TIMES} times, sample of {SAMPLE_SIZE}: nanoseconds per event\n")
     slower = [f"slowdown, first {EARLY:,}", "slowdown, rest"]
     head = ["learner", "input", "alone", "tracked", *slower, "solver, share of a core", "bare loss"]
     print(table(head, lines))

@@ -364,7 +364,7 @@ class RegretConfig(Section, frozen=True):
     """Regret against the best fixed model in hindsight."""
 
     enabled: Annotated[bool, about("whether to compute it")] = True
-    memory: Annotated[
+    sample_size: Annotated[
         int, about("events in the random sample that the best fixed model is fitted on", ge=100)
     ] = 10_000
     cpu_share: Annotated[

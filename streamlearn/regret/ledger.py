@@ -44,7 +44,7 @@ class Ledger:
         Those of the learner.
     intercept
         Its placement: "none", "free" (not penalized) or "inside" the penalty.
-    memory
+    sample_size
         How many events to keep. While these are all events, the bracket is certified if the sum of
         Psi(w_t) is exact. After that, one half of a uniform sample fits the comparator and the
         other half measures it.
@@ -64,17 +64,17 @@ class Ledger:
         penalty: Penalty,
         *,
         intercept: str = "none",
-        memory: int = 100_000,
+        sample_size: int = 100_000,
         seed: int = 0,
         targets: int = 1,
         gap: float = 1e-4,
         seconds: float = 30.0,
         cpu_share: float = 0.05,
     ) -> None:
-        if not is_integer(memory) or not 10 <= memory < 2**31:
-            raise ValueError(f"memory must be a whole number of at least 10 events, not {memory!r}")
+        if not is_integer(sample_size) or not 10 <= sample_size < 2**31:
+            raise ValueError(f"sample_size must be an integer of at least 10, not {sample_size!r}")
         if not is_integer(seed) or not 0 <= seed < 2**64:
-            raise ValueError(f"seed must be a whole number of 0 to 2^64 - 1, not {seed!r}")
+            raise ValueError(f"seed must be an integer from 0 to 2^64 - 1, not {seed!r}")
         self.loss = loss
         self.penalty = penalty
         self.intercept = intercept
@@ -82,9 +82,9 @@ class Ledger:
         self.seconds = number("Ledger", "seconds", seconds, low=0.0)
         self.cpu_share = number("Ledger", "cpu_share", cpu_share, above=0.0, high=1.0)
         free = penalty.simple and penalty.l1 == penalty.l2 == 0.0
-        self.sums = ProgressiveSums(loss, memory, seed, targets, penalized=not free)
+        self.sums = ProgressiveSums(loss, sample_size, seed, targets, penalized=not free)
         # The sample starts in the order of the events, so it is split into halves at random.
-        self._order = np.random.default_rng(seed).permutation(memory)
+        self._order = np.random.default_rng(seed).permutation(sample_size)
         self._comparator: Comparator | None = None
         self._thread: threading.Thread | None = None
         self._closed = False

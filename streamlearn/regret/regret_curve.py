@@ -112,7 +112,7 @@ def _make_trackers(
     if not estimators:
         raise ValueError("estimators is empty; give at least one")
     trackers = {
-        name: Tracker(estimator, memory=max(m, 10), seed=0, gap=gap)
+        name: Tracker(estimator, sample_size=max(m, 10), seed=0, gap=gap)
         for name, estimator in estimators.items()
     }
     tasks = {name: tracker.ledger.task for name, tracker in trackers.items()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 STDERRS = 2.0  # standard errors by which a bracket from a sample is widened
 SOLVE_LONGER = "the comparator is not solved precisely enough; allow more time"
-SAMPLE_MORE = "the sample of events is too small; allow more memory, or more time to solve"
+SAMPLE_MORE = "the sample of events is too small; use a larger sample or allow more time"
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ cdef class Reservoir:
         if state["capacity"] != self.capacity or state["width"] != self.width or n > self.capacity:
             raise ValueError(
                 f"the saved sample has {state['capacity']} events with {state['width']} labels "
-                f"each, this one has {self.capacity} with {self.width}; use the same memory"
+                f"each, this one has {self.capacity} with {self.width}; use the same sample_size"
             )
         lengths = np.ascontiguousarray(state["lengths"], np.int32)
         weights = np.ascontiguousarray(state["weights"], float)

@@ -41,7 +41,7 @@ class Tracker:
         A LinearClassifier, a LinearRegressor or a preset, before its first event.
     kept
         The state of its ledger, to resume from if the estimator has learned already.
-    memory
+    sample_size
         How many events to keep. Up to this number the comparator is solved on all events; after
         that, it is estimated from two disjoint uniform samples of half this size.
     seed
@@ -63,7 +63,7 @@ class Tracker:
     def __init__(
         self,
         estimator: LinearClassifier | LinearRegressor,
-        memory: int = 100_000,
+        sample_size: int = 100_000,
         seed: int | None = None,
         ledger_state: dict[str, Any] | None = None,
         **options: Any,
@@ -91,7 +91,7 @@ class Tracker:
             loss,
             penalty if self._includes_penalty else Zero(),
             intercept=intercept,
-            memory=memory,
+            sample_size=sample_size,
             seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
             **options,
         )

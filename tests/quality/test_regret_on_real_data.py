@@ -1,4 +1,4 @@
-"""Over a third of a9a the regret is that of brute force, and below the papers' bounds."""
+"""On a third of a9a, the regret equals that of brute force and is below the papers' bounds."""
 
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,10 @@ def a9a() -> Any:
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_regret_is_that_of_brute_force(a9a: Any, rule: Any, penalty: Any) -> None:
+def test_regret_equals_brute_force(a9a: Any, rule: Any, penalty: Any) -> None:
     X, y = a9a
     with sl.regret.Tracker(
-        sl.LinearClassifier(rule, LOSS, penalty, fit_intercept=False), memory=len(y), gap=1e-6
+        sl.LinearClassifier(rule, LOSS, penalty, fit_intercept=False), sample_size=len(y), gap=1e-6
     ) as tracker:
         tracker.learn_rows(X, y)
         report = tracker.report(seconds=60.0)

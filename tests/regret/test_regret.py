@@ -147,7 +147,7 @@ def test_regret_equals_brute_force(name: str) -> None:
 @pytest.mark.parametrize("name", ["pegasos", "l1 dual averaging", "softmax", "default"])
 def test_tracking_does_not_change_the_model(name: str) -> None:
     alone, model = LEARNERS[name](), LEARNERS[name]()
-    tracker = Tracker(model, memory=300, seed=0)
+    tracker = Tracker(model, sample_size=300, seed=0)
     alone.learn_rows(X, Y, W)
     tracker.learn_rows(X, Y, W)
     np.testing.assert_array_equal(model.coef(N), alone.coef(N))
@@ -156,7 +156,7 @@ def test_tracking_does_not_change_the_model(name: str) -> None:
 
 
 def test_events_and_rows_give_the_same_report() -> None:
-    one, other = (Tracker(LEARNERS["pegasos"](), memory=100, seed=3) for _ in range(2))
+    one, other = (Tracker(LEARNERS["pegasos"](), sample_size=100, seed=3) for _ in range(2))
     one.learn_rows(X, Y, W)
     for i in range(M):
         columns = range(X.indptr[i], X.indptr[i + 1])
@@ -173,9 +173,9 @@ def test_events_and_rows_give_the_same_report() -> None:
 
 def test_observed_batches_give_the_same_report() -> None:
     model = LEARNERS["l1 dual averaging"]()
-    tracker = Tracker(model, memory=100, seed=3)
+    tracker = Tracker(model, sample_size=100, seed=3)
     ledger = Ledger(
-        model.objective.loss, model.objective.penalty, intercept="free", memory=100, seed=3
+        model.objective.loss, model.objective.penalty, intercept="free", sample_size=100, seed=3
     )
     watched = LEARNERS["l1 dual averaging"]()
     for rows in np.array_split(np.arange(M), 40):
@@ -237,7 +237,9 @@ def test_psi_is_read_less_often_over_time() -> None:
     for columns, events in ((3_000, 600), (N, 40_000)):
         rows = np.arange(events) % M
         wide = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(M, columns))
-        one, other = (Tracker(LEARNERS["l1 dual averaging"](), seed=0, memory=100) for _ in "ab")
+        one, other = (
+            Tracker(LEARNERS["l1 dual averaging"](), seed=0, sample_size=100) for _ in "ab"
+        )
         for part in np.array_split(rows, 7):
             one.learn_rows(wide[part], Y[part])
             other.learn_rows(wide[part], Y[part])
@@ -333,11 +335,11 @@ def test_report_directly_after_restore() -> None:
 
 
 @pytest.mark.parametrize("intercept", [True, False, "penalized"])
-@pytest.mark.parametrize("memory", [10_000, 100])
-def test_class_that_appears_late(memory: int, intercept: Any) -> None:
+@pytest.mark.parametrize("sample_size", [10_000, 100])
+def test_class_that_appears_late(sample_size: int, intercept: Any) -> None:
     y = np.where(np.arange(M) < 300, np.arange(M) % 3, np.arange(M) % 5)
     learner = sl.LinearClassifier(R.AdaGrad(), L.Softmax(), P.L2(0.1), fit_intercept=intercept)
-    tracker = Tracker(learner, seed=0, memory=memory)
+    tracker = Tracker(learner, seed=0, sample_size=sample_size)
     tracker.learn_rows(X[:300], y[:300])
     early = tracker.report()
     tracker.learn_rows(X[300:], y[300:])
@@ -361,7 +363,7 @@ def test_regret_is_estimated_beyond_the_memory() -> None:
     assert truth.regret is not None
     errors = []
     for seed in range(12):
-        tracker = Tracker(LEARNERS["pegasos"](), memory=400, seed=seed)
+        tracker = Tracker(LEARNERS["pegasos"](), sample_size=400, seed=seed)
         tracker.learn_rows(X, Y)
         report = tracker.report()
         assert report.objective == truth.objective
@@ -376,10 +378,12 @@ def test_regret_is_estimated_beyond_the_memory() -> None:
 
 def test_tracker_resumes_bit_for_bit() -> None:
     half = M // 2
-    through, first = (Tracker(LEARNERS["l1 dual averaging"](), memory=200, seed=1) for _ in "ab")
+    through, first = (
+        Tracker(LEARNERS["l1 dual averaging"](), sample_size=200, seed=1) for _ in "ab"
+    )
     through.learn_rows(X, Y, W)
     first.learn_rows(X[:half], Y[:half], W[:half])
-    second = Tracker(LEARNERS["l1 dual averaging"](), memory=200, seed=1)
+    second = Tracker(LEARNERS["l1 dual averaging"](), sample_size=200, seed=1)
     second.restore(first.state())
     second.learn_rows(X[half:], Y[half:], W[half:])
     a, b = through.ledger.sums, second.ledger.sums
@@ -389,8 +393,8 @@ def test_tracker_resumes_bit_for_bit() -> None:
     for name, value in ours.items():
         np.testing.assert_array_equal(value, theirs[name])
     assert through.report().comparator == pytest.approx(second.report().comparator, rel=1e-3)
-    other = Tracker(LEARNERS["l1 dual averaging"](), memory=100, seed=1)
-    with pytest.raises(ValueError, match="memory"):
+    other = Tracker(LEARNERS["l1 dual averaging"](), sample_size=100, seed=1)
+    with pytest.raises(ValueError, match="sample_size"):
         other.restore(first.state())
     for tracker in (through, first, second):
         tracker.close()
@@ -431,8 +435,8 @@ def test_interrupted_solve_gives_a_wider_bracket() -> None:
     ("arguments", "name"),
     [
         ({"estimator": "model"}, "estimator"),
-        ({"memory": 9}, "memory"),
-        ({"memory": 1e5}, "memory"),
+        ({"sample_size": 9}, "sample_size"),
+        ({"sample_size": 1e5}, "sample_size"),
         ({"seed": -1}, "seed"),
         ({"seed": "a"}, "seed"),
         ({"gap": 0.0}, "gap"),
@@ -573,7 +577,7 @@ def test_ends_of_an_estimated_bracket_are_in_order() -> None:
     """The estimate from one half may be below the bound from the other."""
     widths = []
     for seed in range(16):
-        tracker = Tracker(LEARNERS["pegasos"](), memory=1000, seed=seed)
+        tracker = Tracker(LEARNERS["pegasos"](), sample_size=1000, seed=seed)
         tracker.learn_rows(X, Y)
         report = tracker.report()
         low, high = ends(report)
@@ -842,7 +846,7 @@ def test_bracket_stays_narrow_between_solves() -> None:
     X = scipy.sparse.csr_array(rng.random((6000, 300)) * (rng.random((6000, 300)) < 0.05))
     y = np.asarray(X @ rng.standard_normal(300)) > 0.0
     learner = sl.DualAveragingClassifier(l1=1e-3)
-    with Tracker(learner, memory=1000, seed=1) as tracker:
+    with Tracker(learner, sample_size=1000, seed=1) as tracker:
         tracker.learn_rows(X[:5500], y[:5500])
         before = tracker.report(seconds=10.0)
         tracker.learn_rows(X[5500:], y[5500:])

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
 
 FIRST_POINT = SAMPLE  # events; column types are inferred from no fewer
-REMEDIES = {SOLVE_LONGER: "--seconds", SAMPLE_MORE: "--memory"}
+REMEDIES = {SOLVE_LONGER: "--seconds", SAMPLE_MORE: "--sample-size"}
 SHARE = 0.2  # of --seconds, for the hindsight of each point before the last
 
 
@@ -189,7 +189,7 @@ def models(options: Options) -> dict[str, Model]:
 def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
     """Return a learner that shares the features."""
     model.share_features(shared)
-    tracker = regret.Tracker(model, memory=options.memory, seed=0)
+    tracker = regret.Tracker(model, sample_size=options.sample_size, seed=0)
     others = {measure: ProgressiveCurve() for measure in model.score_measures if measure != "loss"}
     return Entry(name, model, tracker, measures=others)
 

@@ -32,11 +32,12 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--penalty", metavar="EXPR", help="penalty of the learners given as rules")
     add_regression(parser)
     parser.add_argument(
-        "--memory",
+        "--sample-size",
         metavar="N",
         type=whole,
         default=1_000_000,
-        help="events kept for the hindsight; beyond them regret is estimated (default: 1000000)",
+        help="events kept for the hindsight; regret is estimated if there are more "
+        "(default: 1000000)",
     )
     parser.add_argument(
         "--seconds",

@@ -22,7 +22,7 @@ def observers(settings: config.RegretConfig, log: Log) -> list[Observer]:
     """Return the observer of regret, if the configuration enables it."""
     if not settings.enabled:
         return []
-    return [RegretTrackers(log, settings.memory, settings.seed, settings.cpu_share)]
+    return [RegretTrackers(log, settings.sample_size, settings.seed, settings.cpu_share)]
 
 
 class RegretTrackers(Observer):
@@ -30,9 +30,9 @@ class RegretTrackers(Observer):
 
     name = "regret"
 
-    def __init__(self, log: Log, memory: int, seed: int, cpu_share: float) -> None:
+    def __init__(self, log: Log, sample_size: int, seed: int, cpu_share: float) -> None:
         self.log = log
-        self.memory = memory
+        self.sample_size = sample_size
         self.seed = seed
         self.cpu_share = cpu_share
         self.trackers: dict[str, Tracker] = {}
@@ -48,7 +48,7 @@ class RegretTrackers(Observer):
             state = self._restored.get(learner.name) if learner.learned else None
             try:
                 learner.tracker = Tracker(
-                    learner.model, self.memory, self.seed, state, cpu_share=self.cpu_share
+                    learner.model, self.sample_size, self.seed, state, cpu_share=self.cpu_share
                 )
             except ValueError as error:
                 self.log.info("regret not tracked", learner=learner.name, reason=str(error))

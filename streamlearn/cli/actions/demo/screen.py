@@ -42,7 +42,7 @@ LEGEND = """\
 Each event is predicted before it is learned, so errors are those on unseen events; recent ones are
 of the last tenth of the stream. Losses differ by learner. Regret is relative to the best fixed
 weights in hindsight, as a bracket; it is negative where the truth changed and the learner followed,
-and unknown until those weights are known closely enough, which takes more memory or time.
+and unknown until those weights are known closely enough, which takes a larger sample or more time.
 """
 
 
