@@ -9,7 +9,6 @@ import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from streamlearn.config.structs import (
     SyntheticSourceConfig,
 )
 from streamlearn.core.nearest import nearest
+from streamlearn.core.times import timestamp
 from streamlearn.stream.sources.catalog import is_glob
 from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
@@ -403,8 +403,7 @@ def matches(pattern: str | None, name: str) -> bool:
 def time(path: str, text: str, others: str) -> Problems:
     """Check a time; `others` are the alternatives that the message lists."""
     try:
-        moment = datetime.fromisoformat(text)
-        (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        timestamp(text)
     except (ValueError, OverflowError):
         yield ConfigProblem(
             path, f"expected {others}a time such as 2026-01-31T00:00:00Z, got {text!r}"

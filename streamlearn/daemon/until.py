@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.core.times import timestamp
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.stream.polled import Polled
 
@@ -110,13 +110,10 @@ def parse_until(text: str | None) -> Until:
     if text.isdigit():
         return UntilCount(int(text))
     try:
-        moment = datetime.fromisoformat(text)
+        return UntilTime(timestamp(text) * 1000.0)
     except ValueError:
         raise Stop(
             Exit.USAGE,
             f'until = {text!r}: expected "end", a number of events, or a time such as '
             "2026-01-31T00:00:00Z",
         ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return UntilTime(moment.timestamp() * 1000.0)

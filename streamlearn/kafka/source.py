@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from streamlearn.core.times import timestamp
 from streamlearn.errors import SourceChanged, SourceError
 from streamlearn.kafka.backlog import Backlog
 from streamlearn.kafka.epochs import LeaderEpochs, marks_of, without, written
@@ -382,15 +383,14 @@ def moment(start: str | int | datetime) -> Start:
         if start in {"earliest", "latest"}:
             return "earliest" if start == "earliest" else "latest"
         try:
-            start = datetime.fromisoformat(start)
+            start = int(timestamp(start) * 1000)
         except ValueError as error:
             raise ValueError(
                 f"start {start!r}: expected earliest, latest, or a time such as "
                 "2026-01-31T00:00:00Z"
             ) from error
     if isinstance(start, datetime):
-        zoned = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
-        start = int(zoned.timestamp() * 1000)
+        start = int(timestamp(start) * 1000)
     if start < 0:
         raise ValueError(f"start {start}: expected milliseconds since 1970, at least 0")
     return start
