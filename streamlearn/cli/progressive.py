@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from streamlearn.core.progressive import WeightedMean, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,51 +47,41 @@ class ProgressiveCurve:
 
     def __init__(self, interval: float = 2.0) -> None:
         self.interval = interval
-        self.events = 0
-        self.weight = self.total = 0.0
+        self._loss = WeightedMean()
         self._next = interval if isinstance(interval, int) else 1
-        self._last = (0, 0.0, 0.0)  # events, weight and total at the last point
+        self._last = (0, 0.0, 0.0)  # events, total and weight at the last point
+
+    @property
+    def events(self) -> int:
+        """Events learned so far."""
+        return self._loss.count
 
     def add(self, losses: Array, weights: Array) -> Iterator[Point]:
         """Add the losses of events, NaN for those not learned; yield the points reached."""
-        rows = np.flatnonzero(~np.isnan(losses))
-        if not len(rows):
-            return
-        if self.events + len(rows) < self._next:  # no point is reached
-            self.events += len(rows)
-            self.weight += float(weights[rows].sum())
-            self.total += float(losses[rows] @ weights[rows])
-            return
-        all_weights = np.cumsum(np.append(self.weight, weights[rows]))
-        totals = np.cumsum(np.append(self.total, losses[rows] * weights[rows]))
-        before = self.events
-        self.events += len(rows)
-        while self._next <= self.events:
-            k = self._next - before
-            yield self._point(self._next, float(all_weights[k]), float(totals[k]), int(rows[k - 1]))
-            self._next = self._after(self._next)
-        self.weight, self.total = float(all_weights[-1]), float(totals[-1])
+        learned = np.flatnonzero(~np.isnan(losses))
+        start = 0
+        while start < len(learned):
+            rows = learned[start : start + self._next - self.events]
+            self._loss.add(losses[rows], weights[rows])
+            if self.events == self._next:
+                yield self._point(int(rows[-1]))
+                self._next = self._after(self._next)
+            start += len(rows)
 
     def end(self) -> Point:
         """Return the last point."""
-        return self._point(self.events, self.weight, self.total, -1)
+        return self._point(-1)
 
-    def _point(self, events: int, weight: float, total: float, row: int) -> Point:
-        _, weight_before, total_before = self._last
-        since = mean(total - total_before, weight - weight_before)
-        loss = mean(total, weight)
-        if events > self._last[0]:
-            self._last = (events, weight, total)
-        else:
-            since = loss
-        return Point(events, weight, loss, since, row)
+    def _point(self, row: int) -> Point:
+        loss = self._loss
+        events, total, weight = self._last
+        since = loss.mean
+        if loss.count > events:
+            since = mean_of(loss.total - total, loss.weight - weight)
+            self._last = (loss.count, loss.total, loss.weight)
+        return Point(loss.count, loss.weight, loss.mean, since, row)
 
     def _after(self, events: int) -> int:
         if isinstance(self.interval, int):
             return events + self.interval
         return max(events + 1, round(events * self.interval))
-
-
-def mean(total: float, weight: float) -> float:
-    """Return a mean, NaN if the weight is zero."""
-    return total / weight if weight > 0.0 else math.nan

@@ -6,12 +6,12 @@ its events.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.daemon import sums
+from streamlearn.core import sums
+from streamlearn.core.progressive import WeightedMean, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,52 +73,38 @@ class BlockSums:
             self.open, self.full = state["open"].copy(), state["full"].copy()
 
 
-class ProgressiveMean:
+class ProgressiveMean(WeightedMean):
     """The weighted mean of a number over all events, and over the recent ones.
 
     >>> loss = ProgressiveMean(window=200)
-    >>> loss.add(np.array([1.0, 0.0, 0.5]), np.array([1.0, 2.0, 1.0]))
+    >>> pairs = loss.add(np.array([1.0, 0.0, 0.5]), np.array([1.0, 2.0, 1.0]))
     >>> loss.mean, loss.recent, loss.count
     (0.375, 0.375, 3)
     """
 
     def __init__(self, window: int) -> None:
-        self.count = 0
-        self.sums = np.zeros(2)  # of value times weight, and of weight
+        super().__init__()
         self.blocks = BlockSums(2, window)
-
-    @property
-    def mean(self) -> float:
-        """Return the mean over all events; NaN before the first."""
-        return mean_of(*self.sums.tolist())
 
     @property
     def recent(self) -> float:
         """Return the mean over the window; NaN before the first event."""
         return mean_of(*self.blocks.total().tolist())
 
-    def add(self, values: Array, weights: Array) -> None:
-        """Add events, all with finite values."""
-        pairs = np.empty((2, len(values)))
-        np.multiply(values, weights, out=pairs[0])
-        pairs[1] = weights
-        self.count += len(values)
-        sums.add_in_order(self.sums, pairs)
+    def add(self, values: Array, weights: Array) -> Array:
+        """Add events, all with finite values; return the weighted values and the weights."""
+        pairs = super().add(values, weights)
         self.blocks.add(pairs)
+        return pairs
 
     def state(self) -> dict[str, Any]:
         """Copy the state for a checkpoint."""
-        return {"count": self.count, "sums": self.sums.copy(), "blocks": self.blocks.state()}
+        return super().state() | {"blocks": self.blocks.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the state."""
-        self.count, self.sums = state["count"], state["sums"].copy()
+        super().restore(state)
         self.blocks.restore(state["blocks"])
-
-
-def mean_of(total: float, weight: float) -> float:
-    """Return the mean; NaN if the weight is 0."""
-    return total / weight if weight > 0.0 else math.nan
 
 
 def comparable_means(sums: Array, counts: Array) -> Array:

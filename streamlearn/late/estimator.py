@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from river import base
 
+from streamlearn.core.progressive import WeightedMean
 from streamlearn.errors import IncompatibleError, InvalidEventError, ModelFileError
 from streamlearn.estimators import model_file
 from streamlearn.estimators.classifier import LinearClassifier
@@ -99,7 +100,7 @@ class DelayedLabels(base.Base):
                 ) from None
         self._join = Join(hold_events, hold_for, label, corrections)
         self._memory = PredictionMemory(self._join)
-        self._sums = [0.0, 0.0]  # of weighted losses, and of weights
+        self._loss = WeightedMean()
         if corrections:
             estimator.check_corrections()
 
@@ -188,8 +189,7 @@ class DelayedLabels(base.Base):
                 now = engine.learn_row(rows, i, code, weight)
                 score = memory.swap(ticket, now, predicted=False)
                 if not math.isnan(score):
-                    self._sums[0] += loss.value(score, code) * weight
-                    self._sums[1] += weight
+                    self._loss.add_one(loss.value(score, code), weight)
         return predicted, None  # no label is new here
 
     def _learn_batch(self) -> tuple[Any, int | None]:
@@ -198,10 +198,7 @@ class DelayedLabels(base.Base):
         measures = {name: np.empty(len(rows)) for name in wanted}
         scores = self.estimator.progressive_events(rows, measures, self._memory)
         learned = ~np.isnan(measures["loss"])
-        losses, weights = measures["loss"][learned].tolist(), rows.weights[learned].tolist()
-        for loss, weight in zip(losses, weights, strict=True):
-            self._sums[0] += loss * weight
-            self._sums[1] += weight
+        self._loss.add(measures["loss"][learned], rows.weights[learned])
         predicted = np.flatnonzero(rows.roles == PREDICTED)
         if not len(predicted):
             return None, None
@@ -224,8 +221,7 @@ class DelayedLabels(base.Base):
     @property
     def loss(self) -> float:
         """The mean loss of the original predictions of learned events; NaN before the first."""
-        total, weight = self._sums
-        return total / weight if weight > 0.0 else math.nan
+        return self._loss.mean
 
     @property
     def now(self) -> float:
@@ -239,7 +235,7 @@ class DelayedLabels(base.Base):
         return {
             "join": self._join.state(),
             "remembered": self._memory.state(),
-            "sums": list(self._sums),
+            "loss": self._loss.state(),
             "accepted": list(self._accepted),
         }
 
@@ -247,7 +243,7 @@ class DelayedLabels(base.Base):
         """Resume from `state`, bit for bit; the estimator is restored separately."""
         self._join.restore(state["join"])
         self._memory.restore(state["remembered"])
-        self._sums = list(state["sums"])
+        self._loss.restore(state["loss"])
         self._accepted = dict.fromkeys(state["accepted"])
 
     def _settings(self) -> dict[str, Any]:

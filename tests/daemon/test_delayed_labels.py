@@ -88,7 +88,8 @@ def assert_learned_once(
         kept = type(model).load(models, learner=name)
         assert kept.weights == model.weights
         assert kept.intercept == model.intercept
-        total, weight = data["learners"][name]["progress"]["loss"]["sums"]
+        loss = data["learners"][name]["progress"]["loss"]
+        total, weight = loss["total"], loss["weight"]
         assert (total, weight) == pytest.approx(plain.losses[name], rel=1e-9)
     return steps
 

@@ -161,7 +161,7 @@ def test_scores_are_those_of_one_event_after_the_other(tmp_path: Path) -> None:
             )
             model.learn_one(fields, label, float(weight))
     progress = newest(tmp_path)["learners"]["sparse"]["progress"]["loss"]
-    total, weight = progress["sums"].tolist()
+    total, weight = progress["total"], progress["weight"]
     assert weight == sum(weight for weight, _ in losses)
     assert total == float(np.add.accumulate([weight * loss for weight, loss in losses])[-1])
 
