@@ -82,14 +82,14 @@ class Group:
 
 
 def whole(text: str, least: int = 1, most: int | None = None) -> int:
-    """Return the whole number that an option gives."""
+    """Return the integer that an option gives."""
     try:
         number = int(text)
     except ValueError:
         number = least - 1
     if number < least or (most is not None and number > most):
         limit = "" if most is None else f" and <= {most}"
-        raise argparse.ArgumentTypeError(f"expected a whole number >= {least}{limit}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer >= {least}{limit}, got {text!r}")
     return number
 
 

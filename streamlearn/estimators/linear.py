@@ -93,12 +93,10 @@ class Linear(base.Estimator):
                 f"{name}: average must be one of {', '.join(AVERAGES)}, not {self.average!r}"
             )
         if not is_integer(self.batch) or self.batch < 1:
-            raise IncompatibleError(
-                f"{name}: batch must be a whole number >= 1, not {self.batch!r}"
-            )
+            raise IncompatibleError(f"{name}: batch must be an integer >= 1, not {self.batch!r}")
         if self.seed is not None and (not is_integer(self.seed) or not 0 <= self.seed < 2**64):
             raise IncompatibleError(
-                f"{name}: seed must be None or a whole number >= 0, not {self.seed!r}"
+                f"{name}: seed must be None or an integer >= 0, not {self.seed!r}"
             )
         check(self._rule, self._penalty, self._loss)
         self._intercept = self._intercept_placement()
@@ -338,7 +336,7 @@ class Linear(base.Estimator):
     def coef(self, n: int) -> Array:
         """Return the weights of the features named 0 .. n-1 as an array; K x n with K outputs."""
         if not is_integer(n) or n < 0:
-            raise ValueError(f"n, the number of columns, must be a whole number >= 0, not {n!r}")
+            raise ValueError(f"n, the number of columns, must be an integer >= 0, not {n!r}")
         out = self._coefficients(n)
         return out[0] if len(out) == 1 else out
 
@@ -526,5 +524,5 @@ def contribution(name: Any, value: float, weight: float) -> Contribution:
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether `value` is a whole number, bools excluded."""
+    """Return whether `value` is an integer, bools excluded."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

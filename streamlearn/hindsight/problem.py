@@ -220,7 +220,7 @@ def shard_ends(X: Any, shards: Any) -> list[int]:
     """Return the end rows of shards with about the same number of entries."""
     m = X.shape[0]
     if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
-        raise ValueError(f"threads must be a whole number >= 1, got {shards!r}")
+        raise ValueError(f"threads must be an integer >= 1, got {shards!r}")
     before = getattr(X, "indptr", np.arange(m + 1) * X.shape[1])
     aims = np.arange(1, shards) * (int(before[-1]) / shards)
     inner = np.searchsorted(before, aims, side="left").tolist()

@@ -113,5 +113,5 @@ def _run(epochs: DualEpochs, progress: Progress, w: Array, start: Any) -> None:
 
 def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
     return int(value)

@@ -80,7 +80,7 @@ def solve(
     )
     gap = number("solve", "gap", gap, low=0.0)
     if max_iter is not None and not (is_integer(max_iter) and max_iter >= 1):
-        raise ValueError(f"max_iter must be a whole number >= 1 or None, got {max_iter!r}")
+        raise ValueError(f"max_iter must be an integer >= 1 or None, got {max_iter!r}")
     arguments: dict[str, Any] = {
         "gap": gap,
         "max_iter": max_iter,

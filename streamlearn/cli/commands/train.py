@@ -36,19 +36,19 @@ def arguments(parser: Parser) -> None:
         metavar="STEP",
         type=step,
         default=2.0,
-        help="distance of the lines: a factor (default: 2.0), or a whole number of events",
+        help="distance of the lines: a factor (default: 2.0), or a number of events",
     )
     add_json(parser)
 
 
 def step(text: str) -> float:
-    """Return a factor above 1 with a decimal point, or a whole number of events."""
+    """Return a factor above 1 with a decimal point, or a number of events."""
     try:
         value = int(text) if text.isdigit() else float(text)
     except ValueError:
         value = 0
     if not 1 <= value < math.inf or (value == 1 and isinstance(value, float)):
         raise argparse.ArgumentTypeError(
-            f"expected a factor above 1, such as 2.0, or a whole number of events; got {text!r}"
+            f"expected a factor above 1, such as 2.0, or a number of events; got {text!r}"
         )
     return value

@@ -39,7 +39,7 @@ class StructuredRisk:
             raise ValueError(f"{oracle!r} must have a method value_and_slope(w)")
         size = getattr(oracle, "size", None)
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ValueError(f"{oracle!r} must have a whole number `size` >= 1, got {size!r}")
+            raise ValueError(f"{oracle!r} must have an integer `size` >= 1, got {size!r}")
         self.oracle = oracle
         self.size = int(size)
         self.lowest = lowest

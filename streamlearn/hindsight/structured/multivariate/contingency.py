@@ -60,7 +60,7 @@ class PrecisionAtK(MultivariateLoss):
     def __init__(self, k: int) -> None:
         self.k = int(number("PrecisionAtK", "k", k, low=1.0))
         if self.k != k:
-            raise ValueError(f"PrecisionAtK: k must be a whole number, got {k!r}")
+            raise ValueError(f"PrecisionAtK: k must be an integer, got {k!r}")
 
     def _bind(self, grades: Vector, groups: Indices) -> PrecisionTable:  # noqa: ARG002 - one group
         if self.k > len(grades):
