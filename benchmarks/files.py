@@ -26,7 +26,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import streamlearn as sl
 from benchmarks import peers
-from benchmarks.report import Run, alternate, table
+from benchmarks.report import alternate, table, unprepared
 from benchmarks.workload import NAMES, make_rows
 from streamlearn.stream import Fields, Files, decoded, decoder_of
 from streamlearn.stream.sources.ahead import ahead
@@ -59,11 +59,6 @@ def learn_file(path: Path, kind: str, make: Callable[[], sl.LinearClassifier]) -
             count += len(events)
     source.close()
     return total / count
-
-
-def unprepared(run: Run) -> Run:
-    """Prepare nothing outside the clock: reading the file and building the model are timed."""
-    return run
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 import streamlearn as sl
-from benchmarks.report import Run, alternate, table
+from benchmarks.report import alternate, table, unprepared
 from streamlearn.stream import Events, Fields, Files, decoder_of
 
 TEXT = 5
@@ -121,11 +121,6 @@ def read_dicts(path: Path) -> int:
             dict(zip(header, row, strict=True))
             count += 1
     return count
-
-
-def unprepared(run: Run) -> Run:
-    """Prepare nothing outside the clock."""
-    return run
 
 
 def main() -> None:

@@ -246,7 +246,8 @@ def methods(data: Path, rounds: int) -> Lines:  # noqa: ARG001 - one of a family
                 for name in names:
                     takes = (
                         name == "auto"
-                        or METHODS[name].refusal(loss, task.penalty, fit_intercept=False) is None
+                        or METHODS[name].why_unsupported(loss, task.penalty, fit_intercept=False)
+                        is None
                     )
                     line.append(seconds(task, name) if takes else "")
                 yield line

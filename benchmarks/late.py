@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import interval, table
+from benchmarks.report import interval, resident_bytes, table
 from streamlearn import Names, config
 from streamlearn.daemon import build
 from streamlearn.daemon.process.log import Log
@@ -151,20 +151,13 @@ def rate(given: list[list[Records]], events: int, *, late: bool) -> float:
     return events / taken
 
 
-def resident() -> float:
-    """Return the resident megabytes of this process."""
-    with open("/proc/self/status", encoding="ascii") as file:  # noqa: PTH123
-        line = next(line for line in file if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1000.0
-
-
 def held(n: int) -> dict[str, Any]:
     """Hold n events of twelve numbers; return memory, a checkpoint's pause and its writing time."""
     draw = random.Random(0)
     rows = [json.dumps({f"f{k}": draw.random() for k in range(12)})[1:] for _ in range(100)]
     decoder = JSONDecoder(Names(), Fields(label=None, id="id", time="time"), (), True)
     join, events = Join(n), Events()
-    before = resident()
+    before = resident_bytes()
     for start in range(0, n, 10_000):
         numbers = range(start, start + 10_000)
         texts = [f'{{"id":"e{i}","time":{i},{rows[i % 100]}'.encode() for i in numbers]
@@ -172,14 +165,14 @@ def held(n: int) -> dict[str, Any]:
         decoder.decode(texts, events)
         join.clear()
         join.add_events(events)
-    after = resident()
+    after = resident_bytes()
     begun = time.perf_counter()
     state = join.state()
     pause = time.perf_counter() - begun
     begun = time.perf_counter()
     size = sum(len(piece) for piece in model_file.pieces(state))
     return {
-        "memory, MB": after - before,
+        "memory, MB": (after - before) / 1e6,
         "checkpoint pause, ms": 1000.0 * pause,
         "packing, s": time.perf_counter() - begun,
         "file, MB": size / 1e6,

@@ -2,10 +2,12 @@
 
 import gc
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 Run = Callable[[], object]
 
@@ -53,6 +55,17 @@ def alternate(sides: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, 
             seconds[name].append(time.perf_counter() - start)
             gc.enable()
     return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
+
+
+def unprepared(run: Run) -> Run:
+    """Prepare nothing outside the clock."""
+    return run
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process in bytes (Linux)."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:

@@ -5,7 +5,6 @@ python -m benchmarks.speed [--events N] [--rounds N] [--peers]
 
 import argparse
 import multiprocessing
-import os
 import pickle
 import tempfile
 import threading
@@ -19,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks import peers, single_events
-from benchmarks.report import Run, Timing, alternate, table
+from benchmarks.report import Run, Timing, alternate, resident_bytes, table
 from benchmarks.workload import (
     BITS,
     FEATURES,
@@ -236,23 +235,17 @@ def _join(workers: Sequence[threading.Thread]) -> None:
         worker.join()
 
 
-def resident() -> int:
-    """Return the resident bytes of this process (Linux)."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def grown(side: str) -> tuple[int, int]:
     """Fill a new learner with as many names as slots; return process growth and saved bytes."""
     return _grown(hashed(), _saved) if side == OURS else _grown(peers.river_hashed(BITS), _pickled)
 
 
 def _grown(learner: "Learner", size: Callable[[Learner], int]) -> tuple[int, int]:
-    before = resident()
+    before = resident_bytes()
     for first in range(0, 2**BITS, FEATURES):
         event: Event = {f"field{k}": f"name{first + k}" for k in range(FEATURES)}
         learner.learn_one(event, first % 3 == 0)
-    return resident() - before, size(learner)
+    return resident_bytes() - before, size(learner)
 
 
 def _saved(learner: "sl.LinearClassifier") -> int:

@@ -124,10 +124,12 @@ class Experiment:
     goals: Mapping[str, float]
     limit: int
 
-    def curves(self, name: str, data: Data, runs: int, *, beside: bool = False) -> Iterator[Curve]:
+    def curves(
+        self, name: str, data: Data, runs: int, *, with_lbfgs: bool = False
+    ) -> Iterator[Curve]:
         """Generate a curve for each goal, from the same traces."""
         trials = {m: self.trials(data, m, runs) for m in self.sizes}
-        others = {m: self.others(data, m, runs) for m in self.sizes} if beside else {}
+        others = {m: self.others(data, m, runs) for m in self.sizes} if with_lbfgs else {}
         for goal, value in self.goals.items():
             yield Curve(
                 name,
@@ -160,7 +162,7 @@ def shown(one: Point) -> str:
     return f"{one.median:.0f} ({1e3 * one.seconds:.2g} ms, {one.sigma:g})"
 
 
-def beside(points: Points) -> str:
+def lbfgs_cell(points: Points) -> str:
     """Format iterations and time of L-BFGS for the smallest and the largest m."""
     if not sizes_with_goal(points):
         return ""
@@ -178,7 +180,7 @@ def cells(curve: Curve) -> list[str]:
         shown(curve.first[max(curve.first)]),
         shown(curve.best[few]),
         shown(curve.best[max(curve.first)]),
-        beside(curve.lbfgs),
+        lbfgs_cell(curve.lbfgs),
     ]
 
 
@@ -292,8 +294,10 @@ def run(data: Path, *, quick: bool = False, permutations: int = 11) -> Finding:
             )
         text = ccat(data)
         for experiment in TEXT_EXPERIMENTS:
-            beside = experiment.kind is L2_LOGISTIC
-            curves += experiment.curves(experiment.kind.name, text, permutations, beside=beside)
+            with_lbfgs = experiment.kind is L2_LOGISTIC
+            curves += experiment.curves(
+                experiment.kind.name, text, permutations, with_lbfgs=with_lbfgs
+            )
     return Finding(
         title="[Zhu09] Figures 5 to 9: inverse time dependency",
         head=[

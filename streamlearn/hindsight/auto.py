@@ -35,7 +35,7 @@ def supporting_methods(problem: Problem | MultivariateProblem) -> list[Method]:
     return [
         method
         for method in METHODS.values()
-        if method.refusal(*given, fit_intercept=problem.fit_intercept) is None
+        if method.why_unsupported(*given, fit_intercept=problem.fit_intercept) is None
     ]
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from streamlearn.hindsight.l1_program import L1Program
 from streamlearn.hindsight.simplex_qp import simplex_qp
+from streamlearn.penalties.norms import soft
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.planes import Planes
@@ -209,8 +210,7 @@ def _combination(alpha: Vector, rows: Vector) -> Vector:
 
 
 def _soft(v: Vector, threshold: float) -> Vector:
-    moved: Vector = np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)
-    return moved if threshold > 0.0 else v
+    return soft(v, threshold) if threshold > 0.0 else v
 
 
 def _exact_line_search(

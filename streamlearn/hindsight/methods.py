@@ -35,7 +35,9 @@ class Method:
     losses: str = "every loss"
     penalties: str = "L2"
 
-    def refusal(self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool) -> str | None:
+    def why_unsupported(
+        self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool
+    ) -> str | None:
         """Return why this method does not support the problem, or None if it does."""
         if not self.takes_loss(loss):
             return f"{self.name} supports {self.losses}, not {loss!r}"

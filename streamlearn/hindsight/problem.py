@@ -18,6 +18,7 @@ from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.labels import encoded_labels
 from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
+from streamlearn.hindsight.whole_number import whole_number
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
 
@@ -219,8 +220,7 @@ def normalized_weights(weights: Any, m: int) -> Vector:
 def shard_ends(X: Any, shards: Any) -> list[int]:
     """Return the end rows of shards with about the same number of entries."""
     m = X.shape[0]
-    if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
-        raise ValueError(f"threads must be an integer >= 1, got {shards!r}")
+    shards = whole_number("threads", shards, 1)
     before = getattr(X, "indptr", np.arange(m + 1) * X.shape[1])
     aims = np.arange(1, shards) * (int(before[-1]) / shards)
     inner = np.searchsorted(before, aims, side="left").tolist()

@@ -16,6 +16,7 @@ import numpy as np
 from streamlearn.hindsight.epochs import DualEpochs
 from streamlearn.hindsight.intercept_search import InterceptSearch
 from streamlearn.hindsight.solution import Progress, Solution
+from streamlearn.hindsight.whole_number import whole_number
 
 if TYPE_CHECKING:
     from streamlearn.estimators.frames import Array
@@ -66,7 +67,7 @@ def sdca(
     seed
         Seed of the random order.
     """
-    batch, seed = _whole("batch", batch, 1), _whole("seed", seed, 0)
+    batch, seed = whole_number("batch", batch, 1), whole_number("seed", seed, 0)
     if update not in UPDATES:
         raise ValueError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
     progress = Progress(problem, "sdca", gap=gap, callback=callback)
@@ -109,9 +110,3 @@ def _run(epochs: DualEpochs, progress: Progress, w: Array, start: Any) -> None:
             progress.gap,
             lambda found: progress.record(found.epoch, found.w, found.primal, found.dual),
         )
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)

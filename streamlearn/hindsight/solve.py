@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.core.parameters import number
-from streamlearn.estimators.linear import is_integer
 from streamlearn.hindsight.auto import alternatives, auto
 from streamlearn.hindsight.methods import METHODS, AnyLoss
 from streamlearn.hindsight.problem import Problem
 from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
 from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
+from streamlearn.hindsight.whole_number import whole_number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.methods import Method
@@ -79,8 +79,8 @@ def solve(
         threads=threads,
     )
     gap = number("solve", "gap", gap, low=0.0)
-    if max_iter is not None and not (is_integer(max_iter) and max_iter >= 1):
-        raise ValueError(f"max_iter must be an integer >= 1 or None, got {max_iter!r}")
+    if max_iter is not None:
+        max_iter = whole_number("max_iter", max_iter, 1)
     arguments: dict[str, Any] = {
         "gap": gap,
         "max_iter": max_iter,
@@ -91,9 +91,9 @@ def solve(
     if method == "auto":
         return auto(problem, **arguments)
     chosen = method_named(method)
-    refusal = chosen.refusal(problem.loss, penalty, fit_intercept=problem.fit_intercept)
-    if refusal is not None:
-        raise ValueError(f"{refusal}; {alternatives(problem)}")
+    reason = chosen.why_unsupported(problem.loss, penalty, fit_intercept=problem.fit_intercept)
+    if reason is not None:
+        raise ValueError(f"{reason}; {alternatives(problem)}")
     return chosen(problem, **arguments)
 
 

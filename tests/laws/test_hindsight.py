@@ -50,7 +50,7 @@ def declared() -> list[Any]:
         for loss in LOSSES + VECTOR_LOSSES
         for penalty in PENALTIES
         for intercept in (False, True)
-        if method.refusal(loss, penalty, fit_intercept=intercept) is None
+        if method.why_unsupported(loss, penalty, fit_intercept=intercept) is None
     ]
 
 
@@ -165,7 +165,7 @@ def test_every_method_reaches_the_optimum_of_scikit_learn(loss: Any, penalty: An
     w = np.ravel(model.fit(X, y).coef_)
     theirs = value(Problem(X, y, loss, penalty), w, 0.0)
     for name, method in METHODS.items():
-        if method.refusal(loss, penalty, fit_intercept=False) is None:
+        if method.why_unsupported(loss, penalty, fit_intercept=False) is None:
             gap = COARSE.get(name, GAP)
             found = solve(X, y, loss, penalty, method=name, gap=gap)
             assert found.lower_bound <= theirs
@@ -179,7 +179,7 @@ def test_support_vector_regression() -> None:
     problem = Problem(X, y, loss, penalty, fit_intercept=True)
     theirs = value(problem, model.coef_[0], model.intercept_[0])
     for name, method in METHODS.items():
-        if method.refusal(loss, penalty, fit_intercept=True) is None:
+        if method.why_unsupported(loss, penalty, fit_intercept=True) is None:
             gap = COARSE.get(name, GAP)
             found = solve(X, y, loss, penalty, method=name, gap=gap, fit_intercept=True)
             assert found.lower_bound <= theirs + 1e-9
@@ -192,7 +192,7 @@ def test_support_vector_regression() -> None:
 def test_a_single_class_is_well_posed(name: str, method: Any, label: Any, intercept: bool) -> None:
     X = np.random.default_rng(0).normal(size=(20, 3)) + 1.0
     for loss in (L.Hinge(), L.Logistic(), L.Softmax()):
-        if method.refusal(loss, P.L2(0.1), fit_intercept=intercept) is None:
+        if method.why_unsupported(loss, P.L2(0.1), fit_intercept=intercept) is None:
             found = solve(
                 X, [label] * 20, loss, P.L2(0.1), method=name, fit_intercept=intercept, gap=1e-3
             )
@@ -203,7 +203,7 @@ def test_a_single_class_is_well_posed(name: str, method: Any, label: Any, interc
 @pytest.mark.parametrize(("name", "method"), METHODS.items())
 def test_interrupting_returns_the_best_solution_so_far(name: str, method: Any) -> None:
     for loss, penalty in ((L.Logistic(), P.L2(1e-3)), (L.Hinge(), P.L2(1e-3))):
-        if method.refusal(loss, penalty, fit_intercept=False) is not None:
+        if method.why_unsupported(loss, penalty, fit_intercept=False) is not None:
             continue
         X, y = data(loss)
         for last in (0, 2):
@@ -226,7 +226,7 @@ def test_interrupting_returns_the_best_solution_so_far(name: str, method: Any) -
 @pytest.mark.parametrize(("name", "method"), METHODS.items())
 def test_the_solution_does_not_depend_on_threads(name: str, method: Any) -> None:
     for loss, penalty in ((L.Logistic(), P.L2(0.1)), (L.Hinge(), P.L2(0.1))):
-        if method.refusal(loss, penalty, fit_intercept=False) is None:
+        if method.why_unsupported(loss, penalty, fit_intercept=False) is None:
             X, y = data(loss)
             found = [solve(X, y, loss, penalty, method=name, threads=k, gap=GAP) for k in (1, 2, 7)]
             for one in found[1:]:

@@ -102,7 +102,7 @@ def solvable(model: Any) -> bool:
         else P.L2(1.0)
     )
     return any(
-        method.refusal(
+        method.why_unsupported(
             model.objective.loss, penalty, fit_intercept=model.objective.intercept == "free"
         )
         is None

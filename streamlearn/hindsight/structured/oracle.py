@@ -10,6 +10,7 @@ import numpy as np
 from streamlearn.core.parameters import number
 from streamlearn.hindsight.methods import METHODS
 from streamlearn.hindsight.problem import Objective
+from streamlearn.hindsight.whole_number import whole_number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
@@ -37,11 +38,8 @@ class StructuredRisk:
     def __init__(self, oracle: Oracle, lowest: float) -> None:
         if not callable(getattr(oracle, "value_and_slope", None)):
             raise ValueError(f"{oracle!r} must have a method value_and_slope(w)")
-        size = getattr(oracle, "size", None)
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ValueError(f"{oracle!r} must have an integer `size` >= 1, got {size!r}")
         self.oracle = oracle
-        self.size = int(size)
+        self.size = whole_number("the oracle's size", getattr(oracle, "size", None), 1)
         self.lowest = lowest
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
