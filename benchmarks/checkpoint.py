@@ -57,16 +57,16 @@ def text(directory: str, features: str, learners: list[str], events: int) -> str
 @contextmanager
 def timed(pauses: list[tuple[float, float]]) -> Iterator[None]:
     """Record the wall time and the CPU time of each copy."""
-    begin = Checkpointer._begin  # noqa: SLF001 - what is measured
+    begin = Checkpointer._start  # noqa: SLF001 - what is measured
 
     def measured(self: Checkpointer, *arguments: Any) -> None:
         start, busy = time.perf_counter(), time.thread_time()
         begin(self, *arguments)
         pauses.append((time.perf_counter() - start, time.thread_time() - busy))
 
-    setattr(Checkpointer, "_begin", measured)  # noqa: B010 - restored below
+    setattr(Checkpointer, "_start", measured)  # noqa: B010 - restored below
     yield
-    setattr(Checkpointer, "_begin", begin)  # noqa: B010
+    setattr(Checkpointer, "_start", begin)  # noqa: B010
 
 
 def main() -> None:

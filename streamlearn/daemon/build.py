@@ -77,7 +77,7 @@ def loop(
             *observers,
         ],
     )
-    kept = settings.checkpoint
+    checkpoint = settings.checkpoint
     return Loop(
         source(
             with_label_topic(settings),
@@ -86,7 +86,7 @@ def loop(
             report=log.warning,
         ),
         pipeline,
-        None if kept is None else ownership(kept, log),
+        None if checkpoint is None else ownership(checkpoint, log),
         policy(settings, reset, skip_to or {}, begin=begin),
         log,
         Watchdog(settings.run.watchdog_seconds, log),
@@ -96,17 +96,17 @@ def loop(
 
 def fencing(settings: config.Config, role: str) -> Fencing | None:
     """Return how a Kafka output fences off earlier owners; None without transactions."""
-    kept = settings.checkpoint
-    if kept is None or not kept.transactions:
+    checkpoint = settings.checkpoint
+    if checkpoint is None or not checkpoint.transactions:
         return None
-    return Fencing(role, kept.max_age_seconds + TRANSACTION_MARGIN_SECONDS)
+    return Fencing(role, checkpoint.max_age_seconds + TRANSACTION_MARGIN_SECONDS)
 
 
-def ownership(kept: config.CheckpointConfig, log: Log) -> Ownership:
+def ownership(checkpoint: config.CheckpointConfig, log: Log) -> Ownership:
     """Build the ownership of the checkpoint directory."""
     return Ownership(
-        Path(kept.path),
-        lease_seconds=kept.lease_seconds,
+        Path(checkpoint.path),
+        lease_seconds=checkpoint.lease_seconds,
         report=lambda stop: log.error("stopped", reason=stop.reason, exit=int(stop.code)),
     )
 
@@ -119,11 +119,11 @@ def policy(
     begin: bool,
 ) -> Policy:
     """Build the policy of the run."""
-    kept, run = settings.checkpoint, settings.run
+    checkpoint, run = settings.checkpoint, settings.run
     given: dict[str, Any] = {}
-    if kept is not None:
+    if checkpoint is not None:
         names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
-        given = {name: getattr(kept, name) for name in names}
+        given = {name: getattr(checkpoint, name) for name in names}
     piped = isinstance(settings.source, config.StdinSourceConfig)
     until = "end" if piped and run.until is None else run.until
     return Policy(

@@ -35,9 +35,9 @@ class LabelMonitor:
 
     def check_positive(self, labels: LabelSet, min_events: int = UNLABELED_RUN) -> None:
         """Log, once, that at least `min_events` labels had none of the declared positive values."""
-        wanted = labels.positive_values
+        declared = labels.positive_values
         if (
-            wanted is None
+            declared is None
             or labels.positive_seen
             or labels.events < min_events
             or self.logged_negative
@@ -47,7 +47,7 @@ class LabelMonitor:
         self.log.warning(
             "no positive labels",
             events=labels.events,
-            positive=wanted,
+            positive=declared,
             labels=labels.negative_values,
         )
 
@@ -58,5 +58,7 @@ def label_hint(decoder: Decoder) -> dict[str, Any]:
     names = list(islice(decoder.field_names(), MAX_FIELDS))
     if label is None or label in names:
         return {"field": label}
-    near = difflib.get_close_matches(label, names, 3)
-    return {"field": label, "similar": near} if near else {"field": label, "fields": names[:20]}
+    similar = difflib.get_close_matches(label, names, 3)
+    return (
+        {"field": label, "similar": similar} if similar else {"field": label, "fields": names[:20]}
+    )

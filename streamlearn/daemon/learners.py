@@ -35,14 +35,14 @@ class LearnerResult:
     scores: Array  # before learning; a row for each event if there are several outputs
     measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learned
     learned: Array  # whether the event was learned
-    before: int  # events learned before the batch
+    learned_before: int  # events learned before the batch
     count: int  # events learned from the batch
-    known: Array | None = None  # number of labels known when each event was scored
+    known_labels: Array | None = None  # number of labels known when each event was scored
 
     @property
     def steps(self) -> Array:
         """Count the events learned before each event was scored."""
-        return np.asarray(self.before + np.cumsum(self.learned) - self.learned)
+        return np.asarray(self.learned_before + np.cumsum(self.learned) - self.learned)
 
 
 class Learner:
@@ -75,8 +75,8 @@ class Learner:
         """Raise InvalidEventError if the model cannot learn these labels, for the decoder."""
         self.model.check_labels(labels)
 
-    def learn(self, events: Events, wanted: Array) -> LearnerResult:
-        """Learn a batch; `wanted` marks the events with a label and a weight above 0."""
+    def learn(self, events: Events, learnable: Array) -> LearnerResult:
+        """Learn a batch; `learnable` marks the events with a label and a weight above 0."""
         measures = {name: np.empty(len(events)) for name in self.progress}
         if self.learns == "classes":
             measures["known"] = np.empty(len(events))
@@ -91,7 +91,7 @@ class Learner:
         self.learned += len(weights)
         if rows is not None:
             columns = scores.reshape(len(scores), -1)
-            self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & wanted))
+            self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & learnable))
         return result
 
     def state(self) -> dict[str, Any]:
@@ -145,17 +145,17 @@ class Learners:
         best: tuple[str, int, float] | None = None,
     ) -> None:
         self.reader = reader
-        self.by = None if best is None else best[0]
+        self.best_by = None if best is None else best[0]
         self.members: dict[str, Learner] = {}
         for name, model in models.items():
             model.share_features(reader)
             measures = (
                 list(model.score_measures) if best is None else [*model.score_measures, best[0]]
             )
-            wanted = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.by == m]
-            self.members[name] = Learner(name, model, wanted, window)
+            measures = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.best_by == m]
+            self.members[name] = Learner(name, model, measures, window)
         self.choice = None if best is None else BestLearner(list(models), best[1], best[2])
-        self._changes: list[
+        self._best_changes: list[
             tuple[int, str]
         ] = []  # rows of the batch where the best learner changed
         self._pool = (
@@ -175,32 +175,32 @@ class Learners:
 
         `weights` are the weights of the measured events, if not all learned events are measured.
         """
-        wanted = (events.learned_weights() if weights is None else weights) > 0.0
+        learnable = (events.learned_weights() if weights is None else weights) > 0.0
         members = self.members.values()
         if self._pool is None:
-            results = {member.name: member.learn(events, wanted) for member in members}
+            results = {member.name: member.learn(events, learnable) for member in members}
         else:
-            futures = {m.name: self._pool.submit(m.learn, events, wanted) for m in members}
+            futures = {m.name: self._pool.submit(m.learn, events, learnable) for m in members}
             results = {name: future.result() for name, future in futures.items()}
-        if self.choice is not None and self.by is not None:
-            rows = np.flatnonzero(wanted)
-            self._changes = [(0, self.choice.name)]
+        if self.choice is not None and self.best_by is not None:
+            rows = np.flatnonzero(learnable)
+            self._best_changes = [(0, self.choice.name)]
             if len(rows):
-                by = self.by
+                by = self.best_by
                 values = np.stack([result.measures[by][rows] for result in results.values()])
                 changes = self.choice.add(values)
-                self._changes += [(int(rows[at - 1]) + 1, name) for at, name in changes]
+                self._best_changes += [(int(rows[at - 1]) + 1, name) for at, name in changes]
         return results
 
-    def changes(self) -> list[tuple[int, str]]:
+    def best_changes(self) -> list[tuple[int, str]]:
         """Return the rows of the last batch at which the best learner changed, with its name."""
-        return self._changes[1:]
+        return self._best_changes[1:]
 
     def segments(
         self, name: str, results: Mapping[str, LearnerResult], n: int
     ) -> list[tuple[int, int, Learner, LearnerResult]]:
         """Split the last batch into (start, stop) segments with the learner that predicts them."""
-        changes = self._changes if name == "best" else [(0, name)]
+        changes = self._best_changes if name == "best" else [(0, name)]
         ends = [start for start, _ in changes[1:]] + [n]
         return [
             (start, stop, self.members[learner], results[learner])

@@ -44,7 +44,7 @@ CHECKPOINT_CODES = {Exit.OK, Exit.SOURCE, Exit.DENIED, Exit.NOT_FOUND, Exit.SOUR
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """When to checkpoint, when to stop, and how to treat an existing checkpoint."""
+    """When to checkpoint, when to stop, and what to do with an existing checkpoint."""
 
     every_events: int = 1_000_000
     every_seconds: float = 10.0
@@ -261,13 +261,13 @@ class Loop:
         self._counts_at_start = replace(self.pipeline.counts)
         while not self.stop_requested.is_set():
             self.watchdog.beat()
-            begun = time.perf_counter()
+            start = time.perf_counter()
             polled = source.poll(POLL_SECONDS)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - start
             self.pipeline.notify("on_poll", seconds, sum(len(one.offsets) for one in polled))
             self._check_ownership()
-            if wanted := until.part(polled):
-                self.pipeline.process(wanted)
+            if records := until.truncate(polled):
+                self.pipeline.process(records)
                 self.watchdog.beat()
             if self.checkpointer is not None:
                 self.checkpointer.update()

@@ -95,7 +95,7 @@ class Pipeline:
     def _process(self, polled: Polled) -> None:
         event_reader, clock = self.event_reader, time.perf_counter
         closed = event_reader.labels.closed
-        begun = clock()
+        start = clock()
         invalid = sorted(event_reader.read(polled), key=lambda one: one[0])
         events, predicted, weights = event_reader.rows, event_reader.predicted, event_reader.weights
         parts = self._parts(polled, invalid)
@@ -108,7 +108,7 @@ class Pipeline:
         since = None if event_reader.delayed else self.counts.since_label
         batch = Batch(parts, polled, events, results, predicted, unlabeled, since)
         batch.seconds.update(
-            decode=decoded - begun, learn=learned - decoded, publish=published - learned
+            decode=decoded - start, learn=learned - decoded, publish=published - learned
         )
         self.notify("on_batch", batch)
         if event_reader.labels.closed and not closed:
@@ -178,11 +178,11 @@ class Pipeline:
         return unlabeled
 
     def _report(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
-        """Log anything unusual, and stop at too many invalid records."""
+        """Log anything unusual."""
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
         self.label_monitor.check_positive(self.event_reader.labels)
-        for _, name in self.learners.changes():
-            self.log.info("best learner changed", name=name, by=self.learners.by)
+        for _, name in self.learners.best_changes():
+            self.log.info("best learner changed", name=name, by=self.learners.best_by)
         reader = self.learners.reader
         if isinstance(reader, Names) and reader.full and not self.logged_full:
             self.logged_full = True
@@ -196,6 +196,10 @@ class Pipeline:
                     f"diverged {learner.name}", "error", "learner diverged", learner=learner.name,
                     events=learner.diverged, remedy="use a smaller step size or scale the features",
                 )  # fmt: skip
+        self._report_invalid(polled, invalid)
+
+    def _report_invalid(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
+        """Log the first invalid record of a batch, and stop at too many of them."""
         if invalid:
             number, at_fault, reason = invalid[0]
             where, offset, _ = self._place(polled, number)
@@ -223,13 +227,13 @@ class Pipeline:
         records = polled.records[k]
         return records.partition, records.offsets[i], records.end
 
-    def notify(self, what: str, *facts: Any) -> None:
+    def notify(self, method: str, *arguments: Any) -> None:
         """Call a method of every observer; log and drop an observer that fails."""
         for observer in list(self.observers):
             try:
-                getattr(observer, what)(*facts)
+                getattr(observer, method)(*arguments)
             except Exception as error:  # noqa: BLE001 - an observer must not stop the learning
-                self.drop_observer(observer, what, error)
+                self.drop_observer(observer, method, error)
 
     # -- the checkpoint ---------------------------------------------------------------------------
 

@@ -38,17 +38,17 @@ class BlockSums:
     """Sums of several rows of numbers over the recent blocks of events, oldest first."""
 
     def __init__(self, rows: int, window: int) -> None:
-        self.size, self.kept = block_layout(window)
+        self.size, self.capacity = block_layout(window)
         self.count = 0
         self.open = np.zeros(rows)  # the current, incomplete block
-        self.full = np.zeros((rows, self.kept))
+        self.full = np.zeros((rows, self.capacity))
 
     def add(self, values: Array) -> Array:
         """Add events, a column each; return the sums of the blocks that became full."""
         new = sums.add_in_blocks(self.open, values, self.count % self.size, self.size)
         self.count += values.shape[1]
         if new.size:
-            self.full = np.concatenate([self.full, new], 1)[:, -self.kept :]
+            self.full = np.concatenate([self.full, new], 1)[:, -self.capacity :]
         return new
 
     def total(self) -> Array:
@@ -140,7 +140,7 @@ class BestLearner:
         if not new.shape[1]:
             return []
         all_blocks = np.concatenate([before, new], 1)[:, 1:]
-        windows = np.lib.stride_tricks.sliding_window_view(all_blocks, self.blocks.kept, axis=1)
+        windows = np.lib.stride_tricks.sliding_window_view(all_blocks, self.blocks.capacity, axis=1)
         totals = np.add.accumulate(windows, axis=2)[:, -new.shape[1] :, -1]
         means = comparable_means(*np.split(totals, 2))
         changes = []

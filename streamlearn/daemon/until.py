@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Until:
     """Never stop; the base class of the other conditions."""
 
-    def part(self, polled: Sequence[Records]) -> Sequence[Records]:
+    def truncate(self, polled: Sequence[Records]) -> Sequence[Records]:
         """Return the records before the end; the positions of the others stay unchanged."""
         return polled
 
@@ -43,7 +43,7 @@ class UntilCount(Until):
     def __init__(self, count: int) -> None:
         self.remaining = count
 
-    def part(self, polled: Sequence[Records]) -> Sequence[Records]:
+    def truncate(self, polled: Sequence[Records]) -> Sequence[Records]:
         """Return at most the remaining number of records, in polled order."""
         whole = Polled(polled)
         if len(whole) <= self.remaining:
@@ -66,7 +66,7 @@ class UntilTime(Until):
         self.moment = moment  # milliseconds since 1970
         self._finished: set[Partition] = set()
 
-    def part(self, polled: Sequence[Records]) -> Sequence[Records]:
+    def truncate(self, polled: Sequence[Records]) -> Sequence[Records]:
         """Return the records before the first later one of their partition."""
         return [part for one in polled if (part := self._before(one)) is not None]
 
@@ -81,11 +81,11 @@ class UntilTime(Until):
                 "--until TIME: the records of this source have no times; use a number of records",
             )
         late = (i for i, moment in enumerate(records.times) if moment >= self.moment)
-        place = next(late, None)
-        if place is None:
+        first_late = next(late, None)
+        if first_late is None:
             return records
         self._finished.add(records.partition)
-        return records.part(0, place) if place else None
+        return records.part(0, first_late) if first_late else None
 
     def reached(self, source: Source) -> bool:
         """Tell whether each partition has passed the time, or has no earlier records left."""

@@ -60,7 +60,7 @@ def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
         told = predict_batch(
             learners["it"].model,
             outcome.scores,
-            outcome.known,
+            outcome.known_labels,
             decoder.labels,
             np.zeros(len(events), dtype=bool),
         )

@@ -41,8 +41,8 @@ def test_means_do_not_depend_on_batches(window: int) -> None:
         states.add(model_file.pack(progress.state()))
     assert len(states) == 1
     assert math.isclose(progress.mean, np.average(values, weights=weights), rel_tol=1e-12)
-    size, kept = block_layout(window)
-    start = (1500 // size - kept) * size  # the full blocks, and what has come since
+    size, capacity = block_layout(window)
+    start = (1500 // size - capacity) * size  # the full blocks, and what has come since
     recent = slice(max(start, 0), None)
     expected = np.average(values[recent], weights=weights[recent])
     assert math.isclose(progress.recent, expected, rel_tol=1e-12)

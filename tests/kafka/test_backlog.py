@@ -93,7 +93,7 @@ def test_a_count_ends_at_its_record_whatever_the_turns(seed: int) -> None:
     whole = found(polled_of(seed))
     for count in {0, 1, len(whole) // 2, len(whole) - 1, len(whole), len(whole) + 3}:
         until: Any = UntilCount(count)
-        part = until.part(polled_of(seed))
+        part = until.truncate(polled_of(seed))
         assert (found(part) if part else []) == whole[:count]
         assert until.remaining == max(count - len(whole), 0)
 

@@ -124,7 +124,7 @@ class Checkpointer:
             or now - self._copied_at >= self.every_seconds
         )
         if due and pipeline.revision > self._copied_revision and self.writer.ready:
-            self._begin()
+            self._start()
 
     def check_age(self) -> None:
         """Stop if learned records have not been durable for too long; also during a batch."""
@@ -152,11 +152,11 @@ class Checkpointer:
             if left <= 0.0:
                 return False
             if self.writer.ready:
-                self._begin(max(0.9 * left, 0.1))
+                self._start(max(0.9 * left, 0.1))
             elif not self.writer.busy:
                 time.sleep(0.05)
 
-    def _begin(self, flush_seconds: float | None = None) -> None:
+    def _start(self, flush_seconds: float | None = None) -> None:
         """Copy the state, and start writing it."""
         self._copied_at = time.monotonic()
         self._copied_revision = self.pipeline.revision
@@ -171,7 +171,7 @@ class Checkpointer:
             "written": time.time(),
         }
         data["features"]["input_settings"] = dict(self.input_settings)
-        self.writer.begin(data, self.pipeline.positions, flush_seconds)
+        self.writer.start(data, self.pipeline.positions, flush_seconds)
 
     def _collect(self, seconds: float) -> None:
         """Collect the result of a checkpoint, and commit the source if it is durable."""

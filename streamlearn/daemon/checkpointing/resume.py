@@ -43,27 +43,27 @@ class Changes:
 
 def compare_learners(
     saved: Mapping[str, Mapping[str, str]],
-    wanted: Mapping[str, Mapping[str, str]],
+    configured: Mapping[str, Mapping[str, str]],
     reset: Collection[str],
     input_settings: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Changes:
     """Compare the learners of a checkpoint with those of the configuration.
 
-    `saved` and `wanted` are the settings of learners by name, and `input_settings` the saved and
-    the wanted settings of features and format.
+    `saved` and `configured` are the settings of learners by name, and `input_settings` those of
+    features and format, saved and configured.
 
     >>> compare_learners({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, (), ({}, {})).refused
     ["learner 'a' has changed: gamma = 1 -> 2"]
     >>> compare_learners({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, ("a",), ({}, {})).fresh
     ['a']
     """
-    changes = Changes(archived=[name for name in saved if name not in wanted])
+    changes = Changes(archived=[name for name in saved if name not in configured])
     everything = ALL in reset
     if input_settings[0] != input_settings[1] and not everything:
         changes.refused.append(
             f"the features or the format have changed: {describe_difference(*input_settings)}"
         )
-    for name, settings in wanted.items():
+    for name, settings in configured.items():
         if name not in saved:
             changes.fresh.append(name)
         elif everything or name in reset:
@@ -133,9 +133,9 @@ def check_changes(
         return Changes(fresh=names)
     place, data = found
     saved = {name: one["settings"] for name, one in data["learners"].items()}
-    wanted = {learner.name: learner.settings for learner in learners}
+    configured = {learner.name: learner.settings for learner in learners}
     changes = compare_learners(
-        saved, wanted, reset, (data["features"]["input_settings"], input_settings)
+        saved, configured, reset, (data["features"]["input_settings"], input_settings)
     )
     if (held := held_count(data)) and not delayed and ALL not in reset:
         changes.refused.append(

@@ -105,7 +105,7 @@ class CheckpointWriter:
         """Whether the next checkpoint may start: none is in progress, and the backoff is over."""
         return not self.busy and self.clock() >= self._not_before
 
-    def begin(
+    def start(
         self,
         state: dict[str, Any],
         positions: Mapping[Partition, int],

@@ -1,1 +1,1 @@
-"""What looks on while the daemon learns: metrics, regret, an audit."""
+"""Observers of the daemon: metrics, regret, the audit."""

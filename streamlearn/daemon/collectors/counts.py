@@ -30,7 +30,7 @@ class CountsCollector:
         self.board = board
         self.clock = clock
         self.seen = 0  # events over the lifetime of the models
-        self.places: dict[Partition, tuple[str, str]] = {}
+        self._labels: dict[Partition, tuple[str, str]] = {}
         self._learned: dict[str, int] = {}  # by each learner, before this process
         self._batches: list[tuple[Partition, int, int, int, dict[str, float]]] = []
         self._polls: list[float] = []
@@ -91,14 +91,14 @@ class CountsCollector:
 
     def place(self, where: Partition) -> tuple[str, str]:
         """Return the labels of a partition: its own, or those of the summed partitions."""
-        if where not in self.places:
-            own = len(self.places) < MAX_PARTITIONS
-            self.places[where] = (where.topic, str(where.number)) if own else OTHERS
-        return self.places[where]
+        if where not in self._labels:
+            own = len(self._labels) < MAX_PARTITIONS
+            self._labels[where] = (where.topic, str(where.number)) if own else OTHERS
+        return self._labels[where]
 
     def drop_unassigned(self, held: Collection[Partition]) -> None:
         """Drop the series of partitions that are no longer assigned."""
-        for gone in self.places.keys() - set(held):
-            del self.places[gone]
-        self.board.keep("events_polled_total", set(self.places.values()))
-        self.board.keep("polled_bytes_total", {(where.topic,) for where in self.places})
+        for unassigned in self._labels.keys() - set(held):
+            del self._labels[unassigned]
+        self.board.keep("events_polled_total", set(self._labels.values()))
+        self.board.keep("polled_bytes_total", {(where.topic,) for where in self._labels})

@@ -63,11 +63,11 @@ class QualityCollector:
                     progress = learner.progress[measure]
                     self.board.set(names[0], progress.mean, learner.name)
                     self.board.set(names[1], progress.recent, learner.name)
-        now, begun = time.monotonic(), time.thread_time()
+        now, start = time.monotonic(), time.thread_time()
         if now >= self._next:
             for name, quality in self.quality.items():
                 self._measure_scores(learners[name], quality)
-            self._next = now + (time.thread_time() - begun) / MAX_SHARE
+            self._next = now + (time.thread_time() - start) / MAX_SHARE
 
     def _measure_scores(self, learner: Learner, quality: RecentScores) -> None:
         """Measure ROC AUC and calibration of a learner's recent scores."""

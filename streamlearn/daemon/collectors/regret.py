@@ -58,7 +58,7 @@ class RegretCollector:
 
     def measure(self) -> None:
         """Measure if it is due; call between two batches."""
-        now, begun = time.monotonic(), time.thread_time()
+        now, start = time.monotonic(), time.thread_time()
         if now < self._next:
             return
         for name, tracker in self.trackers.items():
@@ -69,7 +69,7 @@ class RegretCollector:
                     solver.comparator, same_events=tracker.ledger.same_events_as(solver)
                 )
             self._report(name, tracker, tracker.report(0.0))
-        self._next = now + max(SECONDS, (time.thread_time() - begun) / self.share)
+        self._next = now + max(SECONDS, (time.thread_time() - start) / self.share)
 
     def _report(self, name: str, tracker: Tracker, report: Report) -> None:
         board, found = self.board, tracker.ledger.comparator

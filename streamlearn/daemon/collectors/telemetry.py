@@ -72,9 +72,9 @@ class TelemetryCollector(Observer):
         log: Log,
         clock: Callable[[], float] = time.time,
         *,
-        serves: bool = True,
+        serve: bool = True,
     ) -> None:
-        """Build the collectors; without `serves` there is no server, only the board."""
+        """Build the collectors; without `serve` there is no server, only the board."""
         given = settings.telemetry
         self.log = log
         self.clock = clock
@@ -93,7 +93,7 @@ class TelemetryCollector(Observer):
         )
         routes = Routes(self.board, self.history, self.recent, self.health, access)
         self.server = Server(given.host, given.port, routes.answer)
-        self.serving: bool | None = None if serves else False  # None: not yet tried
+        self.serving: bool | None = None if serve else False  # None: not yet tried
         self.learners: Learners | None = None
         self.counts = CountsCollector(self.board, clock)
         self.quality = QualityCollector(self.board)

@@ -41,7 +41,7 @@ class WeightsCollector:
 
     def measure_if_due(self, learners: Learners) -> None:
         """Measure, unless the previous measurement was too recent."""
-        now, begun = time.monotonic(), time.thread_time()
+        now, start = time.monotonic(), time.thread_time()
         if now < self._next or not any(one.learned for one in learners):
             return
         reader = learners.reader
@@ -58,17 +58,17 @@ class WeightsCollector:
             if names:
                 board.weights[learner.name] = largest(weights, labels(learner.model), reader)
             if isinstance(reader, Hashing):
-                there = np.any(weights, axis=0).reshape(-1)
-                if len(used) < len(there):
-                    used, there = there, used
-                used[: len(there)] |= there
+                used_here = np.any(weights, axis=0).reshape(-1)
+                if len(used) < len(used_here):
+                    used, used_here = used_here, used
+                used[: len(used_here)] |= used_here
         board.set("slots", reader.size)
         if isinstance(reader, Names) and (reader.max_names or reader.max_bytes):
             board.set("rejected_features", reader.turned_away)
         if isinstance(reader, Hashing):
             board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
-        took = time.thread_time() - begun
-        self._next = now + max(0.95 * SECONDS, took / MAX_SHARE)  # about once a second
+        seconds = time.thread_time() - start
+        self._next = now + max(0.95 * SECONDS, seconds / MAX_SHARE)  # about once a second
 
     def _report(self, name: str, weights: Array) -> None:
         board = self.board
@@ -90,16 +90,16 @@ def largest(weights: Array, outputs: list[Any], reader: Reader) -> list[Weight]:
         output, slot = divmod(place, n)
         if slot >= reader.size:
             continue
-        name = shown(reader.name_of(slot))
+        name = display_name(reader.name_of(slot))
         if len(weights) > 1:
             name = f"{name} → {outputs[output] if output < len(outputs) else output}"
         found.append(Weight(name, float(weights[output, slot])))
     return found
 
 
-def shown(name: Any) -> str:
+def display_name(name: Any) -> str:
     """Format a feature's name, or the parts of an interaction."""
-    whole = " & ".join(map(shown, name)) if isinstance(name, tuple) else str(name)
+    whole = " & ".join(map(display_name, name)) if isinstance(name, tuple) else str(name)
     return whole if len(whole) <= MAX_LENGTH else whole[:MAX_LENGTH] + "…"
 
 

@@ -229,11 +229,11 @@ def replay_letter(
 
 def count_reasons(settings: config.Config) -> Counter[str]:
     """Count the dead letters to replay, by reason; send and save nothing."""
-    letters, kept = DeadLetterSource(settings), settings.checkpoint
+    letters, checkpoint = DeadLetterSource(settings), settings.checkpoint
     progress = (
         ReplayProgress(letters.name)
-        if kept is None
-        else load_progress(progress_directory(kept) / PROGRESS_FILE, letters.name)
+        if checkpoint is None
+        else load_progress(progress_directory(checkpoint) / PROGRESS_FILE, letters.name)
     )
     found = Counter[str]()
     for records, _ in letters.after(progress):
@@ -308,10 +308,10 @@ def exclusive(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def progress_directory(kept: config.CheckpointConfig) -> Path:
+def progress_directory(checkpoint: config.CheckpointConfig) -> Path:
     """Return the directory of the progress; without that file letters would be sent again."""
-    directory = Path(kept.path)
-    if kept.required and not checkpoints.places(directory):
+    directory = Path(checkpoint.path)
+    if checkpoint.required and not checkpoints.places(directory):
         raise Stop(
             Exit.NO_CHECKPOINT,
             f"{directory} has no checkpoint, but checkpoint.required = true; mount its volume, "

@@ -50,7 +50,7 @@ def state(events: int) -> dict[str, Any]:
 
 
 def write(writer: CheckpointWriter, events: int) -> WrittenCheckpoint | FailedCheckpoint | None:
-    writer.begin(state(events), {CLICKS: events})
+    writer.start(state(events), {CLICKS: events})
     return writer.collect(10.0)
 
 
@@ -191,7 +191,7 @@ def test_outputs_that_cannot_be_delivered_hold_the_checkpoint_back(owner: Owners
 
 def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=undisturbed)
-    writer.begin({"set": {1}}, {})
+    writer.start({"set": {1}}, {})
     failed = writer.collect(10.0)
     assert isinstance(failed, FailedCheckpoint)
     assert isinstance(failed.error, sl.ModelFileError)

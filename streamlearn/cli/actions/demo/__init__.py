@@ -56,7 +56,7 @@ def watch(options: Options) -> tuple[View, Exit]:
     settings = configured(options)
     log = Log(level="warning")
     # the view reads the numbers of the live page, even if it is not served
-    telemetry = TelemetryCollector(settings, log, serves=not options.no_page)
+    telemetry = TelemetryCollector(settings, log, serve=not options.no_page)
     telemetry.regret.share = 0.2  # regret is what the demo shows
     screen = screen_of(options)
     view = View(settings, screen, telemetry, lambda: summarize(view, stream_of(loop.source)))
