@@ -17,7 +17,7 @@ from streamlearn import config
 from streamlearn.daemon.collectors.audit import VARIABLE as AUDIT
 from streamlearn.daemon.process.faults import VARIABLE as FAULT
 from streamlearn.estimators import checkpoints, model_file
-from tests.support.streams import event, replayed
+from tests.support.streams import event, replay_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,7 @@ class Daemons:
             process.kill()
             process.wait(10)
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         """What all of them have logged."""
         return self.log.read_text(encoding="utf-8")
 
@@ -118,7 +118,7 @@ class Daemons:
         """Wait until something is so, and no longer than this."""
         deadline = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < deadline, self.said()[-3000:]
+            assert time.monotonic() < deadline, self.log_text()[-3000:]
             time.sleep(0.01)
 
     def assert_learned_once(
@@ -126,7 +126,7 @@ class Daemons:
     ) -> Any:
         """Every record once; and each model is what the library makes of them in that order."""
         found = self.newest()
-        assert found is not None, self.said()
+        assert found is not None, self.log_text()
         learned = found[1]["observers"]["audit"]
         ends = dict.fromkeys(range(partitions), 0)  # each range begins where the one before ended
         for _, number, start, end in learned:
@@ -135,7 +135,9 @@ class Daemons:
         assert set(ends.values()) == {length}
         assert partitions * length == found[1]["counts"]["records"]
         reader = sl.Names(max_bytes=config.FeaturesConfig().max_bytes)  # as a daemon has them
-        for name, model in replayed(learned, garbage=garbage, reader=reader, period=period).items():
+        for name, model in replay_models(
+            learned, garbage=garbage, reader=reader, period=period
+        ).items():
             state = checkpoints.model(self.models, name)["state"]
             assert model_file.pack(state) == model_file.pack(model.state()), name
         return found[1]

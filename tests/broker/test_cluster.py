@@ -119,7 +119,7 @@ def controller(admin: Any) -> int:
 
 def reason(daemons: Daemons) -> str:
     """Why it has stopped."""
-    return str(lines(daemons.said())[-1]["reason"])
+    return str(lines(daemons.log_text())[-1]["reason"])
 
 
 def predicted(bootstrap: str, output: str) -> set[tuple[int, int]]:
@@ -159,7 +159,7 @@ def test_the_leader_is_killed_and_moves(
         cluster.start()
         until(lambda: all(len(one["isr_nodes"]) == 3 for one in described(admin, topic)))
     process.terminate()
-    assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
+    assert process.wait(20) == Exit.OK, daemons.log_text()[-3000:]
     daemons.assert_learned_once(3, length)
     assert predicted(cluster.bootstrap, output) == {(n, i) for n in range(3) for i in range(length)}
 
@@ -174,7 +174,7 @@ def below_the_minimum(cluster: Cluster, admin: Any, topic: str) -> None:
 
 def is_healthy(daemons: Daemons) -> bool:
     """Whether the running daemon says that it is alive."""
-    events = [line for line in lines(daemons.said()) if line["event"] == "telemetry started"]
+    events = [line for line in lines(daemons.log_text()) if line["event"] == "telemetry started"]
     page = events[0]["page"]
     with urllib.request.urlopen(page + "healthz") as answer:  # noqa: S310 -- our own
         return bool(answer.status == HTTPStatus.OK)
@@ -195,13 +195,13 @@ def test_in_sync_replicas_below_the_minimum(
     below_the_minimum(cluster, admin, topic)
     write_some(producer, topic, 1, length // 2, length)
     time.sleep(OUTAGE)
-    assert process.poll() is None, daemons.said()[-3000:]
+    assert process.poll() is None, daemons.log_text()[-3000:]
     assert is_healthy(daemons)
     assert daemons.records() == length // 2, "no checkpoint passes what is not delivered"
     cluster.start()
     daemons.wait_for(lambda: daemons.records() == length)
     process.terminate()
-    assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
+    assert process.wait(20) == Exit.OK, daemons.log_text()[-3000:]
     daemons.assert_learned_once(1, length)
     assert predicted(cluster.bootstrap, output) == {(0, i) for i in range(length)}
 
@@ -220,10 +220,10 @@ def test_in_sync_replicas_below_the_minimum_for_too_long(
     daemons.wait_for(lambda: daemons.records() == length // 2)
     below_the_minimum(cluster, admin, topic)
     write_some(producer, topic, 1, length // 2, length)
-    assert process.wait(60) == Exit.CHECKPOINT, daemons.said()[-3000:]
+    assert process.wait(60) == Exit.CHECKPOINT, daemons.log_text()[-3000:]
     assert daemons.records() == length // 2
     cluster.start()
-    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    assert daemons.run("--until", "end") == Exit.OK, daemons.log_text()[-3000:]
     daemons.assert_learned_once(1, length)
     assert predicted(cluster.bootstrap, output) == {(0, i) for i in range(length)}
 
@@ -278,7 +278,7 @@ def test_an_unclean_election_cuts_what_was_learned(
         process.send_signal(signal.SIGCONT)
     else:
         process = daemons.start(NO_GAP)
-    assert process.wait(60) == Exit.SOURCE_CHANGED, daemons.said()[-3000:]
+    assert process.wait(60) == Exit.SOURCE_CHANGED, daemons.log_text()[-3000:]
     assert f"{topic}/0" in reason(daemons)
     assert str(learned) in reason(daemons)
     # where it was cut is known, unless that was while no daemon ran and the log has grown since
@@ -306,7 +306,7 @@ def test_a_rolling_restart(
         daemons.wait_for(lambda: daemons.records() == 3 * (number + 1) * step)  # noqa: B023
     assert process.poll() is None
     process.terminate()
-    assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
+    assert process.wait(20) == Exit.OK, daemons.log_text()[-3000:]
     daemons.assert_learned_once(3, length)
     assert predicted(cluster.bootstrap, output) == {(n, i) for n in range(3) for i in range(length)}
 
@@ -329,6 +329,6 @@ def test_the_active_controller_fails(
     write_some(producer, topic, 3, length // 2, length)
     daemons.wait_for(lambda: daemons.records() == 3 * length)
     process.terminate()
-    assert process.wait(20) == Exit.OK, daemons.said()[-3000:]
+    assert process.wait(20) == Exit.OK, daemons.log_text()[-3000:]
     daemons.assert_learned_once(3, length)
     assert predicted(cluster.bootstrap, output) == {(n, i) for n in range(3) for i in range(length)}

@@ -37,8 +37,8 @@ def test_two_topics_and_delays_with_a_long_tail(
     daemons = make_daemons(shown, batch=50, every=100, outputs=LABELS.format(topic=clicks))
     options = ["--set", "source.order=time", "--set", "format.time=time"]
     for step in ("commit:1", "write:2", "flush:2", "rename:2"):
-        assert daemons.run(*options, "--until", "end", fault=step) in KILLED, daemons.said()
-    assert daemons.run(*options, "--until", "end") == Exit.OK, daemons.said()
+        assert daemons.run(*options, "--until", "end", fault=step) in KILLED, daemons.log_text()
+    assert daemons.run(*options, "--until", "end") == Exit.OK, daemons.log_text()
     steps = assert_learned_once(daemons.models, names)
     assert steps["learn"] > 400
     assert steps["time out"] > 400

@@ -74,10 +74,10 @@ class Run:
 
     def refused(self) -> None:
         """Write a part once it is let in no more, of which nothing is learned."""
-        self.daemons.wait_for(lambda: NO_ANSWER in self.daemons.said())
+        self.daemons.wait_for(lambda: NO_ANSWER in self.daemons.log_text())
         before = self.daemons.records()
         self.write()
-        assert self.process.poll() is None, self.daemons.said()[-3000:]
+        assert self.process.poll() is None, self.daemons.log_text()[-3000:]
         assert self.daemons.records() == before
 
     def restart(self) -> None:
@@ -88,7 +88,7 @@ class Run:
     def end(self, connection: Connection) -> None:
         """End it; every record was learned once, and predicted."""
         self.process.terminate()
-        assert self.process.wait(20) == Exit.OK, self.daemons.said()[-3000:]
+        assert self.process.wait(20) == Exit.OK, self.daemons.log_text()[-3000:]
         self.daemons.assert_learned_once(1, self.parts * PART)
         source = KafkaSource(connection, topics=[self.output])
         source.open({}, None)
@@ -141,7 +141,7 @@ def test_tokens_end_and_are_renewed_and_the_provider_fails_for_a_while(
     until = time.monotonic() + 2.5 * tokens.SECONDS
     while time.monotonic() < until:
         run.learn()
-    assert NO_ANSWER not in run.daemons.said()
+    assert NO_ANSWER not in run.daemons.log_text()
     given.write_text(kind, encoding="utf-8")
     run.refused()
     given.write_text("good", encoding="utf-8")
@@ -168,7 +168,7 @@ def test_a_password_is_changed_and_put_back(
     finally:
         change(PASSWORD)
     if connection.client == "confluent":  # the other library may miss what the broker said
-        assert "username and password" in run.daemons.said()
+        assert "username and password" in run.daemons.log_text()
     run.learned()
     run.end(connection)
 
@@ -201,8 +201,8 @@ def test_a_right_is_withdrawn_and_granted_again(
     topic = run.topic if right == "READ" else run.output
     with denied(admin, topic, ACLOperation[right]):
         run.write()
-        assert run.process.wait(60) == Exit.DENIED, run.daemons.said()[-3000:]
-        (stopped,) = (line for line in lines(run.daemons.said()) if line["event"] == "stopped")
+        assert run.process.wait(60) == Exit.DENIED, run.daemons.log_text()[-3000:]
+        (stopped,) = (line for line in lines(run.daemons.log_text()) if line["event"] == "stopped")
         assert topic in stopped["reason"]
         assert run.daemons.run() == Exit.DENIED
     run.restart()

@@ -58,7 +58,7 @@ HOSTILE = {
     "good out of all calendars": Sent(GOOD, b"\xff", time=1 << 62),
     "good before 1970": Sent(GOOD, b"\xff", time=-(1 << 40)),
 }
-HUGE = Sent(b"{", b"k" * 990_000, [("a", b"1")])  # its key leaves no room for what is said of it
+HUGE = Sent(b"{", b"k" * 990_000, [("a", b"1")])  # its key leaves no room for metadata
 NAMES = [
     Sent(GOOD, b"k", [("a", b"1")]),
     Sent(b"{", b"k", [("a", b"1"), (LATIN, b"2"), ("b", b"")]),
@@ -117,12 +117,12 @@ def letters(bootstrap: str, topic: str) -> dict[tuple[str, int], Sent]:
     for records in all_of(source):
         for i, value in enumerate(records.values):
             headers = list((records.headers or ())[i])
-            said = dict(headers)
+            metadata = dict(headers)
             own = headers[: [name for name, _ in headers].index("streamlearn.topic")]
-            time = int(said["streamlearn.record_time"] or b"")
+            time = int(metadata["streamlearn.record_time"] or b"")
             place = (
-                (said["streamlearn.topic"] or b"").decode(),
-                int(said["streamlearn.offset"] or 0),
+                (metadata["streamlearn.topic"] or b"").decode(),
+                int(metadata["streamlearn.offset"] or 0),
             )
             assert place not in found
             found[place] = Sent(value, (records.keys or ())[i], own, time)
@@ -146,7 +146,7 @@ def test_whatever_surrounds_a_record_its_dead_letter_has_it(
     sent = [*HOSTILE.values(), HUGE]
     write(producer, topic, sent)
     daemons = make_daemons(topic, outputs=DEAD.format(dead))
-    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    assert daemons.run("--until", "end") == Exit.OK, daemons.log_text()[-3000:]
     assert daemons.records() == len(sent)
     sent[-1] = HUGE._replace(key=None, headers=[])
     assert letters(bootstrap, dead) == bad(topic, sent)
@@ -160,7 +160,7 @@ def test_a_name_that_is_not_utf_8_ends_nothing(
         write_raw(raw, topic, NAMES)
     sent = [*NAMES, *NAMES]
     daemons = make_daemons(topic, outputs=DEAD.format(dead))
-    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
+    assert daemons.run("--until", "end") == Exit.OK, daemons.log_text()[-3000:]
     assert daemons.records() == len(sent)
     expected = bad(topic, sent)
     if client == "confluent":  # which gives none of the headers then
@@ -180,7 +180,7 @@ def test_events_and_labels_of_any_time_and_surroundings_are_read_to_their_end(
         write(producer, one, sent)
     daemons = make_daemons(topic, outputs=LATE.format(labels) + DEAD.format(dead))
     options = ["--set", "source.order=time", "--until", "end"]
-    assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
+    assert daemons.run(*options) == Exit.OK, daemons.log_text()[-3000:]
     assert daemons.records() == 2 * len(sent)
     found = letters(bootstrap, dead)
     assert {**bad(topic, sent), **bad(labels, sent)}.items() <= found.items()
@@ -203,11 +203,11 @@ def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
     write_raw(raw, labels, sent[-1:])
     daemons = make_daemons(topic, outputs=LATE.format(labels) + DEAD.format(dead))
     options = ["--set", "source.order=time", "--until", "end"]
-    assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
+    assert daemons.run(*options) == Exit.OK, daemons.log_text()[-3000:]
     assert letters(bootstrap, dead) == {}, "they wait, in the checkpoint"
     later = [Sent(b'{"id":"e%d","x":1.0}' % i, time=2_000_000) for i in range(10)]  # believed
     write(producer, topic, later)
-    assert daemons.run(*options) == Exit.OK, daemons.said()[-3000:]
+    assert daemons.run(*options) == Exit.OK, daemons.log_text()[-3000:]
     expected = bad(labels, sent)
     if client == "confluent":
         last = labels, len(LABELS)
@@ -227,10 +227,10 @@ def test_a_damaged_batch_is_named_and_can_be_passed_over(
         file.seek(data.index(b"damaged"))
         file.write(b"D")
     daemons = make_daemons(topic)
-    assert daemons.run("--until", "end") == Exit.SOURCE, daemons.said()[-3000:]
-    assert f"{topic}:0:10 to 19" in daemons.said()
+    assert daemons.run("--until", "end") == Exit.SOURCE, daemons.log_text()[-3000:]
+    assert f"{topic}:0:10 to 19" in daemons.log_text()
     assert daemons.records() == 10
     skip = f"{topic}:0:20"
-    assert f"--skip-to {skip} " in daemons.said()
-    assert daemons.run("--until", "end", "--skip-to", skip) == Exit.OK, daemons.said()[-3000:]
+    assert f"--skip-to {skip} " in daemons.log_text()
+    assert daemons.run("--until", "end", "--skip-to", skip) == Exit.OK, daemons.log_text()[-3000:]
     assert daemons.records() == 20

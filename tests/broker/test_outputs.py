@@ -24,7 +24,7 @@ LIMIT = {"max.message.bytes": "120"}
 
 def reason(daemons: Daemons) -> str:
     """Why it has stopped."""
-    return str(lines(daemons.said())[-1]["reason"])
+    return str(lines(daemons.log_text())[-1]["reason"])
 
 
 def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
@@ -43,7 +43,7 @@ def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
     write(producer, topic, [event(0, i) for i in range(500, 5000)])
     for name, code in ((less, Exit.SOURCE), (gone, Exit.NOT_FOUND)):
         # of the 300 s for which no checkpoint might be written
-        assert processes[name].wait(60) == code, both[name].said()[-3000:]
+        assert processes[name].wait(60) == code, both[name].log_text()[-3000:]
         assert name in reason(both[name])
 
 
@@ -53,7 +53,7 @@ def test_an_output_that_takes_less_than_a_record_from_the_start(
     topic, tiny = make_topic(), make_topic(max_message_bytes="120")
     write(producer, topic, [b'{"click":true,"x":1.0}'])
     daemons = make_daemons(topic, outputs=PREDICTIONS.format(tiny))
-    assert daemons.run() == Exit.SOURCE, daemons.said()[-3000:]
+    assert daemons.run() == Exit.SOURCE, daemons.log_text()[-3000:]
     assert tiny in reason(daemons)
     assert "120" in reason(daemons)
     assert f"{topic}:0:0" in reason(daemons)

@@ -46,9 +46,9 @@ def test_published_died_and_sent_back_once(
     assert begun > 0
     assert main(["replay", config]) == 0
     letters = sent_back(connection, topic)
-    assert len(letters) == len({told["streamlearn.letter"] for told in letters}) == 60
+    assert len(letters) == len({metadata["streamlearn.letter"] for metadata in letters}) == 60
     place = [f"streamlearn.origin.{name}" for name in ("topic", "partition", "offset")]
-    origins = {tuple(told[name] for name in place) for told in letters}
+    origins = {tuple(metadata[name] for name in place) for metadata in letters}
     assert {origin[0] for origin in origins} == {topic.encode()}
     assert len(origins) == 60
     assert main(["replay", config]) == 0
@@ -59,6 +59,6 @@ def sent_back(connection: Connection, topic: str) -> list[dict[str, bytes | None
     """The headers of the records that were sent back."""
     source = KafkaSource(connection, topics=[topic])
     source.open({}, None)
-    told = [dict(headers) for records in all_of(source) for headers in records.headers or ()]
+    metadata = [dict(headers) for records in all_of(source) for headers in records.headers or ()]
     source.close()
-    return [headers for headers in told if "streamlearn.letter" in headers]
+    return [headers for headers in metadata if "streamlearn.letter" in headers]

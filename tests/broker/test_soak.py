@@ -107,7 +107,7 @@ class Soak:
         """Let it learn for a while."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            assert self.owner.poll() is None, self.daemons.said()[-3000:]
+            assert self.owner.poll() is None, self.daemons.log_text()[-3000:]
             self.resident.append(resident(self.owner))
             time.sleep(0.5)
 
@@ -125,7 +125,7 @@ class Soak:
         self.daemons.wait_for(lambda: self.epoch() > epoch)
         time.sleep(1.0)
         self.owner.send_signal(signal.SIGCONT)
-        assert self.owner.wait(20) == Exit.FENCED, self.daemons.said()[-3000:]
+        assert self.owner.wait(20) == Exit.FENCED, self.daemons.log_text()[-3000:]
         self.owner = standby
 
     def restart_broker(self) -> None:
@@ -136,7 +136,11 @@ class Soak:
     def epoch(self) -> int:
         """The newest epoch in which there is learning."""
         return max(
-            (line["epoch"] for line in lines(self.daemons.said()) if line["event"] == "learning"),
+            (
+                line["epoch"]
+                for line in lines(self.daemons.log_text())
+                if line["event"] == "learning"
+            ),
             default=0,
         )
 
@@ -149,8 +153,8 @@ def resident(process: Process) -> int:
 
 def speed(daemons: Daemons) -> float:
     """How many records a second a daemon learns from a backlog."""
-    assert daemons.run("--until", "end") == Exit.OK, daemons.said()[-3000:]
-    marks = {line["event"]: line["time"] for line in lines(daemons.said())}
+    assert daemons.run("--until", "end") == Exit.OK, daemons.log_text()[-3000:]
+    marks = {line["event"]: line["time"] for line in lines(daemons.log_text())}
     began, ended = (
         time.mktime(time.strptime(marks[name][:19], "%Y-%m-%dT%H:%M:%S"))
         + float(marks[name][19:23])
@@ -204,7 +208,7 @@ def test_faults_at_half_speed_leave_no_trace(
     total = feeder.end()
     soak.daemons.wait_for(lambda: soak.daemons.records() == total)
     soak.owner.terminate()
-    assert soak.owner.wait(20) == Exit.OK, soak.daemons.said()[-3000:]
+    assert soak.owner.wait(20) == Exit.OK, soak.daemons.log_text()[-3000:]
     counts = soak.daemons.assert_learned_once(1, total, GARBAGE, PERIOD)["counts"]
 
     predicted, refused = bytearray(total), bytearray(total)

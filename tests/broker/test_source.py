@@ -62,7 +62,7 @@ def test_every_record_once_in_order_and_resumed_anywhere(
     whole = all_of(opened(topic, batch=700))
     for partition in range(3):
         assert values(whole, partition) == numbered(0, 2000)
-    # Stop after some batches, go on with what was told, as often as need be.
+    # Stop after some batches, resume from what was read, as often as needed.
     at: dict[Partition, int] = {}
     got = []
     for _ in range(4):
@@ -164,12 +164,12 @@ def test_a_backlog_is_drained_evenly_or_by_time(
         write(producer, topic, [b"%d" % at for at in times], partition, times)
     source = opened(topic, order=order, batch=300)
     if order == "time":
-        told: list[bytes | None] = []
+        polled_values: list[bytes | None] = []
         while not source.ended():
             polled = Polled(source.poll(0.05))
             turns = range(len(polled)) if polled.order is None else polled.order
-            told += [polled.values[k] for k in turns]
-        assert told == numbered(1, 9001)
+            polled_values += [polled.values[k] for k in turns]
+        assert polled_values == numbered(1, 9001)
         assert source.poll(0.05) == [], "all is read, and more may come"
         write(producer, topic, [b"more"], 1, [9001])
         assert values(read(source, lambda some: bool(values(some)))) == [b"more"]

@@ -38,9 +38,9 @@ from tests.support.delayed_streams import (
     OF_EVENTS,
     OF_LABELS,
     SHOWN,
-    Replayed,
+    ReplayedModels,
     TwoTopics,
-    made,
+    make_loop,
     topics,
 )
 
@@ -79,7 +79,7 @@ def assert_learned_once(
     places = Counter((topic, i) for topic, _, start, end in learned for i in range(start, end))
     assert set(places.values()) == {1}
     assert len(places) == sum(map(len, log.values())) == data["counts"]["records"]
-    plain = Replayed(learned, log)
+    plain = ReplayedModels(learned, log)
     assert data["join"]["counts"] == plain.join.counts
     steps = Counter(what for what, *_ in plain.join.steps)
     assert data["counts"]["learned"] == steps["learn"] + steps["time out"]
@@ -145,7 +145,7 @@ class InOrder(TwoTopics):
         return Records(where, range(start, end), values, end)
 
 
-def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
+def test_resume_is_bit_identical_to_an_uninterrupted_run(tmp_path: Path) -> None:
     """Whatever the batches are, and however often it was stopped."""
     found = []
     for seed, stops in enumerate([[], [300, 301, 900]]):
@@ -153,10 +153,10 @@ def test_resumed_is_uninterrupted_to_the_bit(tmp_path: Path) -> None:
         directory.mkdir()
         for stop in stops:
             assert (
-                made(directory, InOrder(LENGTH, stop), until=parse_until(str(stop))).run()
+                make_loop(directory, InOrder(LENGTH, stop), until=parse_until(str(stop))).run()
                 == Exit.OK
             )
-        assert made(directory, InOrder(LENGTH, seed)).run() == Exit.OK
+        assert make_loop(directory, InOrder(LENGTH, seed)).run() == Exit.OK
         data = newest(directory / "models")
         found.append(
             model_file.pack(
@@ -248,7 +248,7 @@ def test_held_events_are_not_dropped_silently(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "key"),
     [
         ({"labels.topic": "clicks"}, "labels.topic"),
         ({"labels.id": "other"}, "labels.id"),
@@ -269,14 +269,14 @@ def test_held_events_are_not_dropped_silently(
         ),
     ],
 )
-def test_invalid_combinations_are_refused_by_key(changes: dict[str, Any], told: str | None) -> None:
+def test_invalid_combinations_are_refused_by_key(changes: dict[str, Any], key: str | None) -> None:
     text = CONFIG.format(path="models")
     with pytest.raises(config.ConfigError, match="labels: missing"):
         config.parse(text.partition("[labels]")[0])
-    if told is None:
+    if key is None:
         config.parse(text, overrides=changes)
         return
-    with pytest.raises(config.ConfigError, match=rf"{re.escape(told)}: "):
+    with pytest.raises(config.ConfigError, match=rf"{re.escape(key)}: "):
         config.parse(text, overrides=changes)
 
 

@@ -18,7 +18,7 @@ import pytest
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.faults import STEPS
 from streamlearn.estimators import checkpoints, model_file
-from tests.support.streams import event, replayed
+from tests.support.streams import event, replay_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,9 +33,9 @@ KILLED = {-signal.SIGKILL, -signal.SIGTERM, 99}  # SIGTERM kills who has not yet
 class Daemons:
     """Starts daemons, one at a time, as processes of their own."""
 
-    def __init__(self, said: Path, script: str = "streams.py") -> None:
-        self.said = said
-        with said.open("ab") as errors:
+    def __init__(self, log: Path, script: str = "streams.py") -> None:
+        self.log = log
+        with log.open("ab") as errors:
             self.server = subprocess.Popen(
                 [sys.executable, str(SUPPORT / script)],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -56,7 +56,7 @@ class Daemons:
     def run(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
         """Start one and wait for its end."""
         code = self.finished(self.start(directory, seed, fault, length))
-        assert code in {Exit.OK, *KILLED}, self.said.read_text(encoding="utf-8")
+        assert code in {Exit.OK, *KILLED}, self.log.read_text(encoding="utf-8")
         return code
 
     def _ask(self, request: Any) -> int:
@@ -68,7 +68,7 @@ class Daemons:
 
 @pytest.fixture(scope="module")
 def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
-    found = Daemons(tmp_path_factory.mktemp("said") / "stderr")
+    found = Daemons(tmp_path_factory.mktemp("log") / "stderr")
     yield found
     found.server.kill()
     found.server.communicate()
@@ -83,7 +83,7 @@ def assert_learned_once(directory: Path, length: int = LENGTH) -> None:
     places = Counter((n, i) for _, n, start, end in learned for i in range(start, end))
     assert set(places.values()) == {1}
     assert len(places) == 3 * length == data["counts"]["records"]
-    for name, model in replayed(learned, garbage=GARBAGE).items():
+    for name, model in replay_models(learned, garbage=GARBAGE).items():
         state = checkpoints.model(directory / "models", name)["state"]
         assert model_file.pack(state) == model_file.pack(model.state())
     assert_published(directory, data, length)
@@ -147,7 +147,7 @@ def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
     assert_learned_once(tmp_path, length)
 
 
-def test_frozen_owner_is_overtaken_and_exits_as_fenced(tmp_path: Path, daemons: Daemons) -> None:
+def test_frozen_owner_is_replaced_and_exits_as_fenced(tmp_path: Path, daemons: Daemons) -> None:
     directory, length = tmp_path / "models", 4000
     owner = daemons.start(tmp_path, 1, length=length)
     seen: list[tuple[Place, int]] = []

@@ -17,7 +17,7 @@ from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.classifier import LinearClassifier
-from tests.daemon.test_loop import Said
+from tests.daemon.test_loop import MemoryLog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ class Daemon:
 
     def __init__(self, directory: Path, lines: list[bytes], **changes: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self.directory, self.log = directory, Said()
+        self.directory, self.log = directory, MemoryLog()
         path = directory / "events.jsonl"
         path.write_bytes(b"\n".join(lines) + b"\n")
         self.given: dict[str, Any] = {
@@ -100,7 +100,9 @@ class Daemon:
 
 
 @pytest.mark.parametrize("labels", [(False, True), ("no", "yes"), TEXTS])
-def test_wherever_it_is_cut_it_is_as_if_it_was_not(tmp_path: Path, labels: Any) -> None:
+def test_closing_of_labels_does_not_depend_on_batches_and_restarts(
+    tmp_path: Path, labels: Any
+) -> None:
     """Batches of every size around the event that closes the labels, and a restart after each."""
     lines = stream(60, labels, stray="other")
     closing = {"format.label_warmup": 20}
@@ -130,7 +132,7 @@ def test_wherever_it_is_cut_it_is_as_if_it_was_not(tmp_path: Path, labels: Any) 
         assert len(one.log.lines("labels closed")) == 1
 
 
-def test_a_stray_label_is_a_dead_letter_and_changes_nothing(tmp_path: Path) -> None:
+def test_stray_label_is_a_dead_letter_and_does_not_change_learning(tmp_path: Path) -> None:
     lines = stream(3000, stray="other")
     stray = Daemon(tmp_path / "stray", lines)
     stray.run()
@@ -148,19 +150,22 @@ def test_a_stray_label_is_a_dead_letter_and_changes_nothing(tmp_path: Path) -> N
     assert spelled.dead() == []
 
 
-def test_open_labels_may_appear_at_any_time(tmp_path: Path) -> None:
+def test_open_label_set_accepts_labels_at_any_time(tmp_path: Path) -> None:
     opened = Daemon(tmp_path, stream(300), **{"format.labels": "open"})
     opened.run()
     assert opened.code == Exit.OK
     assert opened.dead() == []
     assert opened.log.lines("labels closed") == []
-    told = opened.published()
-    assert not any("probability" in one for one in told)
-    assert set(told[-1]["probabilities"]) == {"false", "true"}  # two of them are written alike
-    assert sum(told[-1]["probabilities"].values()) == pytest.approx(1.0)
+    published = opened.published()
+    assert not any("probability" in one for one in published)
+    assert set(published[-1]["probabilities"]) == {
+        "false",
+        "true",
+    }  # two share their text
+    assert sum(published[-1]["probabilities"].values()) == pytest.approx(1.0)
 
 
-def test_labels_are_bounded(tmp_path: Path) -> None:
+def test_number_of_labels_is_limited(tmp_path: Path) -> None:
     lines = [json.dumps({"x": i % 3, "y": f"label {i}"}).encode() for i in range(400)]
     bounded = Daemon(
         tmp_path, lines, **{"format.max_classes": 10, "dead_letters.max_invalid_ratio": 1.0}
@@ -171,7 +176,7 @@ def test_labels_are_bounded(tmp_path: Path) -> None:
     assert bounded.board("invalid_records_total")["label",] == 390
 
 
-def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:
+def test_declared_labels_can_be_added_later(tmp_path: Path) -> None:
     kept = Daemon(tmp_path, stream(200, ("no", "yes"), stray="no"), **{"format.label_warmup": 20})
     kept.run()
     more = {"format.labels": ["no", "yes", "maybe"]}
@@ -192,7 +197,7 @@ def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "told"),
+    ("first", "then", "event"),
     [
         ({"format.label_warmup": 20}, {"format.label_warmup": 30}, None),
         ({"format.label_warmup": 20}, {"format.labels": ["maybe", "no"]}, None),
@@ -204,21 +209,21 @@ def test_declared_labels_may_be_added_later(tmp_path: Path) -> None:
         ({"format.label_warmup": 9999}, {"format.label_warmup": 20}, "labels closed"),
     ],
 )
-def test_what_a_changed_declaration_means_is_logged(
-    first: dict[str, Any], then: dict[str, Any], told: str | None, tmp_path: Path
+def test_change_of_declared_labels_is_logged(
+    first: dict[str, Any], then: dict[str, Any], event: str | None, tmp_path: Path
 ) -> None:
     """Where `probability` becomes that of another label, nobody has to find out by himself."""
     one = Daemon(tmp_path, stream(100, ("no", "maybe"), stray="no"))
     one.run(**first)
-    one.log = Said()
+    one.log = MemoryLog()
     loop = one.run(**then)
     assert one.code == Exit.OK
     found = [*one.log.lines("labels changed"), *one.log.lines("labels closed")]
-    if told is None:
+    if event is None:
         assert found == []
     else:
         [line] = found
-        assert [line] == one.log.lines(told)
+        assert [line] == one.log.lines(event)
         assert line["positive"] == loop.pipeline.event_reader.labels.positive
 
 
@@ -255,16 +260,16 @@ CASES: dict[str, tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_schema_of_predictions(case: str, tmp_path: Path) -> None:
+def test_schema_of_predictions(case: str, tmp_path: Path) -> None:
     """Fields and their types, for each kind of labels; others are not there."""
     changes, labels, fields = CASES[case]
     one = Daemon(tmp_path, stream(120, labels, stray=labels[0]), **changes)
     one.run()
     assert one.code == Exit.OK
     always = {"id": str, "learner": str, "step": int}
-    told = one.published()[60:]
-    assert len(told) == 60
-    for record in told:
+    records = one.published()[60:]
+    assert len(records) == 60
+    for record in records:
         assert record.keys() == (always | fields).keys()
         for name, kind in (always | fields).items():
             msgspec.convert(record[name], kind, strict=True)
@@ -283,7 +288,7 @@ def test_the_schema_of_predictions(case: str, tmp_path: Path) -> None:
     assert all(json.loads(line)["headers"]["schema"] == "1" for line in lines)
 
 
-def test_the_positive_label_is_that_of_the_stream(tmp_path: Path) -> None:
+def test_positive_label_is_shared_by_all_learners(tmp_path: Path) -> None:
     """A learner that begins later may meet the labels in another order."""
     lines = [*stream(100, ("no",), stray="no"), *stream(100, ("yes",), stray="yes")]
     both = {"format.labels": ["yes", "no"], "predictions.learner": "late"}
@@ -298,7 +303,9 @@ def test_the_positive_label_is_that_of_the_stream(tmp_path: Path) -> None:
     assert shares["no"] < 0.5
 
 
-def test_predict_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predict_command_has_the_fields_of_the_daemon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The fields of the command are those of the daemon."""
     lines = stream(100, ("no", "yes"), stray="no")
     for name, changes in (
@@ -311,13 +318,13 @@ def test_predict_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str
         capsys.readouterr()
         command = ["predict", str(tmp_path / name / "state"), events, "--id", "id", "--label", "y"]
         assert main([*command, "--json"]) == 0
-        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        predictions = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         model = one.model
         event = json.loads(lines[5])
         features = {"ad": event["ad"], "x": event["x"]}
         share = model.predict_proba_one(features)["no" if name == "two" else model.labels[-1]]
-        assert told[5]["probability"] == pytest.approx(share)
-        assert "probabilities" not in told[5]
+        assert predictions[5]["probability"] == pytest.approx(share)
+        assert "probabilities" not in predictions[5]
 
 
 # Delayed labels
@@ -334,7 +341,7 @@ def pairs(n: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 18, 19, 20, 21, 22, 200])
-def test_delayed_labels_close_too(size: int, tmp_path: Path) -> None:
+def test_delayed_label_set_closes(size: int, tmp_path: Path) -> None:
     late = {"labels.hold_events": 50, "format.label_warmup": 8}
     whole = Daemon(tmp_path / "whole", pairs(40), **late)
     whole.run()
@@ -343,30 +350,30 @@ def test_delayed_labels_close_too(size: int, tmp_path: Path) -> None:
     assert (line["labels"], line["after_events"]) == (["no", "yes"], 8)
     [letter] = whole.dead()
     assert letter["streamlearn.code"] == "label"
-    told = whole.published()
-    assert sum("probability" in one for one in told) == 40 - 12
+    published = whole.published()
+    assert sum("probability" in one for one in published) == 40 - 12
     one = Daemon(tmp_path / "cut", pairs(40), **late)
     (tmp_path / "cut" / "events.jsonl").unlink()
     one.given["source"] = {**whole.given["source"], "batch": size}
     one.run(**{"run.until": str(size)})
     one.run()
-    assert one.published() == told
+    assert one.published() == published
     assert one.state()["decoder"] == whole.state()["decoder"]
 
 
 @pytest.mark.parametrize("topic", [None, "labels"])
-def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
-    topic: str | None, tmp_path: Path
-) -> None:
+def test_delayed_label_without_an_id_is_invalid(topic: str | None, tmp_path: Path) -> None:
     """Its record is invalid, so nothing of it stays: not its label, not its names."""
     changes: dict[str, Any] = {"labels.hold_events": 50, "format.label_warmup": 20}
     lines = pairs(40)
     stray = [json.dumps({"y": "stray"}).encode()]
     if topic is not None:
-        told = [line for line in lines if b'"y"' in line]
-        (tmp_path / "told.jsonl").write_bytes(b"\n".join([*told[:4], *stray, *told[4:]]) + b"\n")
+        labels = [line for line in lines if b'"y"' in line]
+        (tmp_path / "labels.jsonl").write_bytes(
+            b"\n".join([*labels[:4], *stray, *labels[4:]]) + b"\n"
+        )
         lines, stray = [line for line in lines if b'"y"' not in line], [b'{"name": "new"}']
-        paths = [str(tmp_path / "events.jsonl"), str(tmp_path / "told.jsonl")]
+        paths = [str(tmp_path / "events.jsonl"), str(tmp_path / "labels.jsonl")]
         changes |= {"labels.topic": paths[1], "source.kind": "file", "source.paths": paths}
     one = Daemon(tmp_path, [*lines[:9], *stray, *lines[9:]], **changes)
     if topic is not None:
@@ -384,27 +391,27 @@ def test_a_delayed_label_without_an_id_is_no_label_of_the_stream(
 
 @pytest.mark.parametrize("n", [3, UNLABELED_RUN + 1])
 @pytest.mark.parametrize("late", [False, True])
-def test_a_positive_value_that_never_occurs(n: int, late: bool, tmp_path: Path) -> None:
+def test_missing_positive_value_is_logged(n: int, late: bool, tmp_path: Path) -> None:
     """All events are learned as negatives, and the loss looks splendid."""
     lines = [json.dumps({"id": i, "x": i % 9}).encode() for i in range(n)]
-    told = [json.dumps({"id": i, "y": i % 2 == 0}).encode() for i in range(n)]
+    labels = [json.dumps({"id": i, "y": i % 2 == 0}).encode() for i in range(n)]
     if not late:
-        told = [a[:-1] + b"," + b[1:] for a, b in zip(lines, told, strict=True)]
+        labels = [a[:-1] + b"," + b[1:] for a, b in zip(lines, labels, strict=True)]
         lines = []
     changes: dict[str, Any] = {"labels.hold_events": 5000} if late else {}
-    one = Daemon(tmp_path, [*lines, *told], **{"format.positive": "true", **changes})
+    one = Daemon(tmp_path, [*lines, *labels], **{"format.positive": "true", **changes})
     one.run()
     assert one.code == Exit.OK
     [line] = one.log.lines("no positive labels")
     assert line["positive"] == ["true"]
     assert line["labels"] == [True, False]
-    one.log = Said()
-    right = Daemon(tmp_path / "right", [*lines, *told], **{"format.positive": True, **changes})
+    one.log = MemoryLog()
+    right = Daemon(tmp_path / "right", [*lines, *labels], **{"format.positive": True, **changes})
     right.run()
     assert right.log.lines("no positive labels") == []
 
 
-def test_a_field_that_never_occurs(tmp_path: Path) -> None:
+def test_missing_label_field_is_logged(tmp_path: Path) -> None:
     lines = [
         json.dumps({"user": i % 9, "clicked": i % 2 == 0}).encode()
         for i in range(2 * UNLABELED_RUN)
@@ -422,7 +429,7 @@ def test_a_field_that_never_occurs(tmp_path: Path) -> None:
     assert "clicked" in one.log.lines("stopped")[0]["reason"]
 
 
-def test_a_field_that_was_renamed(tmp_path: Path) -> None:
+def test_renamed_label_field_is_logged(tmp_path: Path) -> None:
     lines = stream(300)
     renamed = [line.replace(b'"y"', b'"z"') for line in stream(UNLABELED_RUN + 5)]
     one = Daemon(tmp_path, [*lines, *renamed])
@@ -442,14 +449,16 @@ def test_a_field_that_was_renamed(tmp_path: Path) -> None:
         ([b'{"x": 1}'] * 20, Exit.NOTHING_LEARNED),
     ],
 )
-def test_a_run_that_learned_nothing(lines: list[bytes], code: Exit, tmp_path: Path) -> None:
+def test_exit_code_of_a_run_that_learned_nothing(
+    lines: list[bytes], code: Exit, tmp_path: Path
+) -> None:
     one = Daemon(tmp_path, lines or [b""])
     one.run()
     assert one.code == code
     assert one.log.lines("no labels") == []  # too few to say
 
 
-def test_a_run_that_is_asked_to_stop_has_not_failed(tmp_path: Path) -> None:
+def test_stopped_run_that_learned_nothing_succeeds(tmp_path: Path) -> None:
     """A daemon may be stopped between two records with labels."""
     one = Daemon(tmp_path, [b'{"x": 1}'] * 20)
     del one.given["run.until"]
@@ -465,7 +474,7 @@ def test_a_run_that_is_asked_to_stop_has_not_failed(tmp_path: Path) -> None:
     assert loop.pipeline.counts.events == 20
 
 
-def test_delayed_labels_are_waited_for(tmp_path: Path) -> None:
+def test_run_that_waits_for_delayed_labels_succeeds(tmp_path: Path) -> None:
     lines = [json.dumps({"id": i, "x": 1}).encode() for i in range(UNLABELED_RUN + 50)]
     one = Daemon(tmp_path, lines, **{"labels.hold_events": 5000})
     one.run()

@@ -30,7 +30,7 @@ MODELS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def made(n: int, labels: list[Any]) -> list[dict[str, Any]]:
+def make_events(n: int, labels: list[Any]) -> list[dict[str, Any]]:
     draw = np.random.default_rng(5)
     found = []
     for i in range(n):
@@ -47,7 +47,7 @@ def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
     reader = sl.Names()
     learners = Learners({"it": model.clone()}, reader, best=("loss", 10, 0.0))
     decoder = JSONDecoder(reader, FIELDS, list(learners))
-    values = [json.dumps(event).encode() for event in made(160, labels)]
+    values = [json.dumps(event).encode() for event in make_events(160, labels)]
     measures: dict[str, list[float]] = {}
     published: list[Any] = []
     events = Events()
@@ -57,14 +57,14 @@ def by_batches(name: str, size: int) -> tuple[Any, dict[str, Any], list[Any]]:
         outcome = learners.learn(events)["it"]
         for measure, found in outcome.measures.items():
             measures.setdefault(measure, []).extend(found.tolist())
-        told = predict_batch(
+        predictions = predict_batch(
             learners["it"].model,
             outcome.scores,
             outcome.known_labels,
             decoder.labels,
             np.zeros(len(events), dtype=bool),
         )
-        published += zip(*told, strict=True)
+        published += zip(*predictions, strict=True)
     return learners["it"], {name: np.array(found) for name, found in measures.items()}, published
 
 
@@ -90,12 +90,12 @@ def test_measures_do_not_depend_on_batches(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_measures_and_predictions_are_those_of_the_estimator(name: str) -> None:
+def test_measures_and_predictions_equal_those_of_the_estimator(name: str) -> None:
     model, labels = MODELS[name]
     model = model.clone()
     learner, measures, published = by_batches(name, 1)
     learned = 0
-    for i, event in enumerate(made(160, labels)):
+    for i, event in enumerate(make_events(160, labels)):
         features, roles = FIELDS.split(event)
         label, weight = roles["label"], float(roles["weight"])
         predicted, scores = model.predict_one(features), model.score_one(features)
@@ -140,7 +140,7 @@ def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
     learners = Learners(models, reader, best=("log_loss", 10, 0.0))
     events = Events()
     JSONDecoder(reader, FIELDS, list(learners)).decode(
-        [json.dumps(event).encode() for event in made(160, [True, False])], events
+        [json.dumps(event).encode() for event in make_events(160, [True, False])], events
     )
     results = learners.learn(events)
     learners.close()
@@ -154,7 +154,7 @@ def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
+def test_each_event_is_predicted_by_the_best_learner_before_it(seed: int) -> None:
     """Row by row, by hand: a label counts from the next event on, and no earlier."""
     draw = np.random.default_rng(seed)
     window, hysteresis = 60, 0.02
@@ -168,11 +168,11 @@ def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
     for i in range(900):
         x = draw.normal(size=3)
         flips = -1.0 if (i // 150) % 2 else 1.0  # what follows from x changes now and then
-        told: dict[str, Any] = {f"f{j}": float(v) for j, v in enumerate(x)}
+        fields: dict[str, Any] = {f"f{j}": float(v) for j, v in enumerate(x)}
         if draw.random() < 0.8:
-            told["label"] = bool(flips * x[0] + 0.5 * draw.normal() > 0.0)
-        told["w"] = int(draw.random() < 0.9)
-        texts.append(json.dumps(told).encode())
+            fields["label"] = bool(flips * x[0] + 0.5 * draw.normal() > 0.0)
+        fields["w"] = int(draw.random() < 0.9)
+        texts.append(json.dumps(fields).encode())
     reader = sl.Names()
     learners = Learners(models, reader, best=("loss", window, hysteresis))
     decoder = JSONDecoder(reader, FIELDS, list(learners))
@@ -208,7 +208,7 @@ def test_who_predicts_each_event_was_the_best_before_it(seed: int) -> None:
     assert sum(a != b for a, b in itertools.pairwise(found)) > 3
 
 
-def test_events_that_diverge_are_left_out_and_counted() -> None:
+def test_diverged_events_are_skipped_and_counted() -> None:
     reader = sl.Names()
     model = sl.LinearRegressor(sl.rules.GradientDescent(10.0), sl.losses.Squared())
     learners = Learners({"wild": model}, reader)

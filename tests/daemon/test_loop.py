@@ -1,4 +1,4 @@
-"""The loop: what it learns, publishes and keeps, and how it ends when something is wrong."""
+"""The loop: what it learns, publishes and saves, and how it stops on errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from streamlearn.stream import (
     Synthetic,
 )
 from streamlearn.stream.sinks.sink import Sink
-from tests.support.streams import TOPIC, MadeUp, event, made, replayed, skip_to
+from tests.support.streams import TOPIC, ShuffledSource, event, make_loop, replay_models, skip_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from streamlearn.stream.sinks.sink import Record
 
 
-class Said(Log):
-    """A log to be read by a test."""
+class MemoryLog(Log):
+    """A log in memory."""
 
     def __init__(self) -> None:
         super().__init__("json", "debug", stream=io.StringIO())
@@ -74,8 +74,8 @@ class Said(Log):
         return [line for line in found if text in line["event"]]
 
 
-class Kept(Sink):
-    """A sink that keeps what it is sent."""
+class MemorySink(Sink):
+    """A sink in memory."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[bytes | None, bytes | None, dict[str, bytes | None]]] = []
@@ -104,7 +104,7 @@ def newest(directory: Path) -> dict[str, Any]:
 
 
 def learned(data: dict[str, Any]) -> bytes:
-    """All that must not depend on how it was learned, as bytes."""
+    """The state that must not depend on batches and restarts, as bytes."""
     return model_file.pack({name: data[name] for name in ("learners", "features", "choice")})
 
 
@@ -114,14 +114,14 @@ BEST = ("error", 200, 0.0)
 # -- what is learned ------------------------------------------------------------------------------
 
 
-def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
-    source = MadeUp(3, 400)
-    loop = made(tmp_path, source, names="default,sparse,ftrl")
+def test_replaying_the_audit_is_bit_identical(tmp_path: Path) -> None:
+    source = ShuffledSource(3, 400)
+    loop = make_loop(tmp_path, source, names="default,sparse,ftrl")
     assert loop.run() == Exit.OK
     assert source.closed
     assert source.committed == dict.fromkeys(source.positions, 400)
     data = newest(tmp_path)
-    for name, model in replayed(data["observers"]["audit"], "default,sparse,ftrl").items():
+    for name, model in replay_models(data["observers"]["audit"], "default,sparse,ftrl").items():
         state = checkpoints.model(tmp_path, name)["state"]
         assert model_file.pack(state) == model_file.pack(model.state())
         loaded = sl.LinearClassifier.load(tmp_path, learner=name)
@@ -130,16 +130,16 @@ def test_replay_of_the_audit_gives_the_same_bits(tmp_path: Path) -> None:
         )
 
 
-def test_batches_and_restarts_leave_no_trace(tmp_path: Path) -> None:
+def test_state_does_not_depend_on_batches_and_restarts(tmp_path: Path) -> None:
     results = set()
     for batch, restarts in [(1, 0), (7, 0), (1000, 0), (50, 3)]:
         directory = tmp_path / f"{batch}-{restarts}"
         for part in range(restarts):
-            source = MadeUp(1, 1000, batch=batch)
+            source = ShuffledSource(1, 1000, batch=batch)
             until = str(100 + 37 * part)
-            assert made(directory, source, best=BEST, until=until).run() == Exit.OK
-        source = MadeUp(1, 1000, batch=batch, seed=batch)
-        assert made(directory, source, best=BEST).run() == Exit.OK
+            assert make_loop(directory, source, best=BEST, until=until).run() == Exit.OK
+        source = ShuffledSource(1, 1000, batch=batch, seed=batch)
+        assert make_loop(directory, source, best=BEST).run() == Exit.OK
         data = newest(directory)
         assert data["restarts"] == restarts
         assert data["counts"]["records"] == 1000
@@ -147,9 +147,9 @@ def test_batches_and_restarts_leave_no_trace(tmp_path: Path) -> None:
     assert len(results) == 1
 
 
-def test_scores_are_those_of_one_event_after_the_other(tmp_path: Path) -> None:
-    made(tmp_path, MadeUp(1, 500), names="sparse").run()
-    model = replayed([], "sparse")["sparse"]
+def test_progressive_loss_equals_that_of_single_events(tmp_path: Path) -> None:
+    make_loop(tmp_path, ShuffledSource(1, 500), names="sparse").run()
+    model = replay_models([], "sparse")["sparse"]
     losses = []
     for i in range(500):
         fields = json.loads(event(0, i) or b"")
@@ -166,22 +166,22 @@ def test_scores_are_those_of_one_event_after_the_other(tmp_path: Path) -> None:
     assert total == float(np.add.accumulate([weight * loss for weight, loss in losses])[-1])
 
 
-def test_nothing_is_kept_without_a_checkpoint() -> None:
-    loop = made(None, MadeUp(2, 100))
+def test_run_without_a_checkpoint() -> None:
+    loop = make_loop(None, ShuffledSource(2, 100))
     assert loop.run() == Exit.OK
     assert loop.pipeline.counts.records == 200
 
 
-def test_until_so_many_records_to_the_record(tmp_path: Path) -> None:
+def test_until_stops_after_exactly_n_records(tmp_path: Path) -> None:
     for total in (130, 260):
-        assert made(tmp_path, until="130").run() == Exit.OK
+        assert make_loop(tmp_path, until="130").run() == Exit.OK
         data = newest(tmp_path)
         assert data["counts"]["records"] == total
         assert sum(at for *_, at in data["positions"]) == total
 
 
-class Timed(MadeUp):
-    """Records of which each is a millisecond later than the one before."""
+class Timed(ShuffledSource):
+    """Records with times, each a millisecond after the previous one."""
 
     def next(self, where: Partition) -> Records:
         records = super().next(where)
@@ -189,8 +189,8 @@ class Timed(MadeUp):
         return records
 
 
-def test_at_the_end_of_its_source_it_waits_and_does_not_spin(tmp_path: Path) -> None:
-    loop = made(tmp_path, MadeUp(1, 300), until=None)
+def test_loop_does_not_spin_at_the_end_of_its_source(tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, ShuffledSource(1, 300), until=None)
     waits: list[float | None] = []
 
     class Noted(threading.Event):
@@ -199,7 +199,7 @@ def test_at_the_end_of_its_source_it_waits_and_does_not_spin(tmp_path: Path) -> 
             self.set()
             return True
 
-    class Impatient(MadeUp):
+    class Impatient(ShuffledSource):
         empty = 0
 
         def poll(self, seconds: float) -> list[Records]:
@@ -213,35 +213,35 @@ def test_at_the_end_of_its_source_it_waits_and_does_not_spin(tmp_path: Path) -> 
     assert len(waits) == 1
 
 
-def test_until_a_time_of_records(tmp_path: Path) -> None:
-    loop = made(tmp_path, Timed(2, 500), until="1970-01-01T00:00:01.123Z")
+def test_until_stops_at_a_record_time(tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, Timed(2, 500), until="1970-01-01T00:00:01.123Z")
     assert loop.run() == Exit.OK
     assert {tuple(one) for one in newest(tmp_path)["positions"]} == {
         (TOPIC, 0, 123),
         (TOPIC, 1, 123),
     }
-    assert made(tmp_path, until="1970-01-01T00:00:01Z").run() == Exit.USAGE  # no times there
+    assert make_loop(tmp_path, until="1970-01-01T00:00:01Z").run() == Exit.USAGE  # no times there
 
 
-def test_the_end_says_what_each_learner_came_to(tmp_path: Path) -> None:
-    log = Said()
+def test_results_of_each_learner_are_logged_at_the_end(tmp_path: Path) -> None:
+    log = MemoryLog()
     code, loop = run(tmp_path, "default,sparse", log)
     assert code == Exit.OK
-    told = log.lines()[-3:]
-    assert [line["event"] for line in told] == ["learned", "learned", "stopped"]
-    for line, one in zip(told, loop.pipeline.learners, strict=False):
+    lines = log.lines()[-3:]
+    assert [line["event"] for line in lines] == ["learned", "learned", "stopped"]
+    for line, one in zip(lines, loop.pipeline.learners, strict=False):
         assert (line["name"], line["events"]) == (one.name, one.learned)
         assert (line["loss"], line["nonzero"]) == (one.progress["loss"].mean, one.model.nonzero)
         assert 0.0 < line["error"] < 1.0
 
 
-def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
+def test_stop_request_ends_cleanly(tmp_path: Path) -> None:
     class Asked(Observer):
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
             loop.stop_requested.set()
 
-    log = Said()
-    loop = made(tmp_path, MadeUp(3, 10**9), every_seconds=3600.0, log=log)
+    log = MemoryLog()
+    loop = make_loop(tmp_path, ShuffledSource(3, 10**9), every_seconds=3600.0, log=log)
     loop.pipeline.observers.append(Asked())
     assert loop.run() == Exit.OK
     assert newest(tmp_path)["counts"]["records"] == loop.pipeline.counts.records > 0
@@ -252,22 +252,27 @@ def test_a_signal_is_a_clean_end(tmp_path: Path) -> None:
 # -- predictions and dead letters ----------------------------------------------------------------
 
 
-def test_predictions_are_those_before_learning(tmp_path: Path) -> None:
-    sink = Kept()
-    made(tmp_path, MadeUp(1, 300), names="sparse", sinks={"predictions": sink}).run()
-    model = replayed([], "sparse")["sparse"]
+def test_predictions_are_made_before_learning(tmp_path: Path) -> None:
+    sink = MemorySink()
+    make_loop(tmp_path, ShuffledSource(1, 300), names="sparse", sinks={"predictions": sink}).run()
+    model = replay_models([], "sparse")["sparse"]
     assert len(sink.sent) == sink.flushed == 300
     steps, seen = 0, set[bool]()
     for i, (value, key, headers) in enumerate(sink.sent):
         fields = json.loads(event(0, i) or b"")
         label, weight, name = fields.pop("click", None), fields.pop("w"), fields.pop("id")
-        told = json.loads(value or b"")
-        assert (told["id"], told["learner"], told["step"], key) == (name, "sparse", steps, None)
-        assert told["prediction"] == model.predict_one(fields)
+        prediction = json.loads(value or b"")
+        assert (prediction["id"], prediction["learner"], prediction["step"], key) == (
+            name,
+            "sparse",
+            steps,
+            None,
+        )
+        assert prediction["prediction"] == model.predict_one(fields)
         if len(seen) == 2:
-            assert told["probability"] == model.predict_proba_one(fields)[True]
+            assert prediction["probability"] == model.predict_proba_one(fields)[True]
         else:
-            assert "probability" not in told
+            assert "probability" not in prediction
         assert headers == {
             "topic": b"clicks",
             "partition": b"0",
@@ -281,12 +286,14 @@ def test_predictions_are_those_before_learning(tmp_path: Path) -> None:
             steps += 1
 
 
-def test_the_best_predicts_from_the_event_on_where_it_became_so(tmp_path: Path) -> None:
+def test_best_learner_predicts_from_the_event_after_the_change(tmp_path: Path) -> None:
     published = set()
     for batch in (3, 500):
-        sink, log = Kept(), Said()
-        source = MadeUp(1, 1500, batch=batch)
-        made(tmp_path / str(batch), source, best=BEST, sinks={"predictions": sink}, log=log).run()
+        sink, log = MemorySink(), MemoryLog()
+        source = ShuffledSource(1, 1500, batch=batch)
+        make_loop(
+            tmp_path / str(batch), source, best=BEST, sinks={"predictions": sink}, log=log
+        ).run()
         learners = [json.loads(value or b"")["learner"] for value, _, _ in sink.sent]
         changes = sum(a != b for a, b in itertools.pairwise(learners))
         assert changes == len(log.lines("best learner changed")) > 0
@@ -294,34 +301,34 @@ def test_the_best_predicts_from_the_event_on_where_it_became_so(tmp_path: Path) 
     assert len(published) == 1
 
 
-def test_bad_events_are_dead_letters_with_all_that_is_known(tmp_path: Path) -> None:
-    sink = Kept()
-    source = MadeUp(3, 400, garbage=0.1)
-    loop = made(tmp_path, source, sinks={"dead_letters": sink})
+def test_invalid_records_become_dead_letters_with_metadata(tmp_path: Path) -> None:
+    sink = MemorySink()
+    source = ShuffledSource(3, 400, garbage=0.1)
+    loop = make_loop(tmp_path, source, sinks={"dead_letters": sink})
     assert loop.run() == Exit.OK
     counts = loop.pipeline.counts
     assert counts.invalid == len(sink.sent) == sink.flushed > 50
     assert counts.tombstones > 0
     assert counts.records == 1200 == counts.events + counts.invalid + counts.tombstones
     for value, _, headers in sink.sent:
-        told = {name: text.decode() for name, text in headers.items() if text is not None}
-        n, offset = int(told["streamlearn.partition"]), int(told["streamlearn.offset"])
+        metadata = {name: text.decode() for name, text in headers.items() if text is not None}
+        n, offset = int(metadata["streamlearn.partition"]), int(metadata["streamlearn.offset"])
         assert value == event(n, offset, garbage=0.1)
-        assert told["streamlearn.topic"] == TOPIC
-        assert told["streamlearn.epoch"] == "1"
-        assert len(told["streamlearn.reason"]) > 5
+        assert metadata["streamlearn.topic"] == TOPIC
+        assert metadata["streamlearn.epoch"] == "1"
+        assert len(metadata["streamlearn.reason"]) > 5
     ranges = newest(tmp_path)["observers"]["audit"]
-    for name, model in replayed(ranges, garbage=0.1).items():
+    for name, model in replay_models(ranges, garbage=0.1).items():
         state = checkpoints.model(tmp_path, name)["state"]
         assert model_file.pack(state) == model_file.pack(model.state())
 
 
-def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
-    assert made(tmp_path, MadeUp(1, 300)).run() == Exit.OK
+def test_too_many_invalid_records_stop_the_run_and_can_be_skipped(tmp_path: Path) -> None:
+    assert make_loop(tmp_path, ShuffledSource(1, 300)).run() == Exit.OK
     before = checkpoints.valid(tmp_path)
-    log = Said()
-    poison = MadeUp(1, 5000, garbage=0.9, batch=300)
-    assert made(tmp_path, poison, log=log, every_events=10**9, every_seconds=1e9).run() == (
+    log = MemoryLog()
+    poison = ShuffledSource(1, 5000, garbage=0.9, batch=300)
+    assert make_loop(tmp_path, poison, log=log, every_events=10**9, every_seconds=1e9).run() == (
         Exit.INVALID_RECORDS
     )
     assert checkpoints.valid(tmp_path) == before  # the last good one
@@ -329,17 +336,17 @@ def test_too_many_bad_events_stop_and_can_be_skipped(tmp_path: Path) -> None:
     topic, number, offset = skip_to(reason).split(":")
     # a restart reads the same records again, but not with the option
     position = {Partition(topic, int(number)): int(offset)}
-    again = MadeUp(1, int(offset) + 20, garbage=0.9)
-    assert made(tmp_path, again, skip_to=position).run() == Exit.OK
+    again = ShuffledSource(1, int(offset) + 20, garbage=0.9)
+    assert make_loop(tmp_path, again, skip_to=position).run() == Exit.OK
     assert newest(tmp_path)["counts"]["skipped"] > 0
     back = {Partition(topic, int(number)): 1}
-    assert made(tmp_path, MadeUp(1, 10), skip_to=back).run() == Exit.USAGE
+    assert make_loop(tmp_path, ShuffledSource(1, 10), skip_to=back).run() == Exit.USAGE
 
 
-def test_what_the_source_does_not_have_is_not_skipped_in_silence() -> None:
+def test_skip_to_an_unknown_partition_is_refused() -> None:
     given = {"source.kind": "synthetic", "source.events": 20, "run.until": "end"}
     settings = config.parse("", overrides=given)
-    log = Said()
+    log = MemoryLog()
     asked = {Partition("synthetics"): 5}
     assert build.loop(settings, log, skip_to=asked).run() == Exit.USAGE
     assert "valid: synthetic:0" in log.lines("stopped")[0]["reason"]
@@ -349,7 +356,7 @@ def test_what_the_source_does_not_have_is_not_skipped_in_silence() -> None:
     assert loop.pipeline.counts.events == 15
 
 
-def test_what_lies_behind_the_end_is_not_skipped_to(tmp_path: Path) -> None:
+def test_skip_to_a_position_past_the_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1, "y": 1}\n' * 40)
     given = {
@@ -357,15 +364,15 @@ def test_what_lies_behind_the_end_is_not_skipped_to(tmp_path: Path) -> None:
         "format.label": "y",
         "run.until": "end",
     }
-    log = Said()
+    log = MemoryLog()
     asked = {Partition(str(path)): 12345}
     assert build.loop(config.parse("", overrides=given), log, skip_to=asked).run() == Exit.USAGE
     assert f"--skip-to {path}:0:12345: " in log.lines("stopped")[0]["reason"]
 
 
-def test_a_part_of_a_file_that_never_was_is_not_skipped_to(tmp_path: Path) -> None:
-    """All of the file would be learned again as another part of it."""
-    path, log = tmp_path / "a.jsonl", Said()
+def test_skip_to_an_invalid_position_of_a_file_is_refused(tmp_path: Path) -> None:
+    """Otherwise all of the file would be learned again."""
+    path, log = tmp_path / "a.jsonl", MemoryLog()
     line = '{"a": 1, "y": 1}\n'
     path.write_text(line * 40)
     settings = config.parse(
@@ -388,34 +395,34 @@ def test_a_part_of_a_file_that_never_was_is_not_skipped_to(tmp_path: Path) -> No
     assert loop.pipeline.counts.events == 41
 
 
-def test_another_made_up_stream_is_not_that_of_the_checkpoint(tmp_path: Path) -> None:
+def test_another_synthetic_stream_does_not_match_the_checkpoint(tmp_path: Path) -> None:
     given = {
         "source.kind": "synthetic",
         "source.events": 20,
         "run.until": "end",
         "checkpoint.path": str(tmp_path),
     }
-    assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
+    assert build.loop(config.parse("", overrides=given), MemoryLog()).run() == Exit.OK
     given["source.seed"] = 5
-    assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.SOURCE_CHANGED
+    assert build.loop(config.parse("", overrides=given), MemoryLog()).run() == Exit.SOURCE_CHANGED
 
 
-def test_going_on_from_a_checkpoint_that_was_copied_alone(
+def test_resume_from_a_checkpoint_copied_without_its_epoch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = tmp_path / "1", tmp_path / "2"
     second.mkdir()
     for until in ("300", "300"):
-        assert made(first, until=until).run() == Exit.OK
+        assert make_loop(first, until=until).run() == Exit.OK
     place = checkpoints.valid(first)[0]
     assert place.epoch == 2
     shutil.copy(first / place.name, second)
     monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, "write:1-1000000:error")
-    assert made(second, MadeUp(3, 10**9), max_age_seconds=0.3).run() == Exit.CHECKPOINT
-    assert newest(second)["counts"]["records"] == 600, "it counts until there is another"
+    assert make_loop(second, ShuffledSource(3, 10**9), max_age_seconds=0.3).run() == Exit.CHECKPOINT
+    assert newest(second)["counts"]["records"] == 600, "valid until there is another one"
     monkeypatch.delenv(faults.VARIABLE)
-    assert made(second, until="300").run() == Exit.OK
+    assert make_loop(second, until="300").run() == Exit.OK
     assert newest(second)["counts"]["records"] == 900
     assert checkpoints.valid(second)[0].epoch == 4
 
@@ -423,45 +430,52 @@ def test_going_on_from_a_checkpoint_that_was_copied_alone(
 # -- checkpoints that fail, and who owns them -----------------------------------------------------
 
 
-def test_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, "write:2-3:error")
-    log = Said()
-    assert made(tmp_path, MadeUp(3, 400), log=log).run() == Exit.OK
+    log = MemoryLog()
+    assert make_loop(tmp_path, ShuffledSource(3, 400), log=log).run() == Exit.OK
     assert log.lines("checkpoint failed")
     assert newest(tmp_path)["counts"]["records"] == 1200
 
 
-def test_full_disk_for_too_long_stops_with_the_old_one_intact(
+def test_full_disk_for_too_long_stops_with_the_old_checkpoint_intact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert made(tmp_path, until="300").run() == Exit.OK
+    assert make_loop(tmp_path, until="300").run() == Exit.OK
     before = (tmp_path / checkpoints.valid(tmp_path)[0].name).read_bytes()
     monkeypatch.setattr(faults, "_counts", Counter[str]())
     monkeypatch.setenv(faults.VARIABLE, "write:1-1000000:error")
-    log = Said()
-    assert made(tmp_path, MadeUp(3, 10**9), log=log, max_age_seconds=0.7).run() == Exit.CHECKPOINT
+    log = MemoryLog()
+    assert (
+        make_loop(tmp_path, ShuffledSource(3, 10**9), log=log, max_age_seconds=0.7).run()
+        == Exit.CHECKPOINT
+    )
     monkeypatch.delenv(faults.VARIABLE)
     assert "step write" in log.lines("stopped")[0]["reason"]  # the last error
     place = checkpoints.valid(tmp_path)[0]
     assert (tmp_path / place.name).read_bytes() == before
-    assert made(tmp_path, until="300").run() == Exit.OK
+    assert make_loop(tmp_path, until="300").run() == Exit.OK
     assert newest(tmp_path)["counts"]["records"] == 600
 
 
-def test_outputs_that_are_away_end_it_without_a_checkpoint(tmp_path: Path) -> None:
-    sink, log = Kept(), Said()
+def test_unreachable_output_prevents_the_final_checkpoint(tmp_path: Path) -> None:
+    sink, log = MemorySink(), MemoryLog()
     sink.error = SinkError("3 records are not delivered")
-    loop = made(
-        tmp_path, MadeUp(3, 10**9), sinks={"predictions": sink}, log=log, shutdown_seconds=1.0
+    loop = make_loop(
+        tmp_path,
+        ShuffledSource(3, 10**9),
+        sinks={"predictions": sink},
+        log=log,
+        shutdown_seconds=1.0,
     )
     threading.Timer(0.2, loop.stop_requested.set).start()
     assert loop.run() == Exit.UNSAVED
     assert checkpoints.newest(tmp_path) is None
 
 
-def test_output_that_is_full_is_waited_for(tmp_path: Path) -> None:
-    class Full(Kept):
+def test_full_output_is_waited_for(tmp_path: Path) -> None:
+    class Full(MemorySink):
         tries = 0
 
         def send(self, *args: Any, **options: Any) -> None:
@@ -471,19 +485,19 @@ def test_output_that_is_full_is_waited_for(tmp_path: Path) -> None:
             super().send(*args, **options)
 
     sink = Full()
-    loop = made(tmp_path, MadeUp(1, 300), sinks={"predictions": BlockingSink(sink)})
+    loop = make_loop(tmp_path, ShuffledSource(1, 300), sinks={"predictions": BlockingSink(sink)})
     assert loop.run() == Exit.OK
     assert len(sink.sent) == 300
     assert sink.tries == 900
 
 
-def test_output_that_stays_full_for_too_long_ends_it(tmp_path: Path) -> None:
-    class Full(Kept):
+def test_output_full_for_too_long_stops_the_run(tmp_path: Path) -> None:
+    class Full(MemorySink):
         def send_all(self, records: Sequence[Record]) -> None:
             raise SinkFull(f"no room for {len(records)}")
 
     sinks = {"predictions": BlockingSink(Full())}
-    loop = made(tmp_path, MadeUp(1, 300), sinks=sinks, max_age_seconds=0.3)
+    loop = make_loop(tmp_path, ShuffledSource(1, 300), sinks=sinks, max_age_seconds=0.3)
     assert loop.run() == Exit.CHECKPOINT
 
 
@@ -495,20 +509,20 @@ def test_output_that_stays_full_for_too_long_ends_it(tmp_path: Path) -> None:
         (SinkNotFound("deleted"), Exit.NOT_FOUND),
     ],
 )
-def test_what_an_output_refuses_for_good_ends_it(
-    tmp_path: Path, error: SinkError, code: Exit
-) -> None:
-    sink = Kept()
+def test_permanent_output_error_stops_the_run(tmp_path: Path, error: SinkError, code: Exit) -> None:
+    sink = MemorySink()
     sink.error = error
-    made(tmp_path, until="300").run()
-    loop = made(tmp_path, MadeUp(3, 10**9), sinks={"predictions": sink}, max_age_seconds=3600.0)
+    make_loop(tmp_path, until="300").run()
+    loop = make_loop(
+        tmp_path, ShuffledSource(3, 10**9), sinks={"predictions": sink}, max_age_seconds=3600.0
+    )
     assert loop.run() == code
     assert newest(tmp_path)["counts"]["records"] == 300
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_batch_that_was_learned_and_not_published_is_not_saved(tmp_path: Path, asked: bool) -> None:
-    class Stuck(Kept):
+def test_batch_learned_but_not_published_is_not_saved(tmp_path: Path, asked: bool) -> None:
+    class Stuck(MemorySink):
         def send(self, *args: Any, **options: Any) -> None:
             if len(self.sent) == 150:
                 if asked:
@@ -518,33 +532,33 @@ def test_batch_that_was_learned_and_not_published_is_not_saved(tmp_path: Path, a
 
     sinks = {"predictions": BlockingSink(Stuck())}
     options: dict[str, Any] = {"every_events": 10**9, "every_seconds": 1e9}
-    loop = made(tmp_path, MadeUp(1, 300), sinks=sinks, **options)
+    loop = make_loop(tmp_path, ShuffledSource(1, 300), sinks=sinks, **options)
     assert loop.run() == (Exit.UNSAVED if asked else Exit.SOURCE)
-    assert made(tmp_path, MadeUp(1, 300)).run() == Exit.OK
+    assert make_loop(tmp_path, ShuffledSource(1, 300)).run() == Exit.OK
     ranges = newest(tmp_path)["observers"]["audit"]
     assert sum(end - start for *_, start, end in ranges) == 300
-    for name, model in replayed(ranges).items():
+    for name, model in replay_models(ranges).items():
         state = checkpoints.model(tmp_path, name)["state"]
         assert model_file.pack(state) == model_file.pack(model.state())
 
 
-def test_where_a_fresh_daemon_begins_is_kept_before_the_first_record(tmp_path: Path) -> None:
-    class Idle(MadeUp):
-        told = False
+def test_start_positions_are_saved_before_the_first_record(tmp_path: Path) -> None:
+    class Idle(ShuffledSource):
+        polled = False
 
         def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - nothing to wait for
-            if self.told:
+            if self.polled:
                 loop.stop_requested.set()
-            new = [] if self.told else [Records(where, (), (), 7) for where in self.positions]
-            self.told = True
+            new = [] if self.polled else [Records(where, (), (), 7) for where in self.positions]
+            self.polled = True
             return new
 
-    loop = made(tmp_path, Idle(2, 100), every_seconds=3600.0)
+    loop = make_loop(tmp_path, Idle(2, 100), every_seconds=3600.0)
     assert loop.run() == Exit.OK
     assert newest(tmp_path)["positions"] == [[TOPIC, 0, 7], [TOPIC, 1, 7]]
 
 
-def test_the_first_copy_finds_room_that_was_made_for_it(
+def test_memory_for_the_first_copy_is_preallocated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking: list[int] = []
@@ -578,12 +592,12 @@ until = "end"
     assert max(lacking) <= 0
 
 
-def test_overtaken_daemon_saves_nothing_more(tmp_path: Path) -> None:
+def test_fenced_daemon_saves_nothing(tmp_path: Path) -> None:
     class Overtaking(Observer):
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
             (tmp_path / "epoch-00000002").write_bytes(Epoch(2, "another", None).packed())
 
-    loop = made(tmp_path, MadeUp(3, 10**9))
+    loop = make_loop(tmp_path, ShuffledSource(3, 10**9))
     loop.pipeline.observers.append(Overtaking())
     assert loop.run() == Exit.FENCED
     assert checkpoints.newest(tmp_path) is None
@@ -592,7 +606,7 @@ def test_overtaken_daemon_saves_nothing_more(tmp_path: Path) -> None:
 def test_standby_waits_and_takes_over(tmp_path: Path) -> None:
     owner = Ownership(tmp_path)
     owner.acquire(lambda: None, wait=lambda: False)
-    assert made(tmp_path, standby=False).run() == Exit.OWNED
+    assert make_loop(tmp_path, standby=False).run() == Exit.OWNED
     states = []
 
     class WeightsCollector(Observer):
@@ -601,7 +615,7 @@ def test_standby_waits_and_takes_over(tmp_path: Path) -> None:
             if status.state == "standby":
                 owner.release()
 
-    loop = made(tmp_path)
+    loop = make_loop(tmp_path)
     loop.pipeline.observers.append(WeightsCollector())
     assert loop.run() == Exit.OK
     assert states == ["standby", "loading", "active", "stopping", "stopped"]
@@ -611,34 +625,34 @@ def test_standby_waits_and_takes_over(tmp_path: Path) -> None:
 def test_standby_can_be_stopped(tmp_path: Path) -> None:
     owner = Ownership(tmp_path)
     owner.acquire(lambda: None, wait=lambda: False)
-    loop = made(tmp_path)
+    loop = make_loop(tmp_path)
     loop.stop_requested.set()
     assert loop.run() == Exit.OK
     owner.release()
 
 
-def test_damaged_checkpoint_is_said_and_learned_again(tmp_path: Path) -> None:
-    assert made(tmp_path, MadeUp(1, 500), until="400").run() == Exit.OK
+def test_damaged_checkpoint_is_logged_and_its_records_learned_again(tmp_path: Path) -> None:
+    assert make_loop(tmp_path, ShuffledSource(1, 500), until="400").run() == Exit.OK
     path = tmp_path / checkpoints.valid(tmp_path)[0].name
     path.write_bytes(path.read_bytes()[:-10])
-    log = Said()
-    assert made(tmp_path, MadeUp(1, 500), log=log).run() == Exit.OK
+    log = MemoryLog()
+    assert make_loop(tmp_path, ShuffledSource(1, 500), log=log).run() == Exit.OK
     assert log.lines("checkpoint damaged")[0]["checkpoint"] == path.name
     whole = tmp_path / "whole"
-    assert made(whole, MadeUp(1, 500)).run() == Exit.OK
+    assert make_loop(whole, ShuffledSource(1, 500)).run() == Exit.OK
     assert learned(newest(tmp_path)) == learned(newest(whole))
     for place in checkpoints.places(tmp_path):
         (tmp_path / place.name).write_bytes(b"")
-    assert made(tmp_path).run() == Exit.CHECKPOINT
+    assert make_loop(tmp_path).run() == Exit.CHECKPOINT
 
 
-def test_failed_checkpoint_is_tried_again_when_nothing_comes(
+def test_failed_checkpoint_is_retried_without_new_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streamlearn.daemon.checkpointing.writer.BACKOFF_SECONDS", (0.01, 0.01))
-    sink, results, failures = Kept(), list[bool](), list[int]()
+    sink, results, failures = MemorySink(), list[bool](), list[int]()
 
-    class Idle(MadeUp):
+    class Idle(ShuffledSource):
         empty = 0
 
         def poll(self, seconds: float) -> list[Records]:
@@ -665,7 +679,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
                     loop.stop_requested.set()
 
     source = Idle(1, 50)
-    loop = made(tmp_path, source, sinks={"predictions": sink}, until=None)
+    loop = make_loop(tmp_path, source, sinks={"predictions": sink}, until=None)
     loop.pipeline.observers.append(WeightsCollector())
     assert loop.run() == Exit.OK
     assert results[:2] == [False, True]
@@ -674,7 +688,7 @@ def test_failed_checkpoint_is_tried_again_when_nothing_comes(
     assert newest(tmp_path)["counts"]["records"] == 50
 
 
-def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None:
+def test_age_of_unsaved_records_counts_from_the_copy(tmp_path: Path) -> None:
     ages: list[tuple[float | None, float | None]] = []
 
     class WeightsCollector(Observer):
@@ -684,7 +698,7 @@ def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None
             newer = loop.pipeline.revision > checkpointer._durable_revision
             ages.append((checkpointer._unsaved_since, checkpointer._copied_at if newer else None))
 
-    loop = made(tmp_path)
+    loop = make_loop(tmp_path)
     loop.pipeline.observers.append(WeightsCollector())
     assert loop.run() == Exit.OK
     assert len({expected for _, expected in ages}) > 1
@@ -694,25 +708,25 @@ def test_age_of_what_is_not_durable_counts_from_the_copy(tmp_path: Path) -> None
 # -- a directory without a checkpoint -------------------------------------------------------------
 
 
-def test_model_begins_only_when_asked_where_a_checkpoint_is_required(tmp_path: Path) -> None:
+def test_new_model_needs_begin_if_a_checkpoint_is_required(tmp_path: Path) -> None:
     for directory in (tmp_path / "unmounted" / "models", tmp_path):  # not there, and empty
-        loop = made(directory, required=True)
+        loop = make_loop(directory, required=True)
         assert loop.run() == Exit.NO_CHECKPOINT
         assert loop.pipeline.counts.records == 0
         assert list(tmp_path.iterdir()) == []
     directory = tmp_path / "models"
-    assert made(directory, required=True, begin=True, until="0").run() == Exit.OK
+    assert make_loop(directory, required=True, begin=True, until="0").run() == Exit.OK
     assert newest(directory)["counts"]["records"] == 0
-    assert made(directory, required=True).run() == Exit.OK
+    assert make_loop(directory, required=True).run() == Exit.OK
     assert newest(directory)["counts"]["records"] == 1200
     before = checkpoints.places(directory)
     for required in (True, False):
-        loop = made(directory, required=required, begin=True)
+        loop = make_loop(directory, required=required, begin=True)
         assert loop.run() == Exit.USAGE
     assert checkpoints.places(directory) == before
 
 
-def test_directory_that_is_moved_away_stops_it_and_is_resumed_when_it_is_back(
+def test_moved_directory_stops_the_run_and_is_resumed_after_its_return(
     tmp_path: Path,
 ) -> None:
     directory, away = tmp_path / "models", tmp_path / "away"
@@ -722,46 +736,49 @@ def test_directory_that_is_moved_away_stops_it_and_is_resumed_when_it_is_back(
             if loop.pipeline.counts.records > 300 and not away.exists():
                 directory.rename(away)
 
-    log = Said()
-    loop = made(directory, MadeUp(1, 10**6), log=log)
+    log = MemoryLog()
+    loop = make_loop(directory, ShuffledSource(1, 10**6), log=log)
     loop.pipeline.observers.append(Moving())
     assert loop.run() == Exit.NO_CHECKPOINT
     assert log.lines("stopped")[0]["exit"] == Exit.NO_CHECKPOINT
     assert not directory.exists()
     away.rename(directory)
     records = newest(directory)["counts"]["records"]
-    assert made(directory, MadeUp(1, 1000, seed=1), until=str(1000 - records)).run() == Exit.OK
-    assert made(tmp_path / "whole", MadeUp(1, 1000), until="1000").run() == Exit.OK
+    assert (
+        make_loop(directory, ShuffledSource(1, 1000, seed=1), until=str(1000 - records)).run()
+        == Exit.OK
+    )
+    assert make_loop(tmp_path / "whole", ShuffledSource(1, 1000), until="1000").run() == Exit.OK
     assert learned(newest(directory)) == learned(newest(tmp_path / "whole"))
 
 
 # -- other sources ------------------------------------------------------------------------------
 
 
-def test_another_source_begins_at_its_start_with_the_same_models(tmp_path: Path) -> None:
+def test_another_source_starts_at_its_beginning_with_the_same_models(tmp_path: Path) -> None:
     lines = [(event(0, i) or b"") + b"\n" for i in range(170)]
     path, state = tmp_path / "a.jsonl", tmp_path / "state"
     path.write_bytes(b"".join(lines[:100]))
-    assert made(state, Files([path])).run() == Exit.OK
+    assert make_loop(state, Files([path])).run() == Exit.OK
     ours, theirs = os.pipe()
     with open(theirs, "wb") as pipe:  # noqa: PTH123 - by its descriptor
         pipe.writelines(lines[100:150])
-    log = Said()
+    log = MemoryLog()
     with open(ours, "rb"):  # noqa: PTH123 - the same
-        assert made(state, StandardInput(descriptor=ours), log=log).run() == Exit.OK
+        assert make_loop(state, StandardInput(descriptor=ours), log=log).run() == Exit.OK
     assert newest(state)["counts"]["records"] == 150
     assert log.lines("source changed")
-    # and back: where it was
+    # back to the file, which resumes
     path.write_bytes(b"".join([*lines[:100], *lines[150:]]))
-    log = Said()
-    assert made(state, Files([path]), log=log).run() == Exit.OK
+    log = MemoryLog()
+    assert make_loop(state, Files([path]), log=log).run() == Exit.OK
     assert not log.lines("source changed")
     whole = tmp_path / "whole"
-    assert made(whole, MadeUp(1, 170)).run() == Exit.OK
+    assert make_loop(whole, ShuffledSource(1, 170)).run() == Exit.OK
     assert newest(state)["counts"] == newest(whole)["counts"]
 
 
-def test_a_synthetic_source_after_another_begins_at_its_start() -> None:
+def test_synthetic_source_after_another_source_starts_at_its_beginning() -> None:
     source = Synthetic(events=10)
     source.open({Partition("a.jsonl"): 50}, {"a.jsonl": "1:2"})
     assert sum(len(one.offsets) for one in source.poll(0.0)) == 10
@@ -784,60 +801,62 @@ def test_a_synthetic_source_after_another_begins_at_its_start() -> None:
         (KeyError("a bug"), Exit.CRASH),
     ],
 )
-def test_failing_source_ends_it_with_the_reason(
+def test_source_error_stops_the_run_with_its_exit_code(
     error: Exception, code: Exit, tmp_path: Path
 ) -> None:
-    class Failing(MadeUp):
+    class Failing(ShuffledSource):
         def poll(self, seconds: float) -> list[Records]:
             if self.positions[Partition(TOPIC, 0)] > 100:
                 raise error
             return super().poll(seconds)
 
-    class Closed(MadeUp):
+    class Closed(ShuffledSource):
         def open(self, *_: object) -> None:
             raise error
 
-    log = Said()
-    assert made(tmp_path, Closed(1, 10), log=log).run() == code
+    log = MemoryLog()
+    assert make_loop(tmp_path, Closed(1, 10), log=log).run() == code
     assert str(error) in log.lines("stopped")[0]["reason"]
-    loop = made(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9)
+    loop = make_loop(tmp_path, Failing(1, 400), every_seconds=1e9, every_events=10**9)
     assert loop.run() == code
-    # what was learned before is kept, unless nobody knows what state it is in
+    # what was learned is saved, unless the state may be inconsistent
     found = checkpoints.newest(tmp_path)
     kept = found is not None and found[1]["counts"]["records"] == loop.pipeline.counts.records
     assert kept == (code != Exit.CRASH)
 
 
-def test_observer_that_fails_is_left_out(tmp_path: Path) -> None:
+def test_failing_observer_is_dropped(tmp_path: Path) -> None:
     class Broken(Observer):
         name = "broken"
 
         def on_batch(self, batch: Any) -> None:  # noqa: ARG002 - any
             raise ValueError("not today")
 
-    log = Said()
-    loop = made(tmp_path, log=log)
+    log = MemoryLog()
+    loop = make_loop(tmp_path, log=log)
     loop.pipeline.observers.append(Broken())
     assert loop.run() == Exit.OK
     assert "not today" in log.lines("observer failed")[0]["error"]
     assert loop.pipeline.counts.records == 1200
 
 
-# -- another configuration -----------------------------------------------------------------------
+# -- changed configurations ----------------------------------------------------------------------
 
 
-def run(tmp_path: Path, names: str, log: Said | None = None, **options: Any) -> tuple[Exit, Loop]:
-    loop = made(tmp_path, names=names, until="100", log=log, **options)
+def run(
+    tmp_path: Path, names: str, log: MemoryLog | None = None, **options: Any
+) -> tuple[Exit, Loop]:
+    loop = make_loop(tmp_path, names=names, until="100", log=log, **options)
     return loop.run(), loop
 
 
-def test_learners_come_go_and_change(tmp_path: Path) -> None:
+def test_learners_are_added_resumed_and_archived(tmp_path: Path) -> None:
     assert run(tmp_path, "default,sparse")[0] == Exit.OK
-    log = Said()
+    log = MemoryLog()
     code, loop = run(tmp_path, "sparse,ftrl", log)
     assert code == Exit.OK
-    told = {line["event"]: line["name"] for line in log.lines("learner")}
-    assert told == {
+    events = {line["event"]: line["name"] for line in log.lines("learner")}
+    assert events == {
         "learner resumed": "sparse",
         "learner created": "ftrl",
         "learner archived": "default",
@@ -853,7 +872,7 @@ def test_learners_come_go_and_change(tmp_path: Path) -> None:
     assert sum(end - start for *_, start, end in audit) == 200
 
 
-def test_a_file_that_was_rotated_is_gone_on_from(tmp_path: Path) -> None:
+def test_rotated_file_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "clicks.jsonl"
     lines = [(event(0, i) or b"") + b"\n" for i in range(120)]
     path.write_bytes(b"".join(lines[:50]))
@@ -865,20 +884,20 @@ def test_a_file_that_was_rotated_is_gone_on_from(tmp_path: Path) -> None:
                 path.write_bytes(b"".join(lines[50:100]))
 
     models = tmp_path / "models"
-    loop = made(models, Files([path], follow=True), until="100")
+    loop = make_loop(models, Files([path], follow=True), until="100")
     loop.pipeline.observers.append(Rotating())
     assert loop.run() == Exit.OK
     assert set(newest(models)["source"]) == {str(path), f"{path}#1"}
     with path.open("ab") as file:
         file.write(b"".join(lines[100:]))
-    assert made(models, Files([path], follow=True), until="20").run() == Exit.OK
+    assert make_loop(models, Files([path], follow=True), until="20").run() == Exit.OK
     data = newest(models)
     assert data["counts"]["records"] == 120
     assert [str(path), 1, path.stat().st_size] in data["positions"]
 
 
-def test_a_followed_glob_is_resumed(tmp_path: Path) -> None:
-    """Files that come, are rotated and go, while it runs and while it is down."""
+def test_followed_glob_is_resumed(tmp_path: Path) -> None:
+    """Files appear, are rotated and removed, while the daemon runs and while it is down."""
     lines = [(event(0, i) or b"") + b"\n" for i in range(200)]
 
     def write(name: str, start: int, stop: int) -> None:
@@ -886,7 +905,7 @@ def test_a_followed_glob_is_resumed(tmp_path: Path) -> None:
             file.write(b"".join(lines[start:stop]))
 
     class Changing(Observer):
-        """Once a batch was learned there is another file, and a rotated one."""
+        """After the first batch, add a file and rotate another one."""
 
         done = False
 
@@ -899,19 +918,19 @@ def test_a_followed_glob_is_resumed(tmp_path: Path) -> None:
 
     write("a.jsonl", 0, 50)
     models, pattern = tmp_path / "models", str(tmp_path / "*.jsonl")
-    loop = made(models, Files([pattern], follow=True), until="100")
+    loop = make_loop(models, Files([pattern], follow=True), until="100")
     loop.pipeline.observers.append(Changing())
     assert loop.run() == Exit.OK
     (tmp_path / "a.1.jsonl").unlink()
     (tmp_path / "b.jsonl").rename(tmp_path / "b.1.jsonl")
     write("b.jsonl", 100, 140)
     write("0.jsonl", 140, 200)
-    assert made(models, Files([pattern], follow=True), until="100").run() == Exit.OK
+    assert make_loop(models, Files([pattern], follow=True), until="100").run() == Exit.OK
     data = newest(models)
     assert data["counts"]["records"] == 200
     whole = tmp_path / "whole"
     whole.write_bytes(b"".join(lines))
-    assert made(tmp_path / "other", Files([whole]), until="end").run() == Exit.OK
+    assert make_loop(tmp_path / "other", Files([whole]), until="end").run() == Exit.OK
     assert data["counts"] == newest(tmp_path / "other")["counts"]
     positions = {(topic.rpartition("/")[2], n): at for topic, n, at in data["positions"]}
     sizes = {name: (tmp_path / name).stat().st_size for name in ("0.jsonl", "a.jsonl", "b.jsonl")}
@@ -922,7 +941,7 @@ def test_a_followed_glob_is_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("until", [None, "end", "1000"])
-def test_the_end_of_a_pipe_is_the_end(
+def test_run_ends_at_the_end_of_a_pipe(
     until: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = os.pipe()
@@ -936,9 +955,9 @@ def test_the_end_of_a_pipe_is_the_end(
     }
     if until is not None:
         given["run.until"] = until
-    log = Said()
+    log = MemoryLog()
     loop = build.loop(config.parse("[telemetry]\nenabled = false", overrides=given), log)
-    late = threading.Timer(30.0, loop.stop_requested.set)  # if it waits for ever
+    late = threading.Timer(30.0, loop.stop_requested.set)  # if it hangs
     late.start()
     with os.fdopen(ours) as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
@@ -948,8 +967,8 @@ def test_the_end_of_a_pipe_is_the_end(
 
 
 @pytest.mark.parametrize("on_full", ["hash", "ignore"])
-def test_a_full_table_of_names_is_logged_and_resumed(on_full: str, tmp_path: Path) -> None:
-    """Its bound may be raised before it is full; then it stays full."""
+def test_full_feature_table_is_logged_and_resumed(on_full: str, tmp_path: Path) -> None:
+    """The limit can be raised before the table is full; a full table stays full."""
     parts_of_it = [(30_000, "40"), (20_000, "400"), (50_000, "100"), (20_000, "end")]
     for name, runs in (("parts", parts_of_it), ("whole", [(20_000, "end")])):
         for most, until in runs:
@@ -961,7 +980,7 @@ def test_a_full_table_of_names_is_logged_and_resumed(on_full: str, tmp_path: Pat
                 "telemetry.enabled": False,
                 "regret.enabled": False,
             }
-            log = Said()
+            log = MemoryLog()
             loop = build.loop(config.parse("", overrides=given), log)
             assert loop.run() == Exit.OK
             reader: Any = loop.pipeline.learners.reader
@@ -971,12 +990,12 @@ def test_a_full_table_of_names_is_logged_and_resumed(on_full: str, tmp_path: Pat
     assert learned(newest(tmp_path / "parts")) == learned(newest(tmp_path / "whole"))
 
 
-def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
+def test_regret_is_resumed_and_does_not_change_learning(tmp_path: Path) -> None:
     for part, restarts in (("parts", 2), ("whole", 0), ("without", 0)):
         for i in range(restarts + 1):
             until = str(150 * (i + 1)) if i < restarts else "end"
-            log = Said()
-            loop = made(tmp_path / part, MadeUp(1, 900, seed=i), until=until, log=log)
+            log = MemoryLog()
+            loop = make_loop(tmp_path / part, ShuffledSource(1, 900, seed=i), until=until, log=log)
             regret = RegretTrackers(log, 200, 0, 1.0)
             if part != "without":
                 loop.pipeline.observers.append(regret)
@@ -992,7 +1011,7 @@ def test_regret_goes_on_and_changes_nothing(tmp_path: Path) -> None:
         assert model_file.pack(kept[0]["sums"]) == model_file.pack(kept[1]["sums"])
 
 
-def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
+def test_learner_started_from_a_file_resumes_from_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = sl.LinearClassifier(sl.rules.DualAveraging(), batch=7, average="uniform")
@@ -1003,8 +1022,10 @@ def test_learner_that_began_from_a_file_goes_on_from_the_checkpoint(
         "tests.support.streams.models", lambda _: {"old": type(begun).load(tmp_path / "file")}
     )
     for part, directory in [(130, "parts"), (300, "parts"), (430, "whole")]:
-        source = MadeUp(1, 10**6)
-        assert made(tmp_path / directory, source, names="old", until=str(part)).run() == Exit.OK
+        source = ShuffledSource(1, 10**6)
+        assert (
+            make_loop(tmp_path / directory, source, names="old", until=str(part)).run() == Exit.OK
+        )
     model = type(begun).load(tmp_path / "file")
     for i in range(430):
         fields = json.loads(event(0, i) or b"")
@@ -1029,7 +1050,7 @@ def test_changed_learner_is_refused_unless_reset(
     monkeypatch.setattr(
         "tests.support.streams.models", lambda _: {n: m.clone() for n, m in changed.items()}
     )
-    log, before = Said(), checkpoints.valid(tmp_path)
+    log, before = MemoryLog(), checkpoints.valid(tmp_path)
     assert run(tmp_path, "default,sparse", log)[0] == Exit.USAGE
     reason = log.lines("stopped")[0]["reason"]
     assert "'sparse'" in reason
@@ -1046,7 +1067,7 @@ def test_changed_learner_is_refused_unless_reset(
 def test_changed_features_are_refused_unless_all_are_reset(tmp_path: Path) -> None:
     names = "default,sparse"
     assert run(tmp_path, names, input_settings={"features": "Names()"})[0] == Exit.OK
-    log = Said()
+    log = MemoryLog()
     hashing: dict[str, Any] = {
         "input_settings": {"features": "Hashing(10)"},
         "reader": sl.Hashing(10),
@@ -1063,10 +1084,10 @@ def test_changed_features_are_refused_unless_all_are_reset(tmp_path: Path) -> No
     assert newest(tmp_path)["features"]["state"]["kind"] == "Hashing"
 
 
-def test_late_learner_must_know_what_to_do_with_the_labels(
+def test_added_learner_must_be_able_to_learn_the_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Three(MadeUp):
+    class Three(ShuffledSource):
         def next(self, where: Partition) -> Records:
             records = super().next(where)
             records.values = [
@@ -1074,7 +1095,7 @@ def test_late_learner_must_know_what_to_do_with_the_labels(
             ]
             return records
 
-    assert made(tmp_path, Three(1, 100), names="default").run() == Exit.OK
+    assert make_loop(tmp_path, Three(1, 100), names="default").run() == Exit.OK
     both = {
         "default": sl.LinearClassifier(),
         "simplex": sl.LinearClassifier(
@@ -1084,12 +1105,12 @@ def test_late_learner_must_know_what_to_do_with_the_labels(
         ),
     }
     monkeypatch.setattr("tests.support.streams.models", lambda _: both)
-    log = Said()
-    assert made(tmp_path, Three(1, 200), names="default,simplex", log=log).run() == Exit.USAGE
+    log = MemoryLog()
+    assert make_loop(tmp_path, Three(1, 200), names="default,simplex", log=log).run() == Exit.USAGE
     assert "'simplex'" in log.lines("stopped")[0]["reason"]
 
 
-def test_a_table_without_the_labels_column_is_the_configurations_fault(tmp_path: Path) -> None:
+def test_missing_label_column_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n")
     given = f"""
@@ -1102,14 +1123,14 @@ def test_a_table_without_the_labels_column_is_the_configurations_fault(tmp_path:
         [run]
         until = "end"
     """
-    log = Said()
+    log = MemoryLog()
     assert build.loop(config.parse(given), log).run() == Exit.USAGE
     assert "'y'" in log.lines("stopped")[0]["reason"]
 
 
 @pytest.mark.parametrize("way", ["skip", "reset"])
-def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> None:
-    """What --skip-to and --reset all leave out is not the names of the columns."""
+def test_table_resumed_after_its_header(way: str, tmp_path: Path) -> None:
+    """--skip-to and --reset all must not lose the names of the columns."""
     path = tmp_path / "a.csv"
     path.write_text("\na,y\n" + "1,1\n2,0\n" * 40)
     given: dict[str, Any] = {
@@ -1120,10 +1141,10 @@ def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> No
     }
     asked: dict[str, Any] = {"skip_to": {Partition(str(path)): 13}}
     if way == "reset":
-        assert build.loop(config.parse("", overrides=given), Said()).run() == Exit.OK
+        assert build.loop(config.parse("", overrides=given), MemoryLog()).run() == Exit.OK
         path.write_text(path.read_text() + "3,1\n4,0\n")
         asked, given["features.max_names"] = {"reset": ["all"]}, 1000
-    log = Said()
+    log = MemoryLog()
     loop = build.loop(config.parse("", overrides=given), log, **asked)
     assert loop.run() == Exit.OK, log.lines("stopped")
     assert loop.pipeline.counts.invalid == 0
@@ -1131,8 +1152,8 @@ def test_a_table_that_is_begun_behind_its_header(way: str, tmp_path: Path) -> No
     assert loop.pipeline.learners.reader.names() == ["a"]
 
 
-def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> None:
-    """With the line breaks inside quotes, whatever the block in which they came."""
+def test_dead_letters_of_a_table_hold_the_bytes_of_its_rows(tmp_path: Path) -> None:
+    """Including line breaks inside quotes, for any split into blocks."""
     path, dead = tmp_path / "a.csv", tmp_path / "dead.jsonl"
     rows = [b"a,y", b"1,1", b'"x\r\n\r\n""y""",1\r', b"2,0", b'3,"0', b"4,1"]
     path.write_bytes(b"\n".join(rows))
@@ -1142,18 +1163,18 @@ def test_dead_letters_of_a_table_are_the_bytes_of_its_rows(tmp_path: Path) -> No
         "dead_letters": {"path": str(dead), "max_invalid_ratio": 1.0},
         "run.until": "end",
     }
-    loop = build.loop(config.parse("", overrides=given), Said())
+    loop = build.loop(config.parse("", overrides=given), MemoryLog())
     assert loop.run() == Exit.OK
     letters = [json.loads(line) for line in dead.read_bytes().splitlines()]
     assert [base64.b64decode(one["value_base64"]) for one in letters] == [rows[2], rows[4]]
     assert loop.pipeline.learners["default"].learned == 3
 
 
-# -- which record it was --------------------------------------------------------------------------
+# -- records in errors ----------------------------------------------------------------------------
 
 
-class Numbered(MadeUp):
-    """Ten records a poll, some of them bad."""
+class Numbered(ShuffledSource):
+    """Ten records per poll, one of them invalid."""
 
     def next(self, where: Partition) -> Records:
         start = self.positions[where]
@@ -1162,7 +1183,7 @@ class Numbered(MadeUp):
         return Records(where, range(start, end), values, end)
 
 
-class Failing(Kept):
+class Failing(MemorySink):
     """A sink that fails at its 15th record."""
 
     fault: Exception = TypeError("a fault")
@@ -1177,13 +1198,13 @@ class Failing(Kept):
 
 @pytest.mark.parametrize(("kind", "code"), [(TypeError, Exit.CRASH), (SinkError, Exit.SOURCE)])
 @pytest.mark.parametrize("where", ["decode", "learn", "predictions", "dead_letters"])
-def test_an_error_that_came_of_a_record_names_it(
+def test_error_names_the_record_that_caused_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, kind: type[Exception], code: Exit
 ) -> None:
-    log, sink, error = Said(), Failing(), kind("a fault")
+    log, sink, error = MemoryLog(), Failing(), kind("a fault")
     sink.fault = error
     sinks = {where: sink} if where in {"predictions", "dead_letters"} else {}
-    loop = made(tmp_path, Numbered(1, 10**9), sinks=sinks, log=log, ratio=1.0)
+    loop = make_loop(tmp_path, Numbered(1, 10**9), sinks=sinks, log=log, ratio=1.0)
     calls = itertools.count(1)
 
     def fail(method: Any) -> Any:

@@ -10,7 +10,7 @@ from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
 from streamlearn.stream import Partition, Records
-from tests.support.streams import TOPIC, event, made, skip_to
+from tests.support.streams import TOPIC, event, make_loop, skip_to
 
 if TYPE_CHECKING:
     from streamlearn.daemon.pipeline import Pipeline
@@ -24,7 +24,7 @@ def records(partition: int, start: int, good: list[bool], end: int | None = None
 
 
 def fresh() -> Pipeline:
-    return made(None, log=Log("json", "error"), ratio=0.5).pipeline
+    return make_loop(None, log=Log("json", "error"), ratio=0.5).pipeline
 
 
 def stop_of(pipeline: Pipeline, *polls: list[Records]) -> tuple[int, Exit, str] | None:

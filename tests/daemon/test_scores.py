@@ -48,12 +48,12 @@ def test_means_do_not_depend_on_batches(window: int) -> None:
     assert math.isclose(progress.recent, expected, rel_tol=1e-12)
 
 
-def test_nothing_yet_is_nan() -> None:
+def test_means_without_events_are_nan() -> None:
     assert math.isnan(ProgressiveMean(100).mean)
     assert math.isnan(ProgressiveMean(100).recent)
 
 
-def test_another_window_begins_afresh_and_life_goes_on() -> None:
+def test_changed_window_starts_empty_and_keeps_lifetime_means() -> None:
     progress = ProgressiveMean(100)
     progress.add(np.ones(50), np.ones(50))
     wider = ProgressiveMean(1000)
@@ -73,7 +73,7 @@ def chosen(values: Any, sizes: list[int], window: int, hysteresis: float) -> tup
     return changes, model_file.pack(choice.state())
 
 
-def test_choice_does_not_depend_on_batches_and_is_that_of_the_means() -> None:
+def test_choice_follows_the_means_for_any_batches() -> None:
     n, window = 2400, 300
     values = RNG.random((3, n)) + 0.3 * np.sin(np.arange(n) / 180.0 + np.array([[0], [2], [4]]))
     values[1, ::20] = np.nan  # one that diverges now and then
@@ -92,12 +92,12 @@ def test_choice_does_not_depend_on_batches_and_is_that_of_the_means() -> None:
     assert len(expected) > 3
 
 
-def test_means_are_compared_of_learners_that_have_seen_about_as_much() -> None:
+def test_means_are_compared_for_similar_counts_only() -> None:
     sums, counts = np.array([[4.0], [4.5], [1.0], [0.0]]), np.array([[10.0], [9.0], [8.0], [0.0]])
     assert comparable_means(sums, counts).ravel().tolist() == [0.4, 0.5, math.inf, math.inf]
 
 
-def test_newcomer_is_compared_when_it_has_seen_as_much() -> None:
+def test_new_learner_is_compared_once_it_has_as_many_events() -> None:
     old = BestLearner(["a", "b"], 1000, 0.0)
     old.add(np.array([[0.5], [0.4]]).repeat(1500, axis=1))
     assert old.name == "b"

@@ -1,6 +1,6 @@
-"""Impressions and clicks on two topics, a daemon over them, and the plain way through both.
+"""Impressions and clicks on two topics, a daemon over them, and a plain replay of both.
 
-Delays have a long tail; some clicks come before their impression, twice, too late, or for none.
+Delays have a long tail. Some clicks are early, duplicate, too late, or without an impression.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOLD: dict[str, Any] = {"hold_events": 120, "hold_for": 100.0, "on_timeout": Fal
 
 
 def topics(length: int) -> dict[str, list[tuple[float, bytes]]]:
-    """The records of both topics with their times, the same whenever they are asked for."""
+    """The records of both topics with their times: always the same."""
     draw = random.Random(7)
     shown, clicks = [], []
     for i in range(length):
@@ -68,7 +68,7 @@ def topics(length: int) -> dict[str, list[tuple[float, bytes]]]:
 
 
 class TwoTopics:
-    """A source that reads them about in the order of their times, in runs of its own."""
+    """A source that reads both topics roughly by time, in runs that depend on the seed."""
 
     def __init__(self, length: int, seed: int) -> None:
         self.log = topics(length)
@@ -82,7 +82,7 @@ class TwoTopics:
         assert identity in ({"stream": "delayed"}, None)
         self.positions |= positions
 
-    def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - there is no need to wait
+    def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - never waits
         runs = [run for _ in range(self.draw.randint(1, 12)) if (run := self.run()) is not None]
         return runs if self.draw.random() < 0.5 else taking_turns(runs)
 
@@ -118,7 +118,7 @@ class TwoTopics:
 
 
 def taking_turns(runs: list[Records]) -> list[Records]:
-    """The same records, those of a partition together."""
+    """Group the same records by partition, with their turns."""
     found: dict[Partition, Records] = {}
     turn = 0
     for run in runs:
@@ -138,8 +138,8 @@ def taking_turns(runs: list[Records]) -> list[Records]:
     return list(found.values())
 
 
-def made(directory: Path, source: Any, **policy: Any) -> Loop:
-    """A daemon."""
+def make_loop(directory: Path, source: Any, **policy: Any) -> Loop:
+    """Build a daemon."""
     log, shared = Log("json"), sl.Names()
     learners = Learners(models(), shared)
     given = list(learners)
@@ -176,8 +176,8 @@ def made(directory: Path, source: Any, **policy: Any) -> Loop:
     )
 
 
-class Replayed:
-    """What plain learners make of the same records in the same order, one by one."""
+class ReplayedModels:
+    """Plain learners, after the same records in the same order, one by one."""
 
     def __init__(self, ranges: list[Any], log: dict[str, list[tuple[float, bytes]]]) -> None:
         self.join = late.Join(**HOLD)
@@ -201,7 +201,7 @@ class Replayed:
             self.join.features(key, event, time, event.pop("w"))
 
     def learn(self, model: Any, sums: list[float]) -> None:
-        """Take its steps; the loss is that of the score as it was."""
+        """Learn the steps of the join; the loss is that of the first score."""
         then: dict[str, float] = {}
         for what, key, x, label, weight in self.join.steps:
             if what == "predict":
@@ -214,9 +214,9 @@ class Replayed:
 
 
 def main(directory: str, seed: str, length: str, _: str) -> int:
-    """A daemon as a process of its own, to be killed."""
+    """Run a daemon as a separate process, to be killed."""
     source = TwoTopics(int(length), int(seed))
-    return made(Path(directory), source).run()
+    return make_loop(Path(directory), source).run()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A stream that may fall ill: each fault that an alert is for, caused on a daemon that runs."""
+"""A stream with faults: each one that an alert detects, injected into a running daemon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.stream import Records
     from streamlearn.telemetry import Server
 
-# what each alert is for, and a test causes; in health its expression has no data
+# the fault that each alert detects; without it the alert's expression has no data
 FAULTS = {
     "StreamlearnDown": "silent",
     "StreamlearnNoProgress": "stalled",
@@ -33,21 +33,21 @@ FAULTS = {
 }
 
 
-class Ill(Synthetic):
-    """Mails with a hint that tells which are clicked: sound, but for its faults."""
+class FaultyStream(Synthetic):
+    """Mails with a hint of which ones are clicked, and with the injected faults."""
 
     def __init__(self, rate: float) -> None:
         super().__init__(Clicks("spam", seed=5), rate=rate, batch=500)
         self.faults: set[str] = set()
-        self.since = 0.0  # when it fell behind
+        self.since = 0.0  # start of the current faults
 
     def cause(self, *faults: str) -> None:
-        """From now on these, and no others."""
+        """Inject these faults, and no others, from now on."""
         self.faults = set(faults)
         self.since = time.monotonic()
 
     def poll(self, seconds: float) -> list[Records]:
-        """The next events, with what is wrong with them."""
+        """Return the next events, with their faults."""
         found = super().poll(seconds)
         if "stalled" in self.faults:
             return []
@@ -59,13 +59,13 @@ class Ill(Synthetic):
         return found
 
     def changed(self, i: int, value: bytes | None) -> bytes:
-        """One record."""
+        """Change one record."""
         if "garbage" in self.faults and i % 10 == 0:
             return b"{"
         words, _, label = (value or b"").partition(b',"label":')
         clicked = label == b'"spam"}'
-        told = clicked != ("misled" in self.faults and i * 2654435761 % 4093 < 2046)
-        text = b'%s,"click":%s,"hint":"h%d"}' % (words, str(clicked).lower().encode(), told)
+        hint = clicked != ("misled" in self.faults and i * 2654435761 % 4093 < 2046)
+        text = b'%s,"click":%s,"hint":"h%d"}' % (words, str(clicked).lower().encode(), hint)
         if "relabeled" in self.faults and i % 50 == 1:
             text = b'{"click":"perhaps"}'
         if "identifiers" in self.faults:
@@ -73,35 +73,35 @@ class Ill(Synthetic):
         return text
 
     def lag(self) -> dict[Partition, int | None]:
-        """A few; when it has fallen behind, more and more."""
+        """Return a small lag; with the fault `behind` a growing one."""
         behind = "behind" in self.faults
         waiting = 20_000 + int(10_000 * (time.monotonic() - self.since)) if behind else 10
         return dict.fromkeys(super().lag(), waiting)
 
 
 class Output(Sink):
-    """Takes everything; while its stream is `unsaved` it refuses to be flushed."""
+    """Accept everything; fail to flush while the stream has the fault `unsaved`."""
 
     largest: int | None = None
 
-    def __init__(self, stream: Ill) -> None:
+    def __init__(self, stream: FaultyStream) -> None:
         self.stream = stream
 
     def send(self, value: bytes | None, **_: Any) -> None:
-        """Forget it."""
+        """Discard the record."""
 
     def flush(self, seconds: float) -> None:
-        """Without this no checkpoint is durable."""
+        """Fail if no checkpoint may become durable."""
         if "unsaved" in self.stream.faults:
             raise SinkError(f"not within {seconds} s")
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing."""
 
 
 @contextlib.contextmanager
 def silent(server: Server) -> Iterator[None]:
-    """A daemon that does not answer for a while."""
+    """Stop the server for a while."""
     server.stop()
     yield
     server.start()
@@ -109,7 +109,7 @@ def silent(server: Server) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unproved(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A theorem that claims more than is true."""
+    """Replace the regret bound by a wrong one."""
     with monkeypatch.context() as patch:
         patch.setattr(Tracker, "_bound", lambda _: (-1e12, None))
         yield

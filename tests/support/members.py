@@ -1,6 +1,6 @@
-"""What the laws run over: every member there is, its parameters, its reference, and streams.
+"""Test cases for the laws: every member, its parameters, its dense reference, and streams.
 
-Members are discovered; their parameters are `Class.examples()`.
+Members are discovered, with parameters from `Class.examples()`.
 """
 
 import inspect
@@ -46,7 +46,7 @@ def allowed(rule: Any, penalty: Any, loss: Any) -> bool:
 
 
 def pairs(*needed: Any) -> list[tuple[Any, Any]]:
-    """Rules and penalties that go together with some loss (one of `needed`)."""
+    """Rules and penalties that are allowed with some loss (of `needed`)."""
     few = needed or LOSSES
     return [(r, p) for r in RULES for p in PENALTIES if any(allowed(r, p, loss) for loss in few)]
 
@@ -60,7 +60,7 @@ def brief(value: Any) -> str:
 
 
 def dense_value(value: Any) -> Any:
-    """A parameter as the reference takes it."""
+    """Convert a parameter for the reference."""
     if isinstance(value, sl.rules.schedules.Schedule):
         names = {"Constant": "constant", "InverseSqrt": "inverse_sqrt", "Inverse": "inverse"}
         return names[type(value).__name__], value.params["c"]
@@ -78,7 +78,7 @@ def dense_penalty(penalty: Any) -> Any:
     params = dict(penalty.params)
     prior = params.get("prior")
     if prior is not None:
-        # a short one goes on with its least
+        # a short prior is extended by its smallest value
         params["prior"] = (*prior, *[min(prior)] * (N - len(prior)))
     return getattr(penalties, type(penalty).__name__)(**params)
 
@@ -88,8 +88,8 @@ def dense_loss(loss: Any) -> Any:
 
 
 def dense(rule: Any, penalty: Any, loss: Any, n: int = N) -> Rule:
-    made: Rule = maker(rule)(n, dense_loss(loss), dense_penalty(penalty))
-    return made
+    make_loop: Rule = maker(rule)(n, dense_loss(loss), dense_penalty(penalty))
+    return make_loop
 
 
 # -- streams ------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def stream(
     seed: int = 0,
     weighed: bool = True,
 ) -> Stream:
-    """Rows of four columns of n, some of which are rare; labels that follow from them."""
+    """Rows with four of n columns, some of them rare, and labels that depend on them."""
     rng = np.random.default_rng(seed)
     often = 1.0 / np.arange(1.0, n + 1.0) ** 1.5
     X = np.zeros((events, n))
@@ -126,7 +126,7 @@ def stream(
         on = rng.choice(n, size=4, replace=False, p=often / often.sum())
         x[on] = rng.normal(size=4) * 0.4
     X[0] = 0.0
-    X[0, [n - 1, n - 2]] = 0.517, -0.331  # rare ones, early: a long time to catch up with
+    X[0, [n - 1, n - 2]] = 0.517, -0.331  # rare columns early: a long lazy update later
     truth = rng.normal(size=n)
     score = X @ truth + 0.3 * rng.normal(size=events)
     y = np.where(score > 0.1, 1.0, -1.0)
@@ -149,12 +149,12 @@ def estimator(rule: Any, penalty: Any, loss: Any, **options: Any) -> Any:
 
 
 def know_all(model: Any) -> None:
-    """Make all columns known, at no step; rows of weight 0 alone do not."""
+    """Make all columns known without a step; rows of weight 0 do not do so."""
     model.engine.rows(np.zeros((1, N)), True)
 
 
 def batches(data: Stream, size: int) -> Iterator[tuple[int, Sequence[int]]]:
-    """Where a batch of events of weight > 0 is complete, and its events."""
+    """Yield the end of each batch of events of weight > 0, and its events."""
     held: list[int] = []
     for i in range(len(data)):
         if data.w[i] > 0.0:
@@ -165,7 +165,7 @@ def batches(data: Stream, size: int) -> Iterator[tuple[int, Sequence[int]]]:
 
 
 def close(one: Any, other: Any, tolerance: float = TOLERANCE) -> None:
-    """Equal relative to the largest."""
+    """Assert equality, relative to the largest value."""
     other = np.asarray(other)
     assert np.isfinite(other).all()
     top = max(float(np.abs(other).max(initial=0.0)), 1e-9)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from tests.broker.apache_kafka import HOST, free_port
 from tests.support.missing import require_program
-from tests.support.running import told
+from tests.support.running import get_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def running_prometheus(directory: Path) -> Iterator[str]:
 def query(address: str, what: str) -> Any:
     """Return the answer to a query; an empty one while the server starts."""
     try:
-        return told(f"http://{address}/api/v1/{what}")["data"]
+        return get_json(f"http://{address}/api/v1/{what}")["data"]
     except (OSError, ValueError, KeyError):
         return {"result": [], "groups": [], "alerts": []}
 

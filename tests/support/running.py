@@ -1,4 +1,4 @@
-"""A daemon that is watched, and readers of what it serves."""
+"""A daemon with telemetry, and clients of its HTTP server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamlearn import config
 from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
-from tests.support.streams import MadeUp, made
+from tests.support.streams import ShuffledSource, make_loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 HOSTILE = "<script>document.title='hostile'</script><img src=x onerror=alert(1)>"
 
 
-class Endless(MadeUp):
-    """A stream that never ends, with records that mean harm."""
+class Endless(ShuffledSource):
+    """A stream that never ends, with hostile records."""
 
     def ended(self) -> bool:
         return False
@@ -49,8 +49,8 @@ class Endless(MadeUp):
         return json.dumps({HOSTILE: 9.0, "click": True}).encode()
 
 
-class Silent(MadeUp):
-    """A stream that is there, and gives nothing yet."""
+class Silent(ShuffledSource):
+    """A stream without any records yet."""
 
     def __init__(self) -> None:
         super().__init__(1, 1000)
@@ -61,20 +61,20 @@ class Silent(MadeUp):
 
 
 def settings(text: str = "", telemetry: str = "", names: str = "default,sparse") -> config.Config:
-    """A configuration for the daemon of `made`."""
+    """A configuration for the daemon of `make_loop`."""
     learners = "".join(f'[[learner]]\nname = "{name}"\n' for name in names.split(","))
     source = '[source]\nkind = "synthetic"\n'
     return config.parse(f"{source}{learners}[telemetry]\nport = 0\n{telemetry}\n{text}")
 
 
-def watched(
+def make_watched_loop(
     directory: Path | None, source: Any, given: config.Config | None = None, **policy: Any
 ) -> tuple[Loop, TelemetryCollector]:
-    """A daemon and what watches it, not yet running."""
+    """Build a daemon and its telemetry, not yet running."""
     log = Log("json", "error")
-    loop = made(directory, source, log=log, **policy)
+    loop = make_loop(directory, source, log=log, **policy)
     watching = TelemetryCollector(settings() if given is None else given, log)
-    watching.patience = 0.0  # no page is to be told of the end
+    watching.patience = 0.0  # no page waits for the end
     loop.pipeline.observers += [RegretTrackers(log, 2000, 0, 0.5), watching]
     return loop, watching
 
@@ -86,10 +86,9 @@ def running(
     given: config.Config | None = None,
     **policy: Any,
 ) -> Iterator[tuple[Loop, TelemetryCollector, str]]:
-    """The same, learning on a thread; and its address."""
+    """Run a daemon on a thread; yield it, its telemetry and its address."""
     source = Endless(3, 1_000_000) if source is None else source
-    # without a checkpoint there is nothing to save at the end
-    loop, watching = watched(directory, source, given, until=None, **policy)
+    loop, watching = make_watched_loop(directory, source, given, until=None, **policy)
     up = threading.Event()
     start = watching.on_start
 
@@ -109,8 +108,8 @@ def running(
         assert not thread.is_alive()
 
 
-def ask(address: str, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-    """Status and body."""
+def http_get(address: str, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
+    """Send a request; return the status and the body."""
     try:
         asked = urllib.request.Request(address, headers=dict(headers or {}))  # noqa: S310 - ours
         with urllib.request.urlopen(asked, timeout=20) as answer:  # noqa: S310 - ours
@@ -120,13 +119,13 @@ def ask(address: str, headers: Mapping[str, str] | None = None) -> tuple[int, by
             return error.code, error.read()
 
 
-def told(address: str) -> Any:
-    """What is said in JSON, whatever the status."""
-    return json.loads(ask(address)[1])
+def get_json(address: str) -> Any:
+    """Send a request; return the JSON of the response, whatever its status."""
+    return json.loads(http_get(address)[1])
 
 
-def until(condition: Any, seconds: float = 20.0) -> Any:
-    """Wait until something is so."""
+def wait_until(condition: Any, seconds: float = 20.0) -> Any:
+    """Wait until a condition holds, and return its value."""
     waiting = threading.Event()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -134,4 +133,4 @@ def until(condition: Any, seconds: float = 20.0) -> Any:
         if found:
             return found
         waiting.wait(0.02)
-    raise AssertionError("it did not come to pass")
+    raise AssertionError("timed out")

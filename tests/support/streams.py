@@ -1,4 +1,4 @@
-"""A stream to test the daemon with, a daemon over it, and the library's own way through it."""
+"""A stream for tests of the daemon, a daemon over it, and a replay of it with the library."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ TOPIC = "clicks"
 
 
 def event(partition: int, offset: int, *, garbage: float = 0.0) -> bytes | None:
-    """The record at a place: the same whenever it is asked for."""
+    """The record at a position: always the same."""
     draw = random.Random(f"{partition} {offset}")
-    if draw.random() < garbage:  # a larger share has all that a smaller one has
+    if draw.random() < garbage:  # a larger ratio includes the garbage of a smaller one
         kinds = [b"{", b'{"click":1e999}', b"null", b"\xff\xfe", b'{"click":true,"w":-1}', None]
         return draw.choice(kinds)
     features: dict[str, Any] = {
@@ -61,8 +61,8 @@ def skip_to(reason: str) -> str:
     return str(position)
 
 
-class MadeUp:
-    """A source of several partitions, polled in an order that differs from run to run."""
+class ShuffledSource:
+    """A source of several partitions, polled in an order that depends on the seed."""
 
     def __init__(
         self, partitions: int, length: int, *, batch: int = 100, garbage: float = 0.0, seed: int = 0
@@ -76,14 +76,16 @@ class MadeUp:
         self.closed = False
 
     def identity(self) -> dict[str, str]:
-        return {"stream": "made up"}
+        return {"stream": "shuffled"}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        assert identity in ({"stream": "made up"}, None)
+        assert identity in ({"stream": "shuffled"}, None)
         self.positions |= positions
 
     def poll(self, seconds: float) -> list[Records]:
-        time.sleep(min(0.004, seconds))  # as a broker's, so that checkpoints get written meanwhile
+        time.sleep(
+            min(0.004, seconds)
+        )  # like a broker's, so that checkpoints are written meanwhile
         left = [where for where, at in self.positions.items() if at < self.length]
         if not left:
             return []
@@ -130,7 +132,7 @@ def models(names: str = "default,sparse", reader: sl.Names | None = None) -> dic
     return {name: known[name].clone(given) for name in names.split(",")}
 
 
-def made(
+def make_loop(
     directory: Path | None,
     source: Any = None,
     *,
@@ -143,7 +145,7 @@ def made(
     watchdog_seconds: float = 60.0,
     **policy: Any,
 ) -> Loop:
-    """A daemon."""
+    """Build a daemon."""
     log = log or Log("json")
     shared = sl.Names() if reader is None else reader
     learners = Learners(models(names), shared, best=best)
@@ -162,7 +164,7 @@ def made(
     )
     until = parse_until(policy.pop("until", "end"))
     return Loop(
-        MadeUp(3, 400) if source is None else source,
+        ShuffledSource(3, 400) if source is None else source,
         pipeline,
         None if directory is None else Ownership(directory, lease_seconds=1.0, report=print),
         Policy(**{"every_events": 150, "every_seconds": 0.01, "until": until, **policy}),
@@ -172,16 +174,16 @@ def made(
     )
 
 
-def replayed(
+def replay_models(
     ranges: list[Any],
     names: str = "default,sparse",
     garbage: float = 0.0,
     reader: sl.Names | None = None,
     period: int | None = None,
 ) -> Any:
-    """The learners after the library has read the same records in the same order, one by one.
+    """Learn the same records in the same order with the library, one by one; return the models.
 
-    With a period, the records of a partition repeat after so many.
+    With a period, the records of a partition repeat after that many.
     """
     found = models(names, reader)
     example = functools.lru_cache(period or 0)(functools.partial(learnable, garbage=garbage))
@@ -209,20 +211,20 @@ def learnable(
 
 
 def main(directory: str, seed: str, length: str, garbage: str) -> int:
-    """A daemon as a process of its own, to be killed."""
+    """Run a daemon as a separate process, to be killed."""
     root = Path(directory)
-    source = MadeUp(3, int(length), garbage=float(garbage), seed=int(seed))
+    source = ShuffledSource(3, int(length), garbage=float(garbage), seed=int(seed))
     sinks = {
         "predictions": FileSink(root / "predictions.jsonl"),
         "dead_letters": FileSink(root / "dead.jsonl", binary=True),
     }
-    return made(root / "models", source, sinks=sinks).run()
+    return make_loop(root / "models", source, sinks=sinks).run()
 
 
 def serve(main: Callable[..., int]) -> None:
-    """Fork a daemon for each line of arguments, or wait for the end of one.
+    """Fork a daemon for each line of arguments, or wait for one to end.
 
-    That is quicker than a new interpreter for each.
+    This is faster than a new interpreter for each.
     """
     for line in sys.stdin:
         request = json.loads(line)
@@ -238,7 +240,7 @@ def serve(main: Callable[..., int]) -> None:
 
 
 def answer(number: int) -> None:
-    """Tell whoever asked."""
+    """Write a response."""
     sys.stdout.write(f"{number}\n")
     sys.stdout.flush()
 

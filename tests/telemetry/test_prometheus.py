@@ -18,10 +18,10 @@ import pytest
 
 from streamlearn.daemon.checkpointing import writer
 from streamlearn.telemetry.catalog import METRICS, PREFIX
-from tests.support.faulty_stream import FAULTS, Ill, Output, silent, unproved
+from tests.support.faulty_stream import FAULTS, FaultyStream, Output, silent, unproved
 from tests.support.missing import require_program
 from tests.support.prometheus import data, firing, query, running_prometheus
-from tests.support.running import running, until
+from tests.support.running import running, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,16 +102,16 @@ class Live(NamedTuple):
     """Running daemons, and a Prometheus that scrapes them."""
 
     address: str
-    ill: Ill  # many events
-    stalled: Ill  # few events
-    server: Server  # of the third, with few events too
+    ill: FaultyStream  # many events
+    stalled: FaultyStream  # few of them
+    server: Server  # of the third, which has few too
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     directory = tmp_path_factory.mktemp("live")
     require_program("prometheus")
-    ill, stalled, quiet = Ill(4000.0), Ill(100.0), Ill(100.0)
+    ill, stalled, quiet = FaultyStream(4000.0), FaultyStream(100.0), FaultyStream(100.0)
     targets, servers = [], []
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "BACKOFF_SECONDS", (0.1, 0.1))
@@ -143,7 +143,7 @@ def test_without_faults_every_panel_has_data_and_no_alert_fires(live: Live) -> N
         return not missing
 
     try:
-        until(answered, 30.0)
+        wait_until(answered, 30.0)
     except AssertionError:
         pytest.fail(f"no data: {missing}")
     groups = query(live.address, "rules")["groups"]
@@ -154,7 +154,7 @@ def test_without_faults_every_panel_has_data_and_no_alert_fires(live: Live) -> N
     def empty() -> set[str]:
         return {name for name, rule in rules.items() if not data(live.address, rule["query"])}
 
-    until(lambda: empty() == EMPTY)  # FAULTS names the fault of each
+    wait_until(lambda: empty() == EMPTY)  # each named with the fault that fills it
     assert not firing(live.address)
 
 
@@ -162,7 +162,7 @@ def test_without_faults_every_panel_has_data_and_no_alert_fires(live: Live) -> N
 def test_every_fault_fires_its_alert_which_then_resolves(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    until(lambda: data(live.address, "streamlearn_regret_bound"))
+    wait_until(lambda: data(live.address, "streamlearn_regret_bound"))
     own = {"stalled", "silent", "unproved"}
     with silent(live.server), unproved(monkeypatch):
         live.stalled.cause("stalled")
@@ -174,9 +174,9 @@ def test_every_fault_fires_its_alert_which_then_resolves(
             return fired == set(FAULTS)
 
         try:
-            until(all_fired, 30.0)
+            wait_until(all_fired, 30.0)
         except AssertionError:
             pytest.fail(f"did not fire: {set(FAULTS) - fired}")
         live.stalled.cause()
         live.ill.cause()
-    until(lambda: not firing(live.address), 40.0)
+    wait_until(lambda: not firing(live.address), 40.0)

@@ -12,7 +12,7 @@ import pytest
 
 from streamlearn.telemetry.routes import Access
 from streamlearn.telemetry.server import Request, Response, Server
-from tests.support.running import ask
+from tests.support.running import http_get
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ def test_a_thousand_idle_connections_do_not_block_a_request() -> None:
     with serving() as server, contextlib.ExitStack() as stack:
         for _ in range(1000):
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
-        assert ask(f"http://127.0.0.1:{server.port}/here") == (200, b"/here")
+        assert http_get(f"http://127.0.0.1:{server.port}/here") == (200, b"/here")
         assert len(server._open) <= server.max_connections
 
 
@@ -102,7 +102,7 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
         for _ in range(4):
             slow = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
             slow.sendall(b"GET /large HTTP/1.1\r\n\r\n")
-        assert ask(f"http://127.0.0.1:{server.port}/here") == (200, b"/here")
+        assert http_get(f"http://127.0.0.1:{server.port}/here") == (200, b"/here")
         waiting = threading.Event()
         while server._open:
             waiting.wait(0.02)

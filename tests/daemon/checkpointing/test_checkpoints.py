@@ -62,7 +62,7 @@ def own(directory: Path, number: int, base: Place | None) -> None:
     (directory / checkpoints.epoch_name(number)).write_bytes(Epoch(number, "me", base).packed())
 
 
-def test_what_is_written_is_read(owner: Ownership) -> None:
+def test_checkpoint_round_trip(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=undisturbed)
     assert checkpoints.newest(owner.directory) is None
     for events in (10, 20, 30):
@@ -78,7 +78,7 @@ def test_what_is_written_is_read(owner: Ownership) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty", "other"])
-def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) -> None:
+def test_damaged_checkpoint_falls_back_to_the_previous_one(owner: Ownership, damage: str) -> None:
     writer = CheckpointWriter(owner, flush=undisturbed)
     for events in (10, 20):
         write(writer, events)
@@ -89,20 +89,20 @@ def test_damaged_newest_one_gives_the_one_before(owner: Ownership, damage: str) 
     elif damage == "other":
         data = bytearray(model_file.pack({"no": "checkpoint"}))
     path.write_bytes(data[: {"short": len(data) // 2, "empty": 0}.get(damage, len(data))])
-    told: list[Place] = []
-    found = checkpoints.newest(owner.directory, lambda place, _: told.append(place))
+    damaged: list[Place] = []
+    found = checkpoints.newest(owner.directory, lambda place, _: damaged.append(place))
     assert found is not None
-    assert (found[0], found[1]["events"], told) == (Place(1, 1), 10, [Place(1, 2)])
+    assert (found[0], found[1]["events"], damaged) == (Place(1, 1), 10, [Place(1, 2)])
 
 
-def test_all_damaged_is_not_a_fresh_start(owner: Ownership) -> None:
+def test_all_checkpoints_damaged_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     (owner.directory / Place(1, 1).name).write_bytes(b"")
     with pytest.raises(sl.ModelFileError, match="checkpoints are damaged"):
         checkpoints.newest(owner.directory)
 
 
-def test_one_of_a_newer_layout_is_not_passed_over(owner: Ownership) -> None:
+def test_checkpoint_of_a_newer_layout_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
     model_file.write(owner.directory / Place(1, 2).name, newer)
@@ -110,7 +110,7 @@ def test_one_of_a_newer_layout_is_not_passed_over(owner: Ownership) -> None:
         checkpoints.newest(owner.directory)
 
 
-def test_late_files_of_overtaken_epochs_do_not_count(tmp_path: Path) -> None:
+def test_late_files_of_fenced_epochs_are_ignored(tmp_path: Path) -> None:
     own(tmp_path, 1, None)
     own(tmp_path, 2, Place(1, 2))
     own(tmp_path, 3, Place(1, 2))  # epoch 2 wrote none in time
@@ -127,7 +127,7 @@ def test_late_files_of_overtaken_epochs_do_not_count(tmp_path: Path) -> None:
     assert checkpoints.epochs(tmp_path) == [4, 3]
 
 
-def test_nothing_is_pruned_that_might_be_needed(tmp_path: Path) -> None:
+def test_prune_keeps_what_may_be_needed(tmp_path: Path) -> None:
     own(tmp_path, 1, None)
     own(tmp_path, 2, Place(1, 1))
     put(tmp_path, Place(1, 1))
@@ -139,7 +139,7 @@ def test_nothing_is_pruned_that_might_be_needed(tmp_path: Path) -> None:
     assert checkpoints.places(tmp_path) == [Place(3, 1), Place(2, 1), Place(1, 1)]
 
 
-def test_what_the_killed_left_is_swept(owner: Ownership) -> None:
+def test_partial_files_of_killed_processes_are_removed(owner: Ownership) -> None:
     for name in ("00000000-00000009.checkpoint.part", ".epoch-00000001.aa.part"):
         (owner.directory / name).touch()
     (owner.directory / ".epoch-00000002.bb.part").touch()  # a standby, about to claim
@@ -149,7 +149,7 @@ def test_what_the_killed_left_is_swept(owner: Ownership) -> None:
 
 
 @pytest.mark.parametrize("step", ["flush", "write", "fsync", "rename", "fsync-directory"])
-def test_failure_at_a_step_keeps_the_old_one_and_is_tried_again(
+def test_failed_step_keeps_the_old_checkpoint_and_is_retried(
     owner: Ownership, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
@@ -180,7 +180,7 @@ def test_failure_at_a_step_keeps_the_old_one_and_is_tried_again(
     assert not [name for name in checkpoints.names(owner.directory) if name.endswith(".part")]
 
 
-def test_outputs_that_cannot_be_delivered_hold_the_checkpoint_back(owner: Ownership) -> None:
+def test_failed_flush_prevents_the_checkpoint(owner: Ownership) -> None:
     def unreachable(_: float) -> None:
         raise TimeoutError("3 records were not delivered")
 
@@ -189,7 +189,7 @@ def test_outputs_that_cannot_be_delivered_hold_the_checkpoint_back(owner: Owners
     assert checkpoints.newest(owner.directory) is None
 
 
-def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
+def test_state_that_cannot_be_packed_is_a_failure(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=undisturbed)
     writer.start({"set": {1}}, {})
     failed = writer.collect(10.0)
@@ -197,14 +197,14 @@ def test_what_a_file_cannot_hold_is_a_failure_too(owner: Ownership) -> None:
     assert isinstance(failed.error, sl.ModelFileError)
 
 
-def test_overtaken_writer_is_fenced(owner: Ownership) -> None:
+def test_writer_of_an_old_epoch_is_fenced(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=lambda _: own(owner.directory, 2, None))
     with pytest.raises(Fenced):
         write(writer, 10)
     assert checkpoints.places(owner.directory) == []
 
 
-def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
+def test_path_that_cannot_be_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Stop, match="cannot hold checkpoints") as caught:
         Ownership(tmp_path / "file").acquire(lambda: None, wait=lambda: False)
@@ -236,7 +236,7 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
         sl.LinearRegressor.load(tmp_path)
 
 
-def test_copies_in_memory_used_again_are_copies() -> None:
+def test_reused_copies_in_memory_are_independent() -> None:
     models = [sl.LinearClassifier(), sl.FTRLClassifier(l1=0.1, average="tail", batch=3)]
     copies, cells = Copies(), []
     for i in range(60):
@@ -260,7 +260,7 @@ def test_copies_in_memory_used_again_are_copies() -> None:
     assert 30 < again < 59, "most in the memory of the one before, and none where it had grown"
 
 
-def test_reader_looks_again_where_a_checkpoint_was_replaced(
+def test_reader_retries_if_a_checkpoint_was_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own(tmp_path, 1, None)

@@ -58,7 +58,7 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def told(process: subprocess.Popen[str]) -> list[str]:
+def reported(process: subprocess.Popen[str]) -> list[str]:
     """What it has reported."""
     assert process.stdout is not None
     return process.stdout.read().split()
@@ -69,7 +69,7 @@ def put(owner: Ownership, number: int) -> None:
     model_file.write(owner.directory / Place(owner.epoch, number).name, whole)
 
 
-def test_one_owner_after_the_other(tmp_path: Path) -> None:
+def test_ownership_is_handed_over(tmp_path: Path) -> None:
     first = Ownership(tmp_path)
     assert acquire(first) is None
     put(first, 1)
@@ -91,7 +91,7 @@ def test_one_owner_after_the_other(tmp_path: Path) -> None:
     second.release()
 
 
-def test_dead_owner_is_followed_at_once(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+def test_dead_owner_is_replaced_immediately(tmp_path: Path, other: subprocess.Popen[str]) -> None:
     standby = Ownership(tmp_path, lease_seconds=3600.0)
     with pytest.raises(Stop):
         acquire(standby, looks=3)
@@ -102,7 +102,7 @@ def test_dead_owner_is_followed_at_once(tmp_path: Path, other: subprocess.Popen[
     standby.release()
 
 
-def test_frozen_owner_is_followed_when_its_lease_is_old_and_exits_as_fenced(
+def test_frozen_owner_is_replaced_after_its_lease_and_exits_as_fenced(
     tmp_path: Path, other: subprocess.Popen[str]
 ) -> None:
     other.send_signal(signal.SIGSTOP)
@@ -113,12 +113,12 @@ def test_frozen_owner_is_followed_when_its_lease_is_old_and_exits_as_fenced(
     other.send_signal(signal.SIGCONT)
     # its loop sleeps and notices nothing, so the thread that renews ends the process
     assert other.wait(timeout=10) == Exit.FENCED
-    assert told(other) == [str(int(Exit.FENCED))]
+    assert reported(other) == [str(int(Exit.FENCED))]
     standby.check()
     standby.release()
 
 
-def test_living_owner_is_not_followed(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+def test_live_owner_is_not_replaced(tmp_path: Path, other: subprocess.Popen[str]) -> None:
     standby = Ownership(tmp_path, lease_seconds=1.5)
     with pytest.raises(Stop):
         acquire(standby, looks=50, seconds=0.05)
@@ -152,7 +152,7 @@ def test_only_one_of_many_takes_over(tmp_path: Path) -> None:
     assert sorted(results) == [-Exit.OWNED] * 7 + [2]
 
 
-def test_load_is_repeated_if_a_waking_owner_wrote_meanwhile(tmp_path: Path) -> None:
+def test_load_is_repeated_if_a_waking_owner_wrote_a_checkpoint(tmp_path: Path) -> None:
     first = Ownership(tmp_path)
     acquire(first)
     put(first, 1)
@@ -174,7 +174,7 @@ def test_load_is_repeated_if_a_waking_owner_wrote_meanwhile(tmp_path: Path) -> N
     first.release()
 
 
-def test_lease_goes_on_after_a_failed_renewal(
+def test_lease_is_renewed_after_a_failed_renewal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease = tmp_path / "gone" / "lease"
@@ -203,7 +203,7 @@ def freeze(owner: Ownership) -> None:
     owner._lock = None
 
 
-def test_owner_that_is_frozen_through_two_take_overs_is_fenced(tmp_path: Path) -> None:
+def test_owner_frozen_through_two_takeovers_is_fenced(tmp_path: Path) -> None:
     frozen = Ownership(tmp_path)
     acquire(frozen)
     freeze(frozen)
@@ -220,7 +220,7 @@ def test_owner_that_is_frozen_through_two_take_overs_is_fenced(tmp_path: Path) -
         frozen.check()
 
 
-def test_standby_that_was_frozen_counts_no_silence_that_it_did_not_see(
+def test_frozen_standby_does_not_count_unobserved_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = Ownership(tmp_path)
@@ -263,9 +263,7 @@ def unmount(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("go", [move, empty, replace, unmount])
-def test_directory_that_goes_while_it_is_in_use_has_its_own_reason(
-    tmp_path: Path, go: Callable[[Path], None]
-) -> None:
+def test_lost_directory_has_its_own_exit_code(tmp_path: Path, go: Callable[[Path], None]) -> None:
     directory = tmp_path / "models"
     owner = Ownership(directory)
     acquire(owner)
@@ -277,16 +275,16 @@ def test_directory_that_goes_while_it_is_in_use_has_its_own_reason(
     assert caught.value.code == Exit.NO_CHECKPOINT
 
 
-def test_directory_that_goes_ends_an_owner_that_does_not_look(
+def test_lost_directory_ends_an_owner_that_does_not_check(
     tmp_path: Path, other: subprocess.Popen[str]
 ) -> None:
     tmp_path.rename(tmp_path.with_name(f"{tmp_path.name}-elsewhere"))
     assert other.wait(timeout=30) == Exit.NO_CHECKPOINT
-    assert told(other) == [str(int(Exit.NO_CHECKPOINT))]
+    assert reported(other) == [str(int(Exit.NO_CHECKPOINT))]
     tmp_path.mkdir()
 
 
-def test_standby_does_not_begin_where_the_directory_has_gone(tmp_path: Path) -> None:
+def test_standby_does_not_start_in_a_lost_directory(tmp_path: Path) -> None:
     directory = tmp_path / "models"
     owner = Ownership(directory)
     acquire(owner)

@@ -19,7 +19,7 @@ from streamlearn.stream import Partition
 from streamlearn.stream.sinks.json_lines import FileSink
 from streamlearn.stream.sinks.sink import Sink
 from tests.support.disks import Disk, Recorder, restore
-from tests.support.streams import TOPIC, MadeUp, made
+from tests.support.streams import TOPIC, ShuffledSource, make_loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ CLICKS = Partition(TOPIC, 0)
 MODELS = Path("state", "models")
 
 
-class Watched(MadeUp):
+class Watched(ShuffledSource):
     """A source that notes commits, and gives no record while a checkpoint is being written."""
 
     def __init__(self, recorder: Recorder | None = None, *, seed: int = 0) -> None:
@@ -49,14 +49,14 @@ class Watched(MadeUp):
             self.recorder.note("commit", positions[CLICKS])
 
 
-def run(root: Path, source: MadeUp, **options: Any) -> None:
+def run(root: Path, source: ShuffledSource, **options: Any) -> None:
     """A daemon with its state and its outputs below a directory."""
     sinks = {
         "predictions": FileSink(root / "out" / "predictions.jsonl"),
         "dead_letters": FileSink(root / "out" / "dead.jsonl", binary=True),
     }
     given = {"every_events": 40, "every_seconds": 1e9, **options}
-    assert made(root / MODELS, source, sinks=sinks, **given).run() == Exit.OK
+    assert make_loop(root / MODELS, source, sinks=sinks, **given).run() == Exit.OK
 
 
 def learned(root: Path) -> bytes:
@@ -116,7 +116,7 @@ def assert_resumes(root: Path, whole: bytes) -> None:
     assert predicted(root) == set(range(120))
 
 
-def test_every_state_of_the_disk(
+def test_resume_from_every_state_of_the_disk(
     root: Path, whole: bytes, tmp_path: Path, patch: pytest.MonkeyPatch
 ) -> None:
     with patch.context() as watched:
@@ -140,7 +140,7 @@ def test_every_state_of_the_disk(
     assert len(seen) > 50
 
 
-def test_learner_that_was_removed_is_never_lost(
+def test_removed_learner_is_never_lost(
     root: Path, tmp_path: Path, patch: pytest.MonkeyPatch
 ) -> None:
     run(root, Watched(), until="70")
@@ -206,7 +206,7 @@ class Noting(Sink):
 
 def test_order_of_the_steps_of_a_checkpoint(root: Path, patch: pytest.MonkeyPatch) -> None:
     recorder = Recorder(root, patch)
-    loop = made(
+    loop = make_loop(
         root / MODELS,
         Watched(recorder),
         sinks={"predictions": Noting(recorder)},

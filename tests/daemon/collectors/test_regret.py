@@ -16,7 +16,7 @@ from streamlearn.estimators import checkpoints
 from streamlearn.regret import Tracker
 from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
 from streamlearn.telemetry import Board
-from tests.support.streams import FIELDS, MadeUp, event, made, models
+from tests.support.streams import FIELDS, ShuffledSource, event, make_loop, models
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def followed(
 ) -> RegretCollector:
     """What is known of the regret of a daemon that has come to its end."""
     log = Log("json", "error")
-    loop = made(directory, MadeUp(2, length), log=log, names=names, **policy)
+    loop = make_loop(directory, ShuffledSource(2, length), log=log, names=names, **policy)
     members = loop.pipeline.learners
     loop.pipeline.observers.append(RegretTrackers(log, 300, 0, 0.1))
     assert loop.run() == 0
@@ -55,7 +55,7 @@ def replayed(directory: Path, name: str) -> Tracker:
 
 
 @pytest.mark.parametrize("lengths", [(150,), (400,), (150, 400)])
-def test_it_is_that_of_the_library_also_after_a_restart(
+def test_regret_equals_that_of_the_library_after_a_restart(
     tmp_path: Path, lengths: tuple[int, ...]
 ) -> None:
     for length in lengths:
@@ -69,7 +69,7 @@ def test_it_is_that_of_the_library_also_after_a_restart(
     assert own.comparator == pytest.approx(theirs.comparator, rel=1e-2)
 
 
-def test_what_is_measured_is_on_the_board() -> None:
+def test_regret_is_on_the_board() -> None:
     regret = followed(None, 150)
     board = regret.board
     for tracker in regret.trackers.values():
@@ -89,7 +89,7 @@ def test_what_is_measured_is_on_the_board() -> None:
     assert comparators["sparse"].endswith("all events")
 
 
-def test_a_regret_of_which_nothing_is_known_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_regret_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     regret = followed(None, 150)
     board, tracker = regret.board, regret.trackers["sparse"]
     known = tracker.report(1.0)
@@ -109,7 +109,7 @@ def test_a_regret_of_which_nothing_is_known_is_absent(monkeypatch: pytest.Monkey
     assert board.about.regret_unknown["sparse"] == SAMPLE_MORE
 
 
-def test_learners_that_are_alike_share_a_comparator() -> None:
+def test_learners_with_the_same_problem_share_a_comparator() -> None:
     regret = followed(None, 100, "default,sparse,slower")
     assert regret.solvers == {"default": "default", "sparse": "sparse", "slower": "sparse"}
     regret.trackers["sparse"].report(1.0)
@@ -124,7 +124,7 @@ def test_learners_that_are_alike_share_a_comparator() -> None:
     assert shares == [0.05, 0.05, 0.05]  # two solve
 
 
-def test_a_learner_that_begins_afresh_begins_its_regret_afresh(tmp_path: Path) -> None:
+def test_reset_learner_restarts_its_regret(tmp_path: Path) -> None:
     followed(tmp_path, 100)
     regret = followed(tmp_path, 200, reset=["sparse"])
     events = {name: one.report(0.0).events for name, one in regret.trackers.items()}
@@ -132,7 +132,7 @@ def test_a_learner_that_begins_afresh_begins_its_regret_afresh(tmp_path: Path) -
     assert events["ftrl"] == events["default"]
 
 
-def test_a_learner_that_begins_later_does_not_take_a_bound_of_other_events(tmp_path: Path) -> None:
+def test_added_learner_does_not_use_the_bound_of_other_events(tmp_path: Path) -> None:
     followed(tmp_path, 100, "sparse,slower")
     regret = followed(tmp_path, 200, "sparse,slower", reset=["slower"])
     assert regret.solvers == {"sparse": "sparse", "slower": "slower"}
@@ -148,8 +148,8 @@ def test_a_learner_that_begins_later_does_not_take_a_bound_of_other_events(tmp_p
     assert high >= truth.regret
 
 
-def test_learners_that_weigh_classes_otherwise_are_not_alike() -> None:
-    loop = made(None, MadeUp(2, 10), log=Log("json", "error"), names="sparse,slower")
+def test_learners_with_other_class_weights_share_no_comparator() -> None:
+    loop = make_loop(None, ShuffledSource(2, 10), log=Log("json", "error"), names="sparse,slower")
     sparse, slower = loop.pipeline.learners
     assert comparator_key(sparse) == comparator_key(slower)
     assert isinstance(slower.model, LinearClassifier)

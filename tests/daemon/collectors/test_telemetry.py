@@ -26,16 +26,24 @@ from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
 from streamlearn.telemetry.quality import RecentScores, roc_area
 from tests.support.missing import require_program
-from tests.support.running import HOSTILE, ask, running, settings, told, until, watched
-from tests.support.streams import TOPIC, MadeUp
+from tests.support.running import (
+    HOSTILE,
+    get_json,
+    http_get,
+    make_watched_loop,
+    running,
+    settings,
+    wait_until,
+)
+from tests.support.streams import TOPIC, ShuffledSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
-    source = MadeUp(3, 400, garbage=0.1)
-    loop, watching = watched(tmp_path, source)
+def test_counts_equal_those_of_the_pipeline(tmp_path: Path) -> None:
+    source = ShuffledSource(3, 400, garbage=0.1)
+    loop, watching = make_watched_loop(tmp_path, source)
     assert loop.run() == 0
     watching.refresh(Status())
     board, counts = watching.board, loop.pipeline.counts
@@ -54,7 +62,7 @@ def test_counts_are_those_of_the_pipeline(tmp_path: Path) -> None:
     assert watching.history.columns["events"][-1] <= counts.events
 
 
-def test_the_area_under_the_curve_is_that_of_others() -> None:
+def test_roc_area_equals_that_of_scikit_learn() -> None:
     draw = np.random.default_rng(0)
     recent = RecentScores(500)
     scores, labels = np.zeros(0), np.zeros(0, bool)
@@ -67,13 +75,13 @@ def test_the_area_under_the_curve_is_that_of_others() -> None:
         scores = np.append(scores, more[learned])[-500:]
         labels = np.append(labels, positive[learned])[-500:]
         if i < 5 or i % 7 == 0:
-            found, said = recent.window()
+            found, positive = recent.window()
             assert np.array_equal(found, scores)
-            assert roc_area(found, said) == pytest.approx(roc_auc_score(labels, scores))
+            assert roc_area(found, positive) == pytest.approx(roc_auc_score(labels, scores))
 
 
-def test_what_does_not_exist_is_absent() -> None:
-    loop, watching = watched(None, MadeUp(1, 0))
+def test_missing_values_are_absent() -> None:
+    loop, watching = make_watched_loop(None, ShuffledSource(1, 0))
     assert loop.run() == 0
     text = Exposition(watching.board).text("")[0].decode()
     for name in (
@@ -89,10 +97,10 @@ def test_what_does_not_exist_is_absent() -> None:
     assert "nan" not in text.lower().replace("nance", "")
 
 
-def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> None:
-    loop, before = watched(tmp_path, MadeUp(3, 200))
+def test_restart_resumes_the_curves_and_counts_from_zero(tmp_path: Path) -> None:
+    loop, before = make_watched_loop(tmp_path, ShuffledSource(3, 200))
     assert loop.run() == 0
-    loop, after = watched(tmp_path, MadeUp(3, 400, seed=1))
+    loop, after = make_watched_loop(tmp_path, ShuffledSource(3, 400, seed=1))
     assert loop.run() == 0
     past = before.history.columns
     assert after.history.columns["events"][: len(past["events"])] == past["events"]
@@ -104,10 +112,10 @@ def test_a_restart_goes_on_with_the_curves_and_counts_from_0(tmp_path: Path) -> 
     assert after.board.value("restarts") == 1
 
 
-def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
-    watched(tmp_path, MadeUp(3, 200))[0].run()
+def test_recent_scores_are_resumed(tmp_path: Path) -> None:
+    make_watched_loop(tmp_path, ShuffledSource(3, 200))[0].run()
     for reset in ([], ["sparse"]):
-        loop, watching = watched(tmp_path, MadeUp(3, 200), reset=reset)
+        loop, watching = make_watched_loop(tmp_path, ShuffledSource(3, 200), reset=reset)
         assert loop.run() == 0
         for learner in loop.pipeline.learners:
             scores, positive = watching.quality.quality[learner.name].window()
@@ -117,7 +125,7 @@ def test_the_window_of_scores_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert area == roc_area(*watching.quality.quality["default"].window())
 
 
-def test_what_a_full_table_turns_away_is_counted() -> None:
+def test_rejected_features_are_counted() -> None:
     source = {"kind": "synthetic", "events": 300}
     for table in ({"max_names": 20, "on_full": "ignore"}, {}):
         overrides = {"source": source, "features": {"kind": "names", **table}, "run.until": "end"}
@@ -135,13 +143,13 @@ def test_what_a_full_table_turns_away_is_counted() -> None:
         assert bool(away) == bool(table)
 
 
-def test_a_point_between_two_looks_repeats_nothing_that_is_looked_at() -> None:
+def test_point_between_two_refreshes_has_no_slow_values() -> None:
     now = [100.0]
-    loop, watching = watched(None, MadeUp(1, 0))
+    loop, watching = make_watched_loop(None, ShuffledSource(1, 0))
     watching.clock = lambda: now[0]
     loop.pipeline.observers = [watching]
     watching.on_start(loop.pipeline.learners, Status())
-    source = MadeUp(1, 4000, batch=50)
+    source = ShuffledSource(1, 4000, batch=50)
     for k in range(12):
         now[0] += 0.5  # a look is due at each second poll
         loop.pipeline.process([source.next(Partition(TOPIC, 0))])
@@ -153,7 +161,7 @@ def test_a_point_between_two_looks_repeats_nothing_that_is_looked_at() -> None:
     watching.on_end()
 
 
-def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
+def test_curve_spans_the_lifetime_in_bounded_memory() -> None:
     history = History()
     for events in range(0, 3_000_000, 700):
         if history.due(events):
@@ -175,8 +183,8 @@ def test_a_curve_spans_the_whole_life_in_bounded_memory() -> None:
     assert history.snapshot(past[-3], history.stride - 1)["whole"]
 
 
-def test_series_of_what_is_gone_are_dropped_and_too_many_added_up() -> None:
-    _, watching = watched(None, MadeUp(1, 0))
+def test_unassigned_partitions_are_dropped_and_excess_ones_summed() -> None:
+    _, watching = make_watched_loop(None, ShuffledSource(1, 0))
     many = [Partition("t", n) for n in range(MAX_PARTITIONS + 10)]
     status = Status(
         positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2), lost={many[-1]: 8, many[3]: 9}
@@ -196,7 +204,7 @@ def test_series_of_what_is_gone_are_dropped_and_too_many_added_up() -> None:
     assert watching.board.values("events_polled_total") == {("t", "3"): 1}
 
 
-def test_health_says_why() -> None:
+def test_health_has_a_reason() -> None:
     now = [0.0]
     health = Health(10.0, clock=lambda: now[0])
     about = About(state="active")
@@ -214,8 +222,8 @@ def test_health_says_why() -> None:
     assert health.ready(About(state="stopping", reason="asked"), 0) == (False, "asked")
 
 
-def test_checkpoints_that_fail_are_counted() -> None:
-    _, watching = watched(None, MadeUp(1, 0))
+def test_failed_checkpoints_are_counted() -> None:
+    _, watching = make_watched_loop(None, ShuffledSource(1, 0))
     board = watching.board
     for k in range(3):
         watching.on_checkpoint(FailedCheckpoint(OSError("full"), 0.1, 1.0))
@@ -227,8 +235,8 @@ def test_checkpoints_that_fail_are_counted() -> None:
     assert board.value("checkpoint_duration_seconds") == 0.25
 
 
-def test_ready_once_each_partition_has_a_position_or_an_end() -> None:
-    _, watching = watched(None, MadeUp(1, 0))
+def test_ready_once_each_partition_has_a_position_or_lag() -> None:
+    _, watching = make_watched_loop(None, ShuffledSource(1, 0))
     one, other, third = (Partition("t", n) for n in range(3))
     about = About(state="active")
     watching.health.beat()
@@ -245,30 +253,30 @@ def test_ready_once_each_partition_has_a_position_or_an_end() -> None:
         assert watching.health.ready(about, watching.board.unknown)[0] == (unknown == 0)
 
 
-def test_a_live_daemon_answers(tmp_path: Path) -> None:
+def test_running_daemon_serves_its_telemetry(tmp_path: Path) -> None:
     with running(tmp_path) as (_, watching, address):
-        until(lambda: watching.board.weights.get("default"))
-        until(lambda: watching.board.value("checkpoint_bytes"))
-        assert told(f"{address}/healthz")["status"] == "ok"
-        assert until(lambda: ask(f"{address}/readyz")[0] == 200)
-        status = told(f"{address}/api/status?config=1")
+        wait_until(lambda: watching.board.weights.get("default"))
+        wait_until(lambda: watching.board.value("checkpoint_bytes"))
+        assert get_json(f"{address}/healthz")["status"] == "ok"
+        assert wait_until(lambda: http_get(f"{address}/readyz")[0] == 200)
+        status = get_json(f"{address}/api/status?config=1")
         assert status["state"] == "active"
         assert status["learners"][0]["lifetime_events_learned"] > 0
         assert abs(sum(status["learners"][0]["mixture"].values()) - 1.0) < 1e-6
         assert "[telemetry]" in status["config"]
         assert {p["partition"] for p in status["partitions"]} == {"0", "1", "2"}
-        series = told(f"{address}/api/series")
+        series = get_json(f"{address}/api/series")
         lengths = {len(column) for column in series["life"].values()}
         assert len(lengths) == 1
-        found = told(f"{address}/api/weights?learner=default&top=3&q=USER%3D")
+        found = get_json(f"{address}/api/weights?learner=default&top=3&q=USER%3D")
         assert len(found["weights"]) == 3
         assert all("user=" in one["name"] for one in found["weights"])
         sizes = [abs(one["value"]) for one in found["weights"]]
         assert sizes == sorted(sizes, reverse=True)
         for odd in ("top=-1", "top=x", "learner=nobody", "top=" + "9" * 30, "q=%ff%00"):
-            assert ask(f"{address}/api/weights?{odd}")[0] in {200, 404}
-        assert ask(f"{address}/nothing")[0] == 404
-        text = ask(f"{address}/metrics")[1]
+            assert http_get(f"{address}/api/weights?{odd}")[0] in {200, 404}
+        assert http_get(f"{address}/nothing")[0] == 404
+        text = http_get(f"{address}/metrics")[1]
         checked = subprocess.run(
             [require_program("promtool"), "check", "metrics"],
             input=text,
@@ -278,33 +286,33 @@ def test_a_live_daemon_answers(tmp_path: Path) -> None:
         assert checked.returncode == 0, checked.stderr.decode() + checked.stdout.decode()
 
 
-def test_bad_events_are_shown_masked_unless_the_configuration_shows_them() -> None:
+def test_invalid_records_are_masked_unless_configured() -> None:
     for shows in (False, True):
         given = settings(telemetry=f"show_invalid_records = {str(shows).lower()}")
         with running(given=given) as (_, watching, address):
-            until(lambda seen=watching: seen.board.invalid_records)
-            bad = told(f"{address}/api/status")["invalid_records"][0]
+            wait_until(lambda seen=watching: seen.board.invalid_records)
+            bad = get_json(f"{address}/api/status")["invalid_records"][0]
         assert bad["topic"] == TOPIC
         assert bad["kind"] == "value"
         assert (bad["payload"] is not None) == shows
         assert (bad["reason"] is not None) == shows
 
 
-def test_no_secret_is_told() -> None:
+def test_no_secret_is_exposed() -> None:
     given = settings(telemetry='token = "s3cret"')
     with running(given=given) as (_, _, address):
-        assert ask(f"{address}/")[0] == 401
-        assert ask(f"{address}/api/status")[0] == 401
-        assert ask(f"{address}/healthz")[0] == 200
+        assert http_get(f"{address}/")[0] == 401
+        assert http_get(f"{address}/api/status")[0] == 401
+        assert http_get(f"{address}/healthz")[0] == 200
         for path in ("/api/status?config=1", "/metrics", "/", "/api/series"):
-            status, body = ask(f"{address}{path}", {"Authorization": "Bearer s3cret"})
+            status, body = http_get(f"{address}{path}", {"Authorization": "Bearer s3cret"})
             assert status == 200
             assert b"s3cret" not in body
 
 
-def test_a_taken_address_does_not_stop_the_learning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_address_in_use_does_not_stop_the_learning(capsys: pytest.CaptureFixture[str]) -> None:
     with running() as (_, first, _):
-        loop, watching = watched(None, MadeUp(2, 100))
+        loop, watching = make_watched_loop(None, ShuffledSource(2, 100))
         watching.server.port = first.server.port
         assert loop.run() == 0
         assert loop.pipeline.counts.records == 200
@@ -312,8 +320,8 @@ def test_a_taken_address_does_not_stop_the_learning(capsys: pytest.CaptureFixtur
     assert "set telemetry.host and telemetry.port" in capsys.readouterr().err
 
 
-def test_several_outputs_have_no_area_and_weights_for_each() -> None:
-    class Three(MadeUp):
+def test_several_outputs_have_weights_for_each_label_and_no_roc_area() -> None:
+    class Three(ShuffledSource):
         def poll(self, seconds: float) -> list[Records]:
             found = super().poll(seconds)
             for records in found:
@@ -323,7 +331,7 @@ def test_several_outputs_have_no_area_and_weights_for_each() -> None:
                 ]
             return found
 
-    loop, watching = watched(None, Three(1, 300), names="default")
+    loop, watching = make_watched_loop(None, Three(1, 300), names="default")
     assert loop.run() == 0
     assert watching.board.value("error_ratio", "default") is not None
     watching.weights._next = 0.0
@@ -337,9 +345,9 @@ def test_several_outputs_have_no_area_and_weights_for_each() -> None:
 def test_hostile_names_are_json_strings() -> None:
     with running() as (_, _, address):
         asked = f"{address}/api/weights?learner=default&q=%3Cscript"
-        found = until(lambda: told(asked)["weights"])
+        found = wait_until(lambda: get_json(asked)["weights"])
         assert found[0]["name"] == HOSTILE
-        page = ask(f"{address}/")[1]
+        page = http_get(f"{address}/")[1]
         assert b"hostile" not in page
 
 
@@ -353,7 +361,7 @@ def test_hostile_names_are_json_strings() -> None:
         ('host = "0.0.0.0"\ntoken = "secret"', False),
     ],
 )
-def test_what_is_open_to_the_network_is_warned_of(telemetry: str, warned: bool) -> None:
+def test_telemetry_open_to_the_network_is_warned_of(telemetry: str, warned: bool) -> None:
     log = Log("json", "warning", stream=io.StringIO())
     watching = TelemetryCollector(settings(telemetry=telemetry), log)
     watching.on_state(Status("starting"))

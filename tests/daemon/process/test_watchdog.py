@@ -24,9 +24,9 @@ HANGS = {
 PROGRAM = """
 import ctypes, sys, threading, time
 from streamlearn.daemon.process.log import Log
-from tests.support.streams import MadeUp, made
+from tests.support.streams import ShuffledSource, make_loop
 
-class Hanging(MadeUp):
+class Hanging(ShuffledSource):
     def poll(self, seconds):
         if max(self.positions.values()) > 50:
             sys.stderr.write("hangs now\\n")
@@ -39,7 +39,7 @@ class Hanging(MadeUp):
     def close(self):
         {close}
 
-loop = made(None, Hanging(1, 10**9), watchdog_seconds={seconds}, shutdown_seconds=1.0)
+loop = make_loop(None, Hanging(1, 10**9), watchdog_seconds={seconds}, shutdown_seconds=1.0)
 sys.exit(loop.run())
 """
 
@@ -61,12 +61,12 @@ def events(log: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("hang", HANGS)
 def test_stalled_loop_ends_the_process(hang: str) -> None:
     with started(HANGS[hang]) as process:
-        _, said = process.communicate(timeout=30)
+        _, output = process.communicate(timeout=30)
     assert process.returncode == Exit.WATCHDOG
-    assert events(said.partition("hangs now")[2])[-1]["exit"] == Exit.WATCHDOG
-    assert "in hang" in said  # the stacks
-    assert "in _learn" in said
-    for line in said.partition("hangs now")[0].splitlines():
+    assert events(output.partition("hangs now")[2])[-1]["exit"] == Exit.WATCHDOG
+    assert "in hang" in output  # the stacks
+    assert "in _learn" in output
+    for line in output.partition("hangs now")[0].splitlines():
         json.loads(line)
 
 
@@ -104,9 +104,9 @@ def test_shutdown_that_hangs_ends_with_its_exit_code() -> None:
         while "hangs now" not in process.stderr.readline():
             pass
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=30)
+        _, output = process.communicate(timeout=30)
     assert process.returncode == Exit.OK
-    assert events(said)[-1]["event"] == "shutdown timed out"
+    assert events(output)[-1]["event"] == "shutdown timed out"
 
 
 def test_suspended_process_is_not_stalled() -> None:

@@ -18,7 +18,7 @@ from tests.broker.apache_kafka import Unavailable, wait_for_port
 from tests.project.compose.native import ROOT, Native, compose, health_check
 from tests.support.missing import require_program, skip_unless_ci
 from tests.support.prometheus import data
-from tests.support.running import until
+from tests.support.running import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,13 +166,12 @@ def test_the_commands_of_the_services_run_without_docker(tmp_path: Path) -> None
         check = [sys.executable, *health_check()[1:]]
         environ = native.environment("streamlearn", tmp_path)
         assert wait_for_port(native.ports["9464"], 60), native.output("streamlearn")
-        until(lambda: healthy(check, environ))
+        wait_until(lambda: healthy(check, environ))
         producer = native.start("producer", *program)
         address = native.address("9090")
         for asked in ('up{job="streamlearn"} == 1', "streamlearn_events_learned_total > 0"):
-            until(lambda asked=asked: data(address, asked), 60.0)
-        best = data(address, "streamlearn_currently_best")
-        assert {one["metric"]["learner"] for one in best} == {
+            wait_until(lambda asked=asked: data(address, asked), 60.0)
+        assert {one["metric"]["learner"] for one in data(address, "streamlearn_currently_best")} == {
             learner.name for learner in CLICKS.learners
         }
         producer.send_signal(signal.SIGINT)
