@@ -54,7 +54,7 @@ class DelayedEventReader:
         The join of events and labels.
     decoder
         Decodes events, and labels if they are in the same records.
-    labels
+    label_decoder
         Decodes the labels of `topic`.
     topic
         The topic of the labels; None if events and labels share the same records.
@@ -68,25 +68,25 @@ class DelayedEventReader:
         self,
         join: Join,
         decoder: Decoder,
-        labels: Decoder | None = None,
+        label_decoder: Decoder | None = None,
         topic: str | None = None,
         *,
         record_times: bool = False,
     ) -> None:
         self.join = join
         self.decoder = decoder
-        self.label_decoder = labels
+        self.label_decoder = label_decoder
         self.topic = topic
         self.record_times = record_times
         self._events, self._label_events = Events(), Events()
-        self.labels = self._labels_from.labels
-        for one in (decoder, labels):
+        self.labels = self._decoder_of_labels.labels
+        for one in (decoder, label_decoder):
             if one is not None:
                 one.needs_id = True  # labels are matched to events by id
         self._closing_record = -1.0  # the record that closed the labels
 
     @property
-    def _labels_from(self) -> Decoder:
+    def _decoder_of_labels(self) -> Decoder:
         """Return the decoder of the labels."""
         return self.decoder if self.label_decoder is None else self.label_decoder
 
@@ -216,7 +216,8 @@ class DelayedEventReader:
         if self.label_decoder is not None and "labels" in state:
             self.label_decoder.restore(state["labels"])
         if self.join.on_timeout != DROP:
-            self._labels_from.admit(self.join.on_timeout)  # the configured label may have changed
+            # the configured label may have changed
+            self._decoder_of_labels.admit(self.join.on_timeout)
         if "join" in state:
             self.join.restore(state["join"])
 

@@ -124,12 +124,12 @@ class Loop:
             return {}
         before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
 
-        def ask(number: int, _: Any) -> None:
+        def request_stop(number: int, _: Any) -> None:
             self.stop_requested.set()
             signal.signal(number, signal.SIG_DFL)
 
         for number in SIGNALS:
-            signal.signal(number, ask)
+            signal.signal(number, request_stop)
         return before
 
     def _set_state(self, state: str, reason: str = "") -> None:
@@ -189,11 +189,7 @@ class Loop:
         """Load the newest valid checkpoint, and log each damaged one."""
 
         def damaged(place: Place, error: Exception) -> None:
-            self.log.error(
-                "checkpoint damaged",
-                checkpoint=place.name,
-                error=str(error),
-            )
+            self.log.error("checkpoint damaged", checkpoint=place.name, error=str(error))
 
         if self.ownership is None:
             return None
@@ -310,12 +306,12 @@ class Loop:
         reason = normal if stop is None else stop.reason
         code = Exit.OK if stop is None else stop.code
         self._set_state("stopping", reason)
-        rate_limited = self.stop_requested.is_set() or stop is not None
+        time_limited = self.stop_requested.is_set() or stop is not None
         sound = code in CHECKPOINT_CODES
-        if rate_limited:
+        if time_limited:
             self.watchdog.deadline(self.policy.shutdown_seconds, code or Exit.UNSAVED)
         if sound and self.checkpointer is not None:
-            code, reason = self._save(self.checkpointer, code, reason, rate_limited=rate_limited)
+            code, reason = self._save(self.checkpointer, code, reason, time_limited=time_limited)
         self.watchdog.deadline(0.3 * self.policy.shutdown_seconds, code)
         if sound and self.started:
             self._log_learners()
@@ -361,11 +357,11 @@ class Loop:
             )
 
     def _save(
-        self, checkpointer: Checkpointer, code: Exit, reason: str, *, rate_limited: bool
+        self, checkpointer: Checkpointer, code: Exit, reason: str, *, time_limited: bool
     ) -> tuple[Exit, str]:
         """Write the final checkpoint; return the exit code and the reason."""
         seconds = (
-            0.7 * self.policy.shutdown_seconds if rate_limited else self.policy.max_age_seconds
+            0.7 * self.policy.shutdown_seconds if time_limited else self.policy.max_age_seconds
         )
         try:
             # an unfinished batch leaves models and positions inconsistent
@@ -394,5 +390,5 @@ class Loop:
             try:
                 close()
             except Exception as error:  # noqa: BLE001 - shutting down
-                self.log.warning("close failed", what=repr(close), error=repr(error))
+                self.log.warning("close failed", resource=repr(close), error=repr(error))
         self.watchdog.stop()

@@ -55,7 +55,7 @@ class Pipeline:
 
     event_reader: EventReader
     learners: Learners
-    tolerance: InvalidRecordLimit
+    invalid_limit: InvalidRecordLimit
     dead_letters: DeadLetterPublisher
     log: Log
     predictions: PredictionPublisher | None = None
@@ -80,12 +80,12 @@ class Pipeline:
     def process(self, records: Sequence[Records]) -> None:
         """Decode, learn and publish a batch of records."""
         self.consistent = False
-        given = [one for one in records if len(one.offsets)]
-        if given:
+        batch = [one for one in records if len(one.offsets)]
+        if batch:
             try:
-                self._process(Polled(given))
+                self._process(Polled(batch))
             except Exception as error:
-                attach_records(error, given)
+                attach_records(error, batch)
                 raise
         for one in records:
             self.positions[one.partition] = one.end
@@ -155,9 +155,9 @@ class Pipeline:
             self.predictions.publish(polled, events, segments, predicted, self.event_reader)
         for part in parts:
             if part.invalid:
-                self.dead_letters.send(part.records, part.invalid)
+                self.dead_letters.publish(part.records, part.invalid)
         for orphan, reason in self.event_reader.orphans():
-            self.dead_letters.send(orphan, [(0, None, reason)])
+            self.dead_letters.publish(orphan, [(0, None, reason)])
 
     def _count(self, parts: Sequence[PartitionBatch], predicted: Array, learned: Array) -> int:
         """Update the counts; return how many events will never be learned."""
@@ -201,21 +201,22 @@ class Pipeline:
     def _report_invalid(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
         """Log the first invalid record of a batch, and stop at too many of them."""
         if invalid:
-            number, at_fault, reason = invalid[0]
+            number, field, reason = invalid[0]
             where, offset, _ = self._place(polled, number)
             self.log.rate_limited(
                 "invalid", "warning", "invalid record", topic=where.topic, partition=where.number,
-                offset=offset, code=reason_code(at_fault, reason), field=at_fault, reason=reason,
+                offset=offset, code=reason_code(field, reason), field=field, reason=reason,
                 in_batch=len(invalid),
             )  # fmt: skip
-        too_many = self.tolerance.add([number for number, _, _ in invalid], len(polled))
+        too_many = self.invalid_limit.add([number for number, _, _ in invalid], len(polled))
         if too_many is not None:
+            limit = self.invalid_limit
             where, offset, end = self._place(polled, too_many)
             last = next(reason for number, _, reason in reversed(invalid) if number <= too_many)
             raise Stop(
                 Exit.INVALID_RECORDS,
                 f"too many invalid records up to {where.topic}:{where.number}:{offset}: more than "
-                f"{self.tolerance.ratio:.1%} of the last {self.tolerance.window} (most recent: "
+                f"{limit.ratio:.1%} of the last {limit.window} (most recent: "
                 f"{last}). --skip-to {where.topic}:{where.number}:{end} resumes after them, and "
                 "also skips the valid records since the last checkpoint",
             )
@@ -244,7 +245,7 @@ class Pipeline:
             "positions": [[*where, position] for where, position in self.positions.items()],
             "counts": {name: getattr(self.counts, name) for name in Counts.__slots__},
             **self.event_reader.state(),
-            "tolerance": self.tolerance.state(),
+            "invalid_limit": self.invalid_limit.state(),
             "features": {"state": learners.reader.state()},
             "learners": {learner.name: learner.state() for learner in learners},
             "choice": None if learners.choice is None else learners.choice.state(),
@@ -255,7 +256,7 @@ class Pipeline:
         """Restore the `resumed` learners, and the features if `features`; the rest starts fresh."""
         self.positions = {Partition(topic, n): at for topic, n, at in state["positions"]}
         self.counts = Counts(**state["counts"])
-        self.tolerance.restore(state["tolerance"])
+        self.invalid_limit.restore(state["invalid_limit"])
         if features:
             reader = self.learners.reader
             saved = state["features"]["state"]

@@ -89,7 +89,7 @@ class Daemon:
         found = checkpoints.newest(self.directory / "state")
         assert found is not None
         data = found[1]
-        kept = ("decoder", "labels", "join", "learners", "counts", "tolerance")
+        kept = ("decoder", "labels", "join", "learners", "counts", "invalid_limit")
         return {name: model_file.pack(data[name]) for name in kept if name in data}
 
     def board(self, name: str) -> dict[tuple[str, ...], float]:
@@ -128,7 +128,7 @@ def test_closing_of_labels_does_not_depend_on_batches_and_restarts(
         mine, other = one.state(), whole.state()
         assert mine.keys() == other.keys()
         for name in mine:
-            assert mine[name] == other[name] or name == "tolerance", (size, name)
+            assert mine[name] == other[name] or name == "invalid_limit", (size, name)
         assert len(one.log.lines("labels closed")) == 1
 
 

@@ -277,4 +277,4 @@ def apply_skip_to(log: Log, pipeline: Pipeline, to: Mapping[Partition, int]) -> 
         log.warning(
             "records skipped", topic=where.topic, partition=where.number, start=now, end=position
         )
-    pipeline.tolerance.reset()
+    pipeline.invalid_limit.reset()

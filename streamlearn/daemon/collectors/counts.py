@@ -70,12 +70,12 @@ class CountsCollector:
         stages = defaultdict(list, poll=self._polls)
         self._polls = []
         for where, records, size, _, seconds in batches:
-            polled[self.place(where)] += records
+            polled[self.labels_of(where)] += records
             sizes[where.topic] += size
             for stage, taken in seconds.items():
                 stages[stage].append(taken)
-        for place, count in polled.items():
-            board.add("events_polled_total", count, *place)
+        for labels, count in polled.items():
+            board.add("events_polled_total", count, *labels)
         for topic, size in sizes.items():
             board.add("polled_bytes_total", size, topic)
         for stage, taken_by_each in stages.items():
@@ -89,16 +89,16 @@ class CountsCollector:
         if batches:
             board.set("last_batch_timestamp_seconds", self.clock())
 
-    def place(self, where: Partition) -> tuple[str, str]:
+    def labels_of(self, where: Partition) -> tuple[str, str]:
         """Return the labels of a partition: its own, or those of the summed partitions."""
         if where not in self._labels:
             own = len(self._labels) < MAX_PARTITIONS
             self._labels[where] = (where.topic, str(where.number)) if own else OTHERS
         return self._labels[where]
 
-    def drop_unassigned(self, held: Collection[Partition]) -> None:
+    def drop_unassigned(self, assigned: Collection[Partition]) -> None:
         """Drop the series of partitions that are no longer assigned."""
-        for unassigned in self._labels.keys() - set(held):
+        for unassigned in self._labels.keys() - set(assigned):
             del self._labels[unassigned]
         self.board.keep("events_polled_total", set(self._labels.values()))
         self.board.keep("polled_bytes_total", {(where.topic,) for where in self._labels})

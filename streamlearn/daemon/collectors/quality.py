@@ -29,13 +29,13 @@ class QualityCollector:
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        self.quality: dict[str, RecentScores] = {}
+        self.recent: dict[str, RecentScores] = {}
         self._restored: Mapping[str, Any] = {}  # until the learners are loaded
         self._next = 0.0
 
     def state(self) -> Any:
         """Return the recent scores; the learners keep the rest."""
-        return {name: quality.state() for name, quality in self.quality.items()}
+        return {name: quality.state() for name, quality in self.recent.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Keep the state until the learners are loaded."""
@@ -45,13 +45,13 @@ class QualityCollector:
         """Start with the loaded learners; a fresh one has no recent scores."""
         for learner in learners:
             if "error" in learner.progress:
-                self.quality[learner.name] = quality = RecentScores(WINDOW)
+                self.recent[learner.name] = quality = RecentScores(WINDOW)
                 if learner.learned and learner.name in self._restored:
                     quality.restore(self._restored[learner.name])
 
     def add(self, batch: Batch) -> None:
         """Add the scores of a batch."""
-        for name, quality in self.quality.items():
+        for name, quality in self.recent.items():
             result = batch.results[name]
             quality.add(result.scores, result.measures["error"], result.learned, result.count)
 
@@ -65,7 +65,7 @@ class QualityCollector:
                     self.board.set(names[1], progress.recent, learner.name)
         now, start = time.monotonic(), time.thread_time()
         if now >= self._next:
-            for name, quality in self.quality.items():
+            for name, quality in self.recent.items():
                 self._measure_scores(learners[name], quality)
             self._next = now + (time.thread_time() - start) / MAX_SHARE
 

@@ -78,7 +78,7 @@ class TelemetryCollector(Observer):
         given = settings.telemetry
         self.log = log
         self.clock = clock
-        self.shows_events = given.show_invalid_records
+        self.show_payloads = given.show_invalid_records
         self.board = Board()
         self.history = History()
         self.recent = LastMinutes()
@@ -245,7 +245,7 @@ class TelemetryCollector(Observer):
         for i, field, reason in part.invalid:
             kind = reason_code(field, reason)
             self.board.add("invalid_records_total", 1, kind)
-            value = records.values[i] if self.shows_events else None
+            value = records.values[i] if self.show_payloads else None
             self.board.invalid_records.append(
                 InvalidRecord(
                     now,
@@ -254,7 +254,7 @@ class TelemetryCollector(Observer):
                     records.offsets[i],
                     kind,
                     None if field is None else str(field)[:MAX_PAYLOAD],
-                    reason[:1000] if self.shows_events else None,
+                    reason[:1000] if self.show_payloads else None,
                     None if value is None else value[:MAX_PAYLOAD].decode(errors="replace"),
                 )
             )
@@ -276,7 +276,7 @@ class TelemetryCollector(Observer):
         if choice is not None:
             for name in choice.names:
                 self.board.set("currently_best", float(name == choice.name), name)
-        lag = [waiting for waiting in status.lag.values() if waiting is not None]
+        lag = [records for records in status.lag.values() if records is not None]
         curves = {"rate": self.board.about.rate, "lag": float(sum(lag)) if lag else None}
         self.recent.add(self.clock(), {**curves, **self._curves(slow=True)})
         self._slow_curves_due = True
@@ -284,16 +284,16 @@ class TelemetryCollector(Observer):
     def _measure_source(self, status: Status) -> None:
         """Measure lag and positions of the assigned partitions, and the event rate."""
         self.board.about.ended = status.ended
-        held = status.lag.keys() or status.positions.keys()
-        if held:
-            self.counts.drop_unassigned(held)
+        assigned = status.lag.keys() or status.positions.keys()
+        if assigned:
+            self.counts.drop_unassigned(assigned)
         lag: dict[tuple[str, ...], float] = {}
         lost: dict[tuple[str, ...], float] = {}
         offsets: dict[tuple[str, ...], float] = {}
-        for where in held:
-            labels, waiting = self.counts.place(where), status.lag.get(where)
-            if waiting is not None:
-                lag[labels] = lag.get(labels, 0) + waiting
+        for where in assigned:
+            labels, records = self.counts.labels_of(where), status.lag.get(where)
+            if records is not None:
+                lag[labels] = lag.get(labels, 0) + records
             lost[labels] = lost.get(labels, 0) + status.lost.get(where, 0)
             if where in status.positions and labels != OTHERS:
                 offsets[labels] = status.positions[where]
@@ -302,8 +302,8 @@ class TelemetryCollector(Observer):
         board.replace("lag_events", lag)
         board.replace("position_offset", offsets)
         board.unknown = sum(
-            waiting is None and where not in status.positions
-            for where, waiting in status.lag.items()
+            records is None and where not in status.positions
+            for where, records in status.lag.items()
         )
         now = self.clock()
         events, before = self._before

@@ -38,18 +38,20 @@ class DeadLetterPublisher:
         self.epoch = epoch
         self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
-    def send(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
+    def publish(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
         """Publish records, given their index in the batch, the invalid field, and the reason."""
         if self.sink is None:
             return
         for i, field, reason in invalid:
             try:
-                self._send(self.sink, records, i, field, reason)
+                self._publish(self.sink, records, i, field, reason)
             except Exception as error:
                 attach_records(error, [records.part(i, i + 1)])
                 raise
 
-    def _send(self, sink: Sink, records: Records, i: int, field: str | None, reason: str) -> None:
+    def _publish(
+        self, sink: Sink, records: Records, i: int, field: str | None, reason: str
+    ) -> None:
         value = records.values[i]
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
@@ -68,7 +70,7 @@ class DeadLetterPublisher:
     def metadata(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
         """Return the metadata headers: the origin of the record, and why it is invalid."""
         partition = records.partition
-        facts: dict[str, object] = {
+        fields: dict[str, object] = {
             "topic": partition.topic,
             "partition": partition.number,
             "offset": records.offsets[i],
@@ -78,11 +80,11 @@ class DeadLetterPublisher:
             "reason": reason[:MAX_REASON],
         }
         if records.times is not None:
-            facts["record_time"] = records.times[i]
+            fields["record_time"] = records.times[i]
         if field is not None:
-            facts["field"] = field[:MAX_REASON]
-        encoded = [(name, str(fact).encode(errors="replace")) for name, fact in facts.items()]
-        return [(OWN_HEADERS + name, fact) for name, fact in encoded]
+            fields["field"] = field[:MAX_REASON]
+        encoded = [(name, str(value).encode(errors="replace")) for name, value in fields.items()]
+        return [(OWN_HEADERS + name, value) for name, value in encoded]
 
 
 def reason_code(field: str | None, reason: str) -> str:

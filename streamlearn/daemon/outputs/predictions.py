@@ -89,11 +89,11 @@ class PredictionPublisher:
             )
             steps = result.steps[chosen].tolist()
             ids = events.id_texts(chosen)
-            made = map(Prediction, ids, values, repeat(learner.name), steps, *fields)
+            predictions = map(Prediction, ids, values, repeat(learner.name), steps, *fields)
             which, at = polled.find(events.index[chosen])
             places = zip(which.tolist(), at.tolist(), strict=True)
-            while text := encode(islice(made, RECORDS_PER_SEND)):
-                lines = text[:-1].split(b"\n")  # no line of JSON has an end of line inside
+            while text := encode(islice(predictions, RECORDS_PER_SEND)):
+                lines = text[:-1].split(b"\n")  # encoded JSON contains no line breaks
                 sent: list[Record] = [
                     (line, keys[k][i], [*shared_headers[k], ("offset", b"%d" % offsets[k][i])])
                     for line, (k, i) in zip(lines, places, strict=False)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 30.0
 PROGRESS_FILE = "replayed.json"
-Where = list[tuple[str, int, int]]  # topic, partition, position
+TopicPositions = list[tuple[str, int, int]]  # topic, partition, position
 
 
 class ReplayProgress(msgspec.Struct):
@@ -50,9 +50,9 @@ class ReplayProgress(msgspec.Struct):
 
     source: str  # of the letters: the topic or file
     identity: dict[str, str] = {}
-    positions: Where = []
+    positions: TopicPositions = []
     # end positions of the targets at the start of an unfinished run
-    target_ends: Where | None = None
+    target_ends: TopicPositions | None = None
 
 
 class Target(Protocol):
@@ -67,10 +67,10 @@ class Target(Protocol):
     def flush(self) -> None:
         """Deliver the letters sent."""
 
-    def ends(self) -> Where:
+    def ends(self) -> TopicPositions:
         """Return the end positions of the target."""
 
-    def sent(self, since: Where) -> set[str]:
+    def sent(self, since: TopicPositions) -> set[str]:
         """Return the names of the letters sent since these positions."""
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class TopicTarget:
         for sink in self.sinks.values():
             sink.flush(FLUSH_SECONDS)
 
-    def ends(self) -> Where:
+    def ends(self) -> TopicPositions:
         """Return the end position of each partition."""
         found: dict[Partition, int] = {}
         with opened(self._source("latest"), {}, None) as source:
@@ -112,7 +112,7 @@ class TopicTarget:
                 found |= {one.partition: one.end for one in source.poll(0.25)}
         return [(*where, at) for where, at in found.items()]
 
-    def sent(self, since: Where) -> set[str]:
+    def sent(self, since: TopicPositions) -> set[str]:
         """Find the letters that a killed run had sent."""
         names = set()
         with opened(self._source("earliest"), positions(since), None) as source:
@@ -158,11 +158,11 @@ class FileTarget:
         if self.file is not sys.stdout.buffer:
             os.fsync(self.file.fileno())
 
-    def ends(self) -> Where:
+    def ends(self) -> TopicPositions:
         """Return nothing: a line has no name to find it by."""
         return []
 
-    def sent(self, since: Where) -> set[str]:  # noqa: ARG002 - unknown
+    def sent(self, since: TopicPositions) -> set[str]:  # noqa: ARG002 - unknown
         """Return nothing: it is unknown which lines were written."""
         return set()
 
@@ -339,6 +339,6 @@ def save_progress(path: Path, progress: ReplayProgress) -> None:
     write_atomic(path, [json.dumps(plain, indent=1).encode() + b"\n"], before=fault_point)
 
 
-def positions(where: Where) -> dict[Partition, int]:
+def positions(where: TopicPositions) -> dict[Partition, int]:
     """Convert to the positions of a source."""
     return {Partition(topic, number): at for topic, number, at in where}

@@ -118,11 +118,11 @@ def test_recent_scores_are_resumed(tmp_path: Path) -> None:
         loop, watching = make_watched_loop(tmp_path, ShuffledSource(3, 200), reset=reset)
         assert loop.run() == 0
         for learner in loop.pipeline.learners:
-            scores, positive = watching.quality.quality[learner.name].window()
+            scores, positive = watching.quality.recent[learner.name].window()
             assert len(scores) == len(positive) == learner.learned
             assert bool(len(scores)) == (learner.name not in reset)
         area = watching.board.value("recent_roc_auc", "default")
-        assert area == roc_area(*watching.quality.quality["default"].window())
+        assert area == roc_area(*watching.quality.recent["default"].window())
 
 
 def test_rejected_features_are_counted() -> None:
@@ -190,7 +190,7 @@ def test_unassigned_partitions_are_dropped_and_excess_ones_summed() -> None:
         positions=dict.fromkeys(many, 5), lag=dict.fromkeys(many, 2), lost={many[-1]: 8, many[3]: 9}
     )
     for where in many:
-        watching.board.add("events_polled_total", 1, *watching.counts.place(where))
+        watching.board.add("events_polled_total", 1, *watching.counts.labels_of(where))
     watching.refresh(status)
     lag = watching.board.values("lag_events")
     assert len(lag) == MAX_PARTITIONS + 1

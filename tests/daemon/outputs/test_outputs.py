@@ -52,7 +52,7 @@ def refused(
 ) -> Any:
     records = Records(PARTITION, [17], [value], 18, [key], [1234], [list(headers)])
     sink = Sent()
-    DeadLetterPublisher(sink, 5).send(records, [(0, "age", reason)])
+    DeadLetterPublisher(sink, 5).publish(records, [(0, "age", reason)])
     (sent,) = sink
     return sent
 

@@ -23,7 +23,7 @@ from tests.support.disks import Disk, Recorder
 
 if TYPE_CHECKING:
     from streamlearn.daemon.outputs.dead_letter_reader import DeadLetter
-    from streamlearn.daemon.outputs.replay import ReplayProgress, Where
+    from streamlearn.daemon.outputs.replay import ReplayProgress, TopicPositions
 
 GARBAGE = [b"{", b"\xff\xfe", b"null", b'{"a":"\xc3\xa9"}', b""]
 
@@ -33,7 +33,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
-        self.since: list[Where] = []
+        self.since: list[TopicPositions] = []
 
     def rejection(self, letter: DeadLetter) -> str | None:
         return None if letter.metadata("topic") == "clicks" else "another topic"
@@ -44,10 +44,10 @@ class Memory:
     def flush(self) -> None:
         pass
 
-    def ends(self) -> Where:
+    def ends(self) -> TopicPositions:
         return [("clicks", 0, len(self.letters))]
 
-    def sent(self, since: Where) -> set[str]:
+    def sent(self, since: TopicPositions) -> set[str]:
         self.since.append(since)
         [(_, _, end)] = since
         return {letter.name for letter in self.letters[end:]}
@@ -84,7 +84,7 @@ def write_letters(
         keys=[b"k%d" % i for i in range(len(values))],
         headers=[[("own", b"%d" % i)] for i in range(len(values))],
     )
-    DeadLetterPublisher(sink, 7).send(
+    DeadLetterPublisher(sink, 7).publish(
         records, [(i, "f", f"bad {i % 2}") for i in range(len(values))]
     )
     sink.flush(1.0)
@@ -223,7 +223,7 @@ def test_replayed_record_keeps_its_first_origin(tmp_path: Path) -> None:
         Partition("clicks", 0), [99], [letter.value], 100, headers=[letter.replay_headers()]
     )
     sink = FileSink(tmp_path / "dead.jsonl", binary=True)
-    DeadLetterPublisher(sink).send(records, [(0, None, "still bad")])
+    DeadLetterPublisher(sink).publish(records, [(0, None, "still bad")])
     sink.flush(1.0)
     sink.close()
     replay.replay(settings(tmp_path), topic)
