@@ -28,8 +28,8 @@ import streamlearn as sl
 from benchmarks import peers
 from benchmarks.report import alternate, table, unprepared
 from benchmarks.workload import NAMES, make_rows
-from streamlearn.stream import Fields, Files, decoded, decoder_of
-from streamlearn.stream.sources.ahead import ahead
+from streamlearn.stream import Fields, Files, decoded_batches, decoder_of
+from streamlearn.stream.sources.prefetch import prefetched
 
 BITS = 18  # Vowpal Wabbit's default
 
@@ -51,7 +51,9 @@ def learn_file(path: Path, kind: str, make: Callable[[], sl.LinearClassifier]) -
     reader = sl.Hashing(BITS)
     model.share_features(reader)
     source = Files([path])
-    for batch in ahead(decoded(source, decoder_of(kind, reader, Fields(label=None), [model]))):
+    for batch in prefetched(
+        decoded_batches(source, decoder_of(kind, reader, Fields(label=None), [model]))
+    ):
         if batch is not None:
             events = batch[1]
             scores = model.progressive_events(events)

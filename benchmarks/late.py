@@ -115,7 +115,7 @@ def polls(log: list[tuple[float, str, bytes]]) -> list[list[Records]]:
                         values,
                         at[topic],
                         times=times,
-                        turns=np.array(turns),
+                        ranks=np.array(turns),
                     )
                 )
         found.append(taken)

@@ -76,7 +76,7 @@ class MemorySource:
         self, batches: list[list[bytes]], turns: Turns, count: int, daemon: Loop | None = None
     ) -> None:
         self.batches = batches
-        self.turns = turns
+        self.ranks = turns
         self.left = count * TURN
         self.at = 0
         self.daemon = daemon  # the one with telemetry
@@ -93,7 +93,7 @@ class MemorySource:
         """Return the next batch, in its turn."""
         _ = seconds  # never waits
         if self.left % TURN == 0:
-            self.turns.next(self.daemon is not None)
+            self.ranks.next(self.daemon is not None)
             self.scrape()
         self.left -= 1
         start, values = self.at, self.batches[self.left % len(self.batches)]
@@ -123,7 +123,7 @@ class MemorySource:
     def ended(self) -> bool:
         """Return whether all records were polled."""
         if not self.left:
-            self.turns.next(self.daemon is not None, last=True)
+            self.ranks.next(self.daemon is not None, last=True)
         return not self.left
 
     def commit(self, positions: Mapping[Partition, int]) -> None:

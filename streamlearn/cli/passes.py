@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from streamlearn import config
 from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.engine.events import Events
-from streamlearn.stream import Files, decoded
-from streamlearn.stream.sources.ahead import ahead
+from streamlearn.stream import Files, decoded_batches
+from streamlearn.stream.sources.prefetch import prefetched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -62,7 +62,9 @@ class Pass:
     def __iter__(self) -> Iterator[Events]:
         # with points, each learner's cost is measured: nothing is decoded ahead meanwhile
         whole = self.next is None
-        self._batches = ahead(decoded(self.source, self.decoder)) if whole else self._parts()
+        self._batches = (
+            prefetched(decoded_batches(self.source, self.decoder)) if whole else self._parts()
+        )
         for batch in self._batches:
             if self.on_batch is not None:
                 self.on_batch(self.source)

@@ -36,7 +36,7 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
     if state is not None:
         Decoder.restore(decoder, state)
         if isinstance(decoder, CSVDecoder):
-            decoder.know(state.get("table", {}).get("types", {}))
+            decoder.set_types(state.get("table", {}).get("types", {}))
 
 
 def features(event: dict[str, Any], notes: dict[str, Any]) -> Event:

@@ -66,15 +66,15 @@ class PartitionQueue:
                 break
         return np.concatenate(found)
 
-    def take_ranked(self, turns: Array) -> list[Records]:
+    def take_ranked(self, ranks: Array) -> list[Records]:
         """Take a record from the front for each of these ranks."""
         taken: list[Records] = []
         at = 0
         # a chunk without records only advances the position
-        while self and (at < len(turns) or not len(self._chunks[0].offsets)):
-            records = self.take(len(turns) - at)
+        while self and (at < len(ranks) or not len(self._chunks[0].offsets)):
+            records = self.take(len(ranks) - at)
             count = len(records.offsets)
-            taken.append(replace(records, turns=turns[at : at + count]))
+            taken.append(replace(records, ranks=ranks[at : at + count]))
             at += count
         return taken
 

@@ -1,4 +1,4 @@
-"""Where events come from (sources) and how bytes become events (formats)."""
+"""Sources of records, formats that decode them into events, and sinks."""
 
 from streamlearn.engine.events import Events
 from streamlearn.stream.formats.csv import CSVDecoder
@@ -10,9 +10,9 @@ from streamlearn.stream.formats.registry import FORMATS, decoder_of
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
 from streamlearn.stream.records import Partition, Records
-from streamlearn.stream.sources.ahead import ahead, decoded
 from streamlearn.stream.sources.clicks import Clicks
 from streamlearn.stream.sources.file import Files
+from streamlearn.stream.sources.prefetch import decoded_batches, prefetched
 from streamlearn.stream.sources.source import Source
 from streamlearn.stream.sources.stdin import StandardInput
 from streamlearn.stream.sources.synthetic import DelayedClicks, Synthetic
@@ -35,7 +35,7 @@ __all__ = [
     "StandardInput",
     "Synthetic",
     "VWDecoder",
-    "ahead",
-    "decoded",
+    "decoded_batches",
     "decoder_of",
+    "prefetched",
 ]

@@ -1,4 +1,4 @@
-"""What a poll gave, as one list: records of several partitions in the order of their turns."""
+"""The records of a poll as one sequence, in the order of their ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamlearn.stream.turns import places
+from streamlearn.stream.ranks import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class Polled:
-    """Records of a poll.
+    """The records of a poll.
 
-    `order` are the places of all records in `values`, in the order in which they take turns; None:
-    as they lie.
+    `order` has the places in `values` in the order in which records are learned; None: the order of
+    `values`.
 
     >>> from streamlearn.stream import Partition, Records
-    >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, turns=np.array([1]))
-    >>> views = Records(Partition("views"), [0, 1], [b"a", b"b"], 2, turns=np.array([0, 2]))
+    >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, ranks=np.array([1]))
+    >>> views = Records(Partition("views"), [0, 1], [b"a", b"b"], 2, ranks=np.array([0, 2]))
     >>> polled = Polled([clicks, views])
     >>> [polled.values[k] for k in polled.order]
     [b'a', b'c', b'b']
-    >>> polled.find(np.array([1, 2]))  # the second and third: in which records, at which place
+    >>> polled.find(np.array([1, 2]))  # the second and third: which records, which place in them
     (array([0, 1]), array([0, 1]))
     """
 
@@ -38,33 +38,33 @@ class Polled:
         self.sizes = [len(one.offsets) for one in records]
         self.starts = [0, *accumulate(self.sizes)]
         self.order: Array | None = None
-        if len(records) > 1 and any(one.turns is not None for one in records):
-            self.order = places(np.concatenate(self._turns()))
+        if len(records) > 1 and any(one.ranks is not None for one in records):
+            self.order = order_of(np.concatenate(self._ranks()))
 
-    def _turns(self) -> list[Array]:
-        """Those of each; who says nothing of them comes behind who lies before it."""
-        turns: list[Array] = []
+    def _ranks(self) -> list[Array]:
+        """Return the ranks of each; records without ranks follow those before them."""
+        ranks: list[Array] = []
         for one, size in zip(self.records, self.sizes, strict=True):
-            if one.turns is not None:
-                turns.append(one.turns)
+            if one.ranks is not None:
+                ranks.append(one.ranks)
             else:
-                behind = max((int(mine.max(initial=-1)) + 1 for mine in turns), default=0)
-                turns.append(np.arange(behind, behind + size))
-        return turns
+                after = max((int(mine.max(initial=-1)) + 1 for mine in ranks), default=0)
+                ranks.append(np.arange(after, after + size))
+        return ranks
 
     @cached_property
     def values(self) -> Sequence[bytes | None]:
-        """Those of all records, one `Records` after the other."""
+        """The values of all records, one `Records` after the other."""
         if len(self.records) == 1:
             return self.records[0].values
         return list(chain.from_iterable(one.values for one in self.records))
 
     def only(self, wanted: Sequence[bool]) -> Polled:
-        """Some of the records, which take turns as before.
+        """Return some of the records, in the same order.
 
         >>> from streamlearn.stream import Partition, Records
-        >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, turns=np.array([1]))
-        >>> views = Records(Partition("views"), [0, 1], [b"a", b"b"], 2, turns=np.array([0, 2]))
+        >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, ranks=np.array([1]))
+        >>> views = Records(Partition("views"), [0, 1], [b"a", b"b"], 2, ranks=np.array([0, 2]))
         >>> Polled([clicks, views]).only([False, True]).values
         [b'a', b'b']
         """
@@ -74,14 +74,14 @@ class Polled:
         return self.starts[-1]
 
     def find(self, numbers: Array) -> tuple[Array, Array]:
-        """In which of the records these are, counted in their order, and where in them."""
+        """Return in which `Records` the records with these numbers are, and their places there."""
         places = numbers if self.order is None else self.order[numbers]
         starts = np.array(self.starts)
         which = np.searchsorted(starts, places, "right") - 1
         return which, places - starts[which]
 
     def times(self) -> Array:
-        """Milliseconds since 1970, by place; NaN: not known.
+        """Return milliseconds since 1970 by place, NaN if unknown.
 
         >>> from streamlearn.stream import Partition, Records
         >>> clicks = Records(Partition("clicks"), [5], [b"c"], 6, times=[1000])
@@ -96,7 +96,7 @@ class Polled:
         return known
 
     def runs(self) -> Iterator[tuple[Partition, int]]:
-        """The stretches without a change of partition: whose it is, and the position behind it."""
+        """Yield the partition of each run of records, and the position after it."""
         which, places = self.find(np.arange(len(self)))
         last = np.flatnonzero(np.diff(which, append=-1))
         for k, i in zip(which[last].tolist(), places[last].tolist(), strict=True):

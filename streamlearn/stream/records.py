@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
     from streamlearn.estimators.frames import Array
 
-# A name that is not UTF-8 has its bytes as lone surrogates, as `os.fsdecode` has them.
+# Bytes of a name that are not UTF-8 are lone surrogates, as in `os.fsdecode`.
 Header = tuple[str, bytes | None]
-OWN_HEADERS = "streamlearn."  # how the names of those begin that are added on the way
+OWN_HEADERS = "streamlearn."  # prefix of the names of headers that streamlearn adds
 
 
 def name_bytes(name: str) -> bytes:
-    r"""Return the bytes of a header's name.
+    r"""Encode a header's name.
 
     >>> name_bytes("é"), name_bytes("\udcff")
     (b'\xc3\xa9', b'\xff')
@@ -25,7 +25,7 @@ def name_bytes(name: str) -> bytes:
 
 
 def header_name(raw: bytes) -> str:
-    """Return the name of these bytes."""
+    """Decode a header's name."""
     return raw.decode(errors="surrogateescape")
 
 
@@ -38,11 +38,11 @@ class Partition(NamedTuple):
 
 @dataclass(slots=True)
 class Records:
-    """Consecutive records of one partition, as they were read.
+    """Consecutive records of one partition.
 
-    A file's offset is the byte at which the record begins, Kafka's is the record's own number;
-    they rise, and need not be consecutive. `end` is the position to go on from after the last one.
-    `turns` say where each stands among all records of a poll; None: behind those given before.
+    The offset of a record is a byte of a file, or its number in a Kafka partition. Offsets
+    increase, with gaps. `end` is the position to resume from after the last record. `ranks` are the
+    records' places in the order of all records of a poll; None: after the records before them.
     """
 
     partition: Partition
@@ -50,13 +50,13 @@ class Records:
     values: Sequence[bytes | None]
     end: int
     keys: Sequence[bytes | None] | None = None
-    times: Sequence[int] | None = None  # milliseconds since 1970, as the source has them
+    times: Sequence[int] | None = None  # milliseconds since 1970
     headers: Sequence[Sequence[Header]] | None = None
-    turns: Array | None = None
-    epochs: Sequence[int] | None = None  # in which of a partition's leaders each was written
+    ranks: Array | None = None
+    epochs: Sequence[int] | None = None  # leader epochs
 
     def part(self, start: int, stop: int) -> Records:
-        """The records [start, stop).
+        """Return the records [start, stop).
 
         >>> records = Records(Partition("t"), [4, 7, 9], [b"a", b"b", b"c"], 12)
         >>> records.part(1, 2).offsets, records.part(1, 2).end, records.part(1, 3).end
@@ -73,6 +73,6 @@ class Records:
             None if self.keys is None else self.keys[start:stop],
             None if self.times is None else self.times[start:stop],
             None if self.headers is None else self.headers[start:stop],
-            None if self.turns is None else self.turns[start:stop],
+            None if self.ranks is None else self.ranks[start:stop],
             None if self.epochs is None else self.epochs[start:stop],
         )

@@ -336,7 +336,7 @@ def test_polled_order_of_partitions_is_kept() -> None:
                 turns = [k for k in poll if where[k] == one]
                 if turns:
                     values = [found[k][2] for k in turns]
-                    given.append(Records(one, turns, values, turns[-1] + 1, turns=np.array(turns)))
+                    given.append(Records(one, turns, values, turns[-1] + 1, ranks=np.array(turns)))
             invalid = joining.read(Polled(given))
             rows[-1] += [(poll[number], reason) for number, _, reason in invalid]
             events = joining.rows

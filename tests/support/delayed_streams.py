@@ -126,14 +126,14 @@ def taking_turns(runs: list[Records]) -> list[Records]:
         turn += len(turns)
         before = found.get(run.partition)
         if before is None:
-            found[run.partition] = replace(run, turns=turns)
+            found[run.partition] = replace(run, ranks=turns)
         else:
             found[run.partition] = Records(
                 run.partition,
                 [*before.offsets, *run.offsets],
                 [*before.values, *run.values],
                 run.end,
-                turns=np.concatenate([before.turns, turns]),
+                ranks=np.concatenate([before.ranks, turns]),
             )
     return list(found.values())
 

@@ -239,7 +239,7 @@ def log_label_changes(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:
 def restore_header(source: Source, decoder: Decoder) -> None:
     """Read the header of a table that resumes without the columns in a checkpoint: after a skip."""
     if isinstance(source, Files) and isinstance(decoder, CSVDecoder) and not decoder.columns:
-        decoder.guess([source.header()])
+        decoder.infer([source.header()])
 
 
 def check_skip_to(source: Source, to: Mapping[Partition, int]) -> None:

@@ -1,9 +1,9 @@
-"""CSV: a row a record, a column a field; the first row names the columns, unless they are given.
+"""CSV: rows are records, columns are fields; the first row names the columns unless they are given.
 
-A column holds numbers or text. Which one is guessed from the first rows: text, if a value is not a
-number. Empty values and what stands for missing ones (`NA`, `null`, ...) are left out.
+A column has numbers or text. This is inferred from the first rows: text if a value is not a number.
+Empty values and markers of missing ones (`NA`, `null`, ...) are skipped.
 
-The header of a file that follows may name the columns in another order.
+The header of a later file may have the columns in another order.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, 
 from streamlearn.stream.sources.lines cimport PADDING
 from streamlearn.stream.formats.numbers cimport Decimal, number_at, value_at
 from streamlearn.stream.sources.rows cimport (
-    BEHIND,
+    AFTER_QUOTE,
     BREAK,
     NO_UTF8,
     OPEN,
@@ -38,31 +38,31 @@ from streamlearn.stream.formats.text_decoder cimport TextDecoder
 from streamlearn.features.pieces import shown
 from streamlearn.stream.sources.rows import checked
 
-SAMPLE = 1000  # rows, the header among them, from which types are guessed
+SAMPLE = 1000  # rows, with the header, from which types are inferred
 DELIMITERS = ";\t|,"
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 BLANKS = " \t\r\n\v\f"
 FAULTS = {
-    OPEN: "a quoted value does not end: close it, and double the quotes inside",
-    BEHIND: "text follows the quote that ends a value: double the quotes inside of values",
-    BREAK: "a line break outside quotes: a record is one row",
+    OPEN: "a quoted value has no closing quote: close it, and double the quotes inside",
+    AFTER_QUOTE: "text follows a closing quote: double the quotes inside values",
+    BREAK: "a line break outside quotes: a record must be one row",
     NO_UTF8: "not valid UTF-8: convert the data to UTF-8",
 }
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
 
 cdef struct Column:
-    const char* name  # with "=" behind
-    Py_ssize_t length  # without
+    const char* name  # followed by "="
+    Py_ssize_t length  # without the "="
     Role role
     bint numbers
 
 
 cdef class CSVDecoder(TextDecoder):
-    """Rows of values with a delimiter between them, quoted as spreadsheets do.
+    """Rows of delimited values, quoted as by spreadsheets.
 
-    `columns` names the columns of data without a header; `text` all those that are text, so that
-    nothing is guessed. The header of the next file is no event. Values keep their type: a bool or
-    number as the label is one (`true`, `1`), other labels are text.
+    `columns` names the columns of data without a header; `text` names all text columns, so that no
+    type is inferred. Headers of later files are skipped. Values keep their type: labels such as
+    `true` and `1` are a bool and a number, others are text.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
@@ -81,15 +81,15 @@ cdef class CSVDecoder(TextDecoder):
     cdef Delimiter by
     cdef bytes header
     cdef object text
-    # The columns as they are read:
-    cdef bint outdated  # they are others now
-    cdef list names  # what the columns' names point into
+    # The columns:
+    cdef bint outdated  # they have changed
+    cdef list names  # that the columns' names point into
     cdef Column* column
     cdef Py_ssize_t n
-    cdef uint64_t[256] lengths  # of the names that begin with a byte, as bits; modulo 64
-    cdef bint may_repeat  # a feature may have the name of another one
-    cdef bint has_groups  # interactions are asked for
-    # Of the record that is read:
+    cdef uint64_t[256] lengths  # by the names' first byte: bits of their lengths modulo 64
+    cdef bint may_repeat  # a feature may have the name of another
+    cdef bint has_groups  # interactions are wanted
+    # The current record:
     cdef Py_ssize_t length
     cdef char* scratch  # where doubled quotes are replaced
     cdef Py_ssize_t room
@@ -117,22 +117,20 @@ cdef class CSVDecoder(TextDecoder):
     # The table
 
     def set_columns(self, names, header):
-        """These are the columns."""
+        """Set the columns."""
         names = tuple(names)
         if len(set(names)) < len(names):
             twice, _ = Counter(names).most_common(1)[0]
             raise TableMismatch(
-                f"two columns are called {twice!r}: rename one of them in the file's first line, or"
-                " take that line out and give names of your own (format.columns,"
-                " --columns)")
+                f"two columns have the name {twice!r}: rename one in the file's first line, or"
+                " remove that line and name the columns (format.columns, --columns)")
         missing = [name for name in self.required_columns() if name not in names]
         if missing:
-            said = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
+            message = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
             if other:
-                said += f": are its columns split by {other[0]!r}? then give it"
-                said += " (format.delimiter, --delimiter)"
-            raise TableMismatch(said)
+                message += f": if {other[0]!r} is its delimiter, set format.delimiter or --delimiter"
+            raise TableMismatch(message)
         self.columns = names
         self.header = header
         self.outdated = True
@@ -140,36 +138,36 @@ cdef class CSVDecoder(TextDecoder):
             self.types = {
                 name: "text" if name in self.text else "numbers" for name in names}
 
-    def know(self, types):
-        """These columns are of numbers or of text, as those were that a model learned."""
+    def set_types(self, types):
+        """Set which columns are numbers or text, as in a model that has learned them."""
         if self.text is None:
             self.types.update(types)
             self.outdated = True
 
     def required_columns(self):
-        """The columns that must be there."""
+        """Return the columns that must exist."""
         fields, text = self.fields, self.text or ()
         included = getattr(fields, "include")
         asked = (*fields.roles, *(included or ()))
         if fields.label is not None:
             return (*asked, *fields.exclude, *text)
-        # a table of what is to be predicted needs its features alone
+        # a table without labels needs only features
         features = [name for name in text if included is None or name in included]
         return (*asked, *[name for name in features if name not in fields.exclude])
 
     def decode(self, values, Events events, order=None):
         """Append the events of these records, in this order; null is a tombstone."""
         if not self.columns or not self.types.keys() >= set(self.columns):
-            self.guess(values if order is None else [values[k] for k in order])
+            self.infer(values if order is None else [values[k] for k in order])
         if self.outdated:
             self.prepare()
         TextDecoder.decode(self, values, events, order)
 
-    def guess(self, records):
-        """Find the header, and the types of columns not known yet, from the first records."""
+    def infer(self, records):
+        """Infer the header, and the types of columns without one, from the first records."""
         order = self.columns
         rows = 0
-        are_text = {}  # the columns that have values
+        are_text = {}  # columns that have values
         for record in records[:SAMPLE]:
             try:
                 row = split_row(record, self.delimiter) if record else None
@@ -198,9 +196,9 @@ cdef class CSVDecoder(TextDecoder):
                 self.outdated = True
 
     cdef bint is_header_row(self, list row) except -1:
-        """Whether these are the names of the columns, in whatever order.
+        """Whether these are the names of the columns, in any order.
 
-        Of columns that were named by hand: the same names, in their order.
+        Columns that were given by name must have the same order.
         """
         first = row[0].strip(BLANKS)
         if first != self.columns[0] and (self.header is None or first not in self.columns):
@@ -211,7 +209,7 @@ cdef class CSVDecoder(TextDecoder):
         return sorted(names) == sorted(self.columns)
 
     def prepare(self):
-        """Make the columns ready to be read."""
+        """Prepare the columns for reading."""
         cdef Py_ssize_t i, n = len(self.columns)
         cdef bytes name
         cdef Column* column = <Column*>PyMem_Realloc(self.column, (n + 1) * sizeof(Column))
@@ -240,7 +238,7 @@ cdef class CSVDecoder(TextDecoder):
         self.outdated = False
 
     cdef bint is_header(self, const char* p, const char* end) except -1 nogil:
-        """Whether the row names the columns; then they are in its order from now on."""
+        """Whether the row names the columns; from then on they have its order."""
         cdef Value first
         cdef Py_ssize_t i, key
         cdef bint found
@@ -259,7 +257,7 @@ cdef class CSVDecoder(TextDecoder):
             return self.reorder(p[:end - p])
 
     cdef bint reorder(self, bytes line) except -1:
-        """Take over the order of a header; False: it is none."""
+        """Set the order of a header; False if the line is not a header."""
         try:
             row = split_row(line, self.delimiter)
         except InvalidEventError:
@@ -272,20 +270,20 @@ cdef class CSVDecoder(TextDecoder):
         return True
 
     def field_names(self):
-        """The columns."""
+        """Return the columns."""
         return list(self.columns)
 
     def table(self):
-        """Header and types, ready for JSON."""
+        """Return columns, header and types, ready for JSON."""
         header = None if self.header is None else self.header.decode("latin-1")
         return {"columns": list(self.columns), "types": self.types, "header": header}
 
     def state(self):
-        """The labels met and the table's columns, ready for JSON."""
+        """Return the labels and the columns, ready for JSON."""
         return {**TextDecoder.state(self), "table": self.table()}
 
     def restore(self, state):
-        """Take over a state that `state` gave."""
+        """Restore a state that `state` returned."""
         TextDecoder.restore(self, state)
         table = state["table"]
         self.columns = tuple(table["columns"])
@@ -328,14 +326,14 @@ cdef class CSVDecoder(TextDecoder):
     cdef const char* read(
             self, const Column* column, const char* p, const char* end, Reader reader
     ) except NULL nogil:
-        """Read the value at p, which is this column's; where it ends."""
+        """Read this column's value at p; return its end."""
         cdef Py_ssize_t n = reader.n
         cdef bint quoted = p[0] == b'"'
         cdef const char* q
         cdef double x
         cdef Value value
         if column.numbers and column.role == FEATURE and begins_number(p[quoted]):
-            q = value_at(p + quoted, end, &x)  # nearly always all of the value
+            q = value_at(p + quoted, end, &x)  # nearly always the whole value
             if q != NULL and quoted:
                 q = q + 1 if q[0] == b'"' else NULL
             if q != NULL and (q == end or begins(q, end, &self.by)) and isfinite(x):
@@ -367,7 +365,7 @@ cdef class CSVDecoder(TextDecoder):
     cdef int read_role(self, const Column* column, const Value* value) except -1 nogil:
         """Read the label, weight, id or time."""
         cdef double x
-        if column.role == LABEL:  # when the weight is known
+        if column.role == LABEL:  # is read after the weight
             self.label_column = column
             self.label = value[0]
         elif column.role == ID:
@@ -421,15 +419,15 @@ cdef class CSVDecoder(TextDecoder):
         name = column.name[:column.length].decode()
         text = value.text[:value.length].decode()
         raise InvalidEventError(
-            f"field {name!r} is {shown(text)} in a column of numbers: name the column among those"
-            " of text", name)
+            f"field {name!r} is {shown(text)} in a column of numbers: add it to the text columns",
+            name)
 
     cdef int unquote(self, Value* value) except -1 nogil:
-        """Replace doubled quotes. What was read of the row before stays where it is."""
+        """Replace doubled quotes, without moving earlier values of the row."""
         cdef const char* p = value.text
         cdef const char* end = p + value.length
         cdef char* to
-        if self.room < self.length:  # of which nothing is there yet, then
+        if self.room < self.length:  # then it has no values yet
             self.make_room()
         to = self.scratch + self.used
         value.text = to
@@ -455,7 +453,7 @@ cdef inline bint is_blank(char c) noexcept nogil:
 
 
 cdef inline void trim(Value* value) noexcept nogil:
-    """Leave out blanks around a value."""
+    """Remove blanks around a value."""
     while value.length and is_blank(value.text[0]):
         value.text += 1
         value.length -= 1
@@ -474,9 +472,9 @@ cdef inline bint begins_number(char c) noexcept nogil:
 
 
 cdef inline bint find_number(Value value, double* x) except -1 nogil:
-    """Whether a value is a finite number, maybe with blanks around it.
+    """Whether a value is a finite number, with or without blanks around it.
 
-    One with doubled quotes is none, and what is in front of it in the scratch cannot be read.
+    A value with doubled quotes is not; the bytes before it in the scratch cannot be read.
     """
     cdef const char* end
     if value.doubled:
@@ -487,7 +485,7 @@ cdef inline bint find_number(Value value, double* x) except -1 nogil:
 
 
 cdef bint is_word(const Value* value, const char* word, Py_ssize_t length) noexcept nogil:
-    """Whether a value is a word in lower case, whatever its own case is."""
+    """Whether a value is this lowercase word, ignoring case."""
     cdef Py_ssize_t i
     cdef char c
     if value.length != length:
@@ -500,7 +498,7 @@ cdef bint is_word(const Value* value, const char* word, Py_ssize_t length) noexc
 
 
 cdef bint is_missing(Value value) noexcept nogil:
-    """Whether a value stands for a missing one."""
+    """Whether a value marks a missing one."""
     trim(&value)
     if value.length == 0:
         return True
@@ -512,12 +510,12 @@ cdef bint is_missing(Value value) noexcept nogil:
 
 
 cdef bytes line_of(bytes record):
-    """A record without its end."""
+    """Return a record without its line end."""
     return record.rstrip(b"\r\n")
 
 
 def split_row(record, delimiter):
-    """The values of a row.
+    """Split a row into its values.
 
     >>> split_row(b'1,"a, b",', ",")
     ['1', 'a, b', '']
@@ -541,7 +539,7 @@ def split_row(record, delimiter):
 
 
 def number(text):
-    """The number that a text is, whole ones as int; None: it is none.
+    """Parse a number, integers as int; None if the text is not a number.
 
     >>> number(" 12"), number("1.5e3"), number("inf")
     (12, 1500.0, None)

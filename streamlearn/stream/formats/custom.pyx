@@ -1,4 +1,4 @@
-"""A format of the user's own: a function from the bytes of a record to an event."""
+"""Custom formats: a function from the bytes of a record to an event."""
 
 import importlib
 
@@ -9,11 +9,11 @@ from streamlearn.stream.formats.decoder cimport Decoder
 
 
 cdef class CustomDecoder(Decoder):
-    """Events that a function makes of records.
+    """Decode records with a function.
 
-    It gives the fields of an event as a mapping, whose label, weight, id and time are those that
-    `fields` names; None for a record that holds no event. A record for which it raises an error is
-    bad, with the error as the reason.
+    It returns the fields of an event as a mapping, or None for a record without an event; `fields`
+    names its label, weight, id and time. If it raises an error, the record is invalid, with the
+    error as the reason.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events
@@ -30,7 +30,7 @@ cdef class CustomDecoder(Decoder):
 
     def __init__(self, function, reader, fields=None, learners=(), grow_always=False):
         if not callable(function):
-            raise ValueError(f"{function!r} is no function from bytes to an event")
+            raise ValueError(f"{function!r}: expected a function from bytes to an event")
         Decoder.__init__(self, reader, fields, learners, grow_always)
         self.function = function
 
@@ -48,7 +48,7 @@ cdef class CustomDecoder(Decoder):
 
 
 def import_path(path):
-    """What `module:name` stands for; ValueError if it cannot be had.
+    """Import `module:name`; ValueError if this fails.
 
     >>> import_path("json:loads")(b"[1]")
     [1]

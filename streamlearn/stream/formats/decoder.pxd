@@ -5,7 +5,7 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
 from streamlearn.stream.formats.numbers cimport Decimal
 
-cdef struct KnownLabel:  # a label as text, met before
+cdef struct KnownLabel:  # a label that is known by its text
     const char* text
     Py_ssize_t length
     double label
@@ -19,20 +19,20 @@ cdef class Decoder:
     cdef public bint needs_id
     cdef readonly list classes
     cdef dict class_codes
-    cdef list number_learners, class_learners  # what learns numbers, and what learns classes
+    cdef list number_learners, class_learners  # learners of numbers, and of classes
     cdef readonly LabelSet labels
-    cdef object latest  # the last event that Python has seen
+    cdef object latest  # the last event read as Python objects
     cdef bint accepts_any_number
-    cdef object new_label  # a label not met before
-    cdef double[16] number  # labels met before
+    cdef object new_label  # a label that is not known yet
+    cdef double[16] number  # known labels
     cdef uint8_t[16] number_kind
     cdef int numbers
     cdef Tags tags
     cdef object kept_id
-    cdef bint mapped  # labels mean true or false
+    cdef bint mapped  # labels are mapped to true or false
     cdef KnownLabel[16] spoken
     cdef Py_ssize_t known_count
-    cdef list known_texts  # which those point into
+    cdef list known_texts  # that `known` points into
     cdef double time_scale
 
     cdef int own(self, Events events) except -1
@@ -51,6 +51,6 @@ cdef class Decoder:
     cdef bint find_known(self, const char* text, Py_ssize_t length) noexcept nogil
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1
-    cdef int meet(self) except -1
+    cdef int add_label(self) except -1
     cdef bint grows(self) noexcept nogil
     cdef int push(self, Events events) except -1 nogil

@@ -1,7 +1,7 @@
-"""What all formats share: records become events, or are refused one by one.
+"""The base of all formats: decode records into events, or reject them one by one.
 
-A format is a `Decoder` with a `record` of its own. Every record is checked in full, its label too,
-before a name of it is looked up; so one that is refused leaves no trace but its reason.
+A format is a `Decoder` with its own `record`. Every record is checked completely, with its label,
+before any of its names is looked up, so a rejected record changes nothing.
 """
 
 import math
@@ -23,27 +23,27 @@ from streamlearn.features.pieces import shown
 from streamlearn.stream.formats.fields import UNITS, Fields
 
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
-cdef object LEAST = -(1 << 63)  # integers as labels have 64 bits, as in Arrow, Avro and Java
+cdef object LEAST = -(1 << 63)  # integer labels have 64 bits, as in Arrow, Avro and Java
 cdef object GREATEST = (1 << 63) - 1
-cdef Py_ssize_t LONGEST = 1024  # characters of a label, of which each is remembered
+cdef Py_ssize_t LONGEST = 1024  # maximum characters of a label, as all labels are kept
 
 
 cdef class Decoder:
     """The base of all formats.
 
-    `reader` is the features that all learners share, `fields` says what else a field may be.
-    `learners` are asked whether they can learn a label, `labels` whether the stream may have it.
-    Events without a label are only predicted, so names that are new in them are not kept, as in
-    `predict_one`, unless `grow_always`: then labels and features may come in different events.
-    With `needs_id` a record without an id is invalid: labels find their events by it.
+    `reader` has the features that all learners share, `fields` the roles of other fields.
+    `learners` check whether they can learn a label, `labels` whether the stream may have it. Events
+    without a label are only predicted, so their new names are not kept, as in `predict_one`, unless
+    `grow_always` is set, for labels that come in other events than the features. With `needs_id` a
+    record without an id is invalid, as it joins labels to features.
 
-    A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, and
-    have at most 64 bits. An id is a string, or an integer of any size.
+    A label is a bool, a number, or a string of at most 1,024 characters; integers are exact, with
+    at most 64 bits. An id is a string, or an integer of any size.
     """
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         if not isinstance(reader, Reader):
-            raise ValueError(f"reader={reader!r}: give Names() or Hashing()")
+            raise ValueError(f"reader={reader!r}: expected Names() or Hashing()")
         self.reader = reader
         self.fields = Fields() if fields is None else fields
         self.grow_always = grow_always
@@ -52,7 +52,7 @@ cdef class Decoder:
         self.class_learners = [one for one in learners if one.learns == "classes"]
         self.number_learners = [one for one in learners if one.learns != "classes"]
         self.labels = LabelSet(self.fields, classes=len(self.class_learners) > 0)
-        self.accepts_any_number = self.labels.anything and all(
+        self.accepts_any_number = self.labels.allows_any and all(
             [one.learns == "numbers" for one in learners])
         self.known_texts = []
         self.mapped = self.fields.positive is not None
@@ -61,7 +61,7 @@ cdef class Decoder:
     def decode(self, values, Events events, order=None):
         """Append the events of these records; null is a tombstone.
 
-        `order`: the places in `values` of those that are to be decoded, one after the other.
+        `order`: the places in `values` to decode, in this order.
         """
         cdef bytes value
         self.own(events)
@@ -78,10 +78,10 @@ cdef class Decoder:
             events.records += 1
 
     cdef int own(self, Events events) except -1:
-        """Let the events have this decoder's labels."""
+        """Attach the events to this decoder's labels."""
         if events.classes is not self.classes:
             if len(events):
-                raise ValueError("these events are another decoder's: clear them first")
+                raise ValueError("these events belong to another decoder: call clear() first")
             events.classes = self.classes
         return 0
 
@@ -89,7 +89,7 @@ cdef class Decoder:
         raise NotImplementedError
 
     cdef int begin(self) except -1 nogil:
-        """An event of which nothing is known yet."""
+        """Begin a new event."""
         if self.new_label is not None:
             with gil:
                 self.new_label = None
@@ -102,10 +102,10 @@ cdef class Decoder:
         return 0
 
     cdef int take_event(self, object event, Events events) except -1:
-        """An event as Python has it."""
+        """Append an event given as Python objects."""
         if not (isinstance(event, dict) or isinstance(event, Mapping)):
             raise InvalidEventError(
-                f"an event is an object of field names and values; this is {shown(event)}")
+                f"an event must be an object with field names and values, not {shown(event)}")
         self.latest = event
         features, roles = self.fields.split(event)
         if "weight" in roles:
@@ -120,13 +120,13 @@ cdef class Decoder:
         return self.push(events)
 
     cdef bint grows(self) noexcept nogil:
-        """Whether the event is learned, so that its names count as seen."""
+        """Whether the event is learned, so that its names are kept."""
         if self.needs_id and self.tags.id == NULL:
             return False
         return self.grow_always or (self.tags.kind != UNLABELED and self.tags.weight != 0.0)
 
     cdef bint learned(self) noexcept nogil:
-        """Whether its label is; with `grow_always` the weight may be that of another event."""
+        """Whether its label is learned; with `grow_always` the weight may be of another event."""
         return self.grow_always or self.tags.weight != 0.0
 
     cdef int push(self, Events events) except -1 nogil:
@@ -138,18 +138,18 @@ cdef class Decoder:
             self.labels.events += 1
             if self.new_label is not None or self.labels.events == self.labels.due:
                 with gil:
-                    self.meet()
+                    self.add_label()
         return 0
 
     # Labels
 
     def resolve_label(self, value):
-        """What an event with this label would have for one; it counts as met."""
+        """Return the label that an event with this value would have, and add it."""
         self.begin()
         self.take_label(value)
         kind, label = self.tags.kind, self.tags.label
         if self.new_label is not None:
-            self.meet()
+            self.add_label()
         if kind == CLASS:
             return self.classes[<Py_ssize_t>label]
         if kind == BOOL:
@@ -157,10 +157,10 @@ cdef class Decoder:
         return int(label) if kind == INT else label
 
     def admit(self, label):
-        """A label as `resolve_label` gave it is learned too; InvalidEventError if it may not be."""
+        """Add a label that `resolve_label` returned; InvalidEventError if it is not allowed."""
         self.check(label)
         if self.class_learners:
-            self.labels.meet(label)
+            self.labels.add(label)
 
     cdef int take_label(self, object value) except -1:
         if value is None:
@@ -172,7 +172,7 @@ cdef class Decoder:
         if isinstance(value, float) and not math.isfinite(value):
             raise self.refusal("label", f"is {value}: a label is finite")
         try:
-            value = self.labels.taken(value)
+            value = self.labels.normalized(value)
         except InvalidEventError as error:
             raise self.refusal("label", f"is {shown(value)}: {error}") from None
         if isinstance(value, bool):
@@ -185,10 +185,10 @@ cdef class Decoder:
             raise self.refusal(
                 "label", "is an integer of more than 64 bits: write it as a string, or as a float")
         if isinstance(value, int) and self.number_learners and not self.class_learners:
-            return self.take_number(value, FLOAT)  # as a class it would be remembered
+            return self.take_number(value, FLOAT)  # classes would be kept
         code = self.class_codes.get(value)
         if code is None:
-            if not self.learned():  # so it may be one that could not be
+            if not self.learned():  # so it need not be learnable
                 self.tags.kind = UNLABELED
                 return 0
             if isinstance(value, str) and len(value) > LONGEST:
@@ -223,7 +223,7 @@ cdef class Decoder:
         return 0
 
     cdef int take_decimal(self, Decimal* d, double x) except -1 nogil:
-        """A label of a text file: a number; -1 and 1 are classes as they are."""
+        """Set a label of a text file, which is a number; -1 and 1 remain classes."""
         if isfinite(x) and not self.mapped and (is_exact(d) or not d.whole):
             return self.take_number(x, INT if d.whole else FLOAT)
         with gil:
@@ -234,7 +234,7 @@ cdef class Decoder:
             return self.take_label(-int(d.digits) if d.negative else int(d.digits))
 
     cdef int read_features(self, object event) except -1:
-        """The features of an event without other fields."""
+        """Read the included features of an event."""
         fields = self.fields
         included = getattr(fields, "include")
         if included is not None or fields.exclude:
@@ -246,11 +246,11 @@ cdef class Decoder:
         return 0
 
     def selects_features(self):
-        """Whether not all fields are features."""
+        """Whether fields are included or excluded."""
         return getattr(self.fields, "include") is not None or len(self.fields.exclude) > 0
 
     cdef bint find_known(self, const char* text, Py_ssize_t length) noexcept nogil:
-        """Whether a label as UTF-8 was met before; then the event has it."""
+        """Whether a label in UTF-8 is known; then set it."""
         cdef Py_ssize_t i
         for i in range(self.known_count):
             if self.spoken[i].length == length and memcmp(
@@ -261,7 +261,7 @@ cdef class Decoder:
         return False
 
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1:
-        """A label as UTF-8; those met before are known by their bytes."""
+        """Set a label in UTF-8; known labels are recognized by their bytes."""
         cdef Py_ssize_t n = self.known_count
         cdef bytes kept
         if self.find_known(text, length):
@@ -276,7 +276,7 @@ cdef class Decoder:
         return 0
 
     cdef int check(self, object label) except -1:
-        """InvalidEventError if the stream may not have this label, or a learner can't learn it."""
+        """Raise InvalidEventError if the stream or a learner does not allow this label."""
         try:
             for learner in self.number_learners:
                 learner.check_labels([label])
@@ -288,11 +288,11 @@ cdef class Decoder:
             raise self.refusal("label", f"is {shown(label)}: {error}") from None
         return 0
 
-    cdef int meet(self) except -1:
-        """A label that is new, of an event that was good, or one that may close the labels."""
+    cdef int add_label(self) except -1:
+        """Add the new label of a valid event; labels may close after any event."""
         label, self.new_label = self.new_label, None
         if self.class_learners:
-            self.labels.meet(label)
+            self.labels.add(label)
         if label is None:
             return 0
         if self.tags.kind == CLASS:
@@ -323,11 +323,11 @@ cdef class Decoder:
         if value is None:
             return 0
         if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise self.refusal("id", f"is {shown(value)}: an id is a string or a whole number")
+            raise self.refusal("id", f"is {shown(value)}: an id is a string or an integer")
         try:
             self.kept_id = str(value).encode()
         except ValueError:  # a lone surrogate, or more digits than Python writes
-            raise self.refusal("id", f"is {shown(value)}: no text of valid Unicode") from None
+            raise self.refusal("id", f"is {shown(value)}: it is not valid Unicode") from None
         self.tags.id = self.kept_id
         self.tags.id_length = len(self.kept_id)
         return 0
@@ -342,7 +342,7 @@ cdef class Decoder:
             except ValueError:
                 raise self.refusal(
                     "time", f"is {shown(value)}: a time is a number of"
-                    f" {self.fields.time_unit!r} since 1970, or as in ISO 8601") from None
+                    f" {self.fields.time_unit!r} since 1970, or in ISO 8601") from None
             if moment.tzinfo is None:
                 moment = moment.replace(tzinfo=timezone.utc)
             self.tags.time = moment.timestamp()
@@ -354,27 +354,27 @@ cdef class Decoder:
         if not isfinite(self.tags.time):
             raise self.refusal(
                 "time", f"is {shown(value)}: a time is a finite number of"
-                f" {self.fields.time_unit!r} since 1970, or a string as in ISO 8601")
+                f" {self.fields.time_unit!r} since 1970, or a string in ISO 8601")
         return 0
 
     def refusal(self, role, problem):
-        """A InvalidEventError that names the field of this role."""
+        """Return an InvalidEventError that names the field of this role."""
         name = getattr(self.fields, role) or role
         shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
         return InvalidEventError(f"{shown_name} {problem}", name)
 
     def field_names(self):
-        """The fields that records have had, as far as they are known, nested ones with dots."""
+        """Return the known fields of records, with dots for nested ones."""
         return [] if self.latest is None else paths(self.latest, "")
 
     # What a checkpoint keeps
 
     def state(self):
-        """The labels met, ready for JSON; the reader's own state is kept beside it."""
+        """Return the labels, ready for JSON; the reader's state is kept apart."""
         return {"classes": list(self.classes), "labels": self.labels.state()}
 
     def restore(self, state):
-        """Take over a state that `state` gave."""
+        """Restore a state that `state` returned."""
         self.classes = list(state["classes"])
         self.class_codes = {label: code for code, label in enumerate(self.classes)}
         self.labels.restore(state["labels"])
@@ -383,7 +383,7 @@ cdef class Decoder:
 
 
 def paths(event, before):
-    """The names of the fields of an event, with dots what is nested.
+    """Return the names of an event's fields, with dots for nested ones.
 
     >>> paths({"user": {"id": 3, "age": 41}, "ad": "shoes"}, "")
     ['user', 'user.id', 'user.age', 'ad']

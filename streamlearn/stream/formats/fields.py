@@ -1,6 +1,6 @@
-"""What the fields of an event are: the label, its weight, id and time; the others are features.
+"""The roles of an event's fields: label, weight, id, time; all others are features.
 
-Fields are named as features are: `user`, and with dots what is nested, `context.device`.
+Fields have the same names as features: `user`, or with dots for nested ones, `context.device`.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ ROLES = ("label", "weight", "id", "time")
 
 
 class Learns(Protocol):
-    """What learns labels, and can say whether it is able to."""
+    """A learner that can check whether it can learn labels."""
 
     @property
     def learns(self) -> Literal["classes", "numbers", "restricted numbers"]:
-        """What a label is to it."""
+        """The kind of labels that it learns."""
 
     def check_labels(self, labels: list[Any]) -> None:
-        """Raise InvalidEventError unless these labels, each once, can be learned in this order."""
+        """Raise InvalidEventError unless these distinct labels can be learned in this order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """Which fields of an event are what.
+    """The roles of an event's fields.
 
     Parameters
     ----------
     label
         The field of the label; None: events have none. An event without it, or where it is null,
-        is predicted and not learned.
+        is predicted but not learned.
     positive
         The label's values that mean True; all others mean False.
     labels
-        The values a label may have; an event with another one is invalid. None: any.
+        The allowed values of the label; an event with another one is invalid. None: any.
     warmup
-        Without `labels` and `positive`: classes close after so many labeled events, of two labels
-        at least; an event with another one is invalid then. None: never.
+        Without `labels` and `positive`: classes close after this many labeled events with at least
+        two labels; from then on an event with another label is invalid. None: never.
     max_classes
-        The most different classes, where none are declared; None: any number.
+        Maximum number of classes if they are not declared; None: unlimited.
     weight
         The field of the event's weight, a finite number >= 0; 1 where it is missing.
     id
-        The field of its id, a string or a whole number.
+        The field of its id, a string or an integer.
     time
         The field of its time: a number of `time_unit` since 1970, or a string in ISO 8601.
     time_unit
         `"s"`, `"ms"`, `"us"` or `"ns"`.
     include
-        The fields that are features, with all that is nested in them; None: all others.
+        The fields that are features, with their nested fields; None: all without a role.
     exclude
-        Fields that are not, with all that is nested in them.
+        Fields that are not features, with their nested fields.
 
     Examples
     --------
@@ -82,20 +82,20 @@ class Fields:
             if value is not None:
                 object.__setattr__(self, name, checked(name, value))
         if self.time_unit not in UNITS:
-            raise ValueError(f"time_unit is one of {', '.join(UNITS)}, not {self.time_unit!r}")
+            raise ValueError(f"time_unit={self.time_unit!r}: expected one of {', '.join(UNITS)}")
         roles = self.roles
         if len(roles) < sum(getattr(self, role) is not None for role in ROLES):
-            raise ValueError("one field can't be two of label, weight, id and time")
+            raise ValueError("label, weight, id and time must be different fields")
         for name in (*(self.include or ()), *self.exclude):
             if name in roles:
                 raise ValueError(
-                    f"field {name!r} is the {roles[name]}, so it is no feature: leave it out of"
-                    " include and exclude"
+                    f"field {name!r} is the {roles[name]}, not a feature: remove it from include"
+                    " and exclude"
                 )
         if self.positive is not None and self.labels is not None:
             extra = [value for value in self.positive if value not in self.labels]
             if extra:
-                raise ValueError(f"positive has {extra[0]!r}, which is not one of the labels")
+                raise ValueError(f"positive has {extra[0]!r}, which is not in labels: add it there")
 
     @cached_property
     def roles(self) -> dict[str, str]:
@@ -105,20 +105,20 @@ class Fields:
 
     @cached_property
     def named(self) -> tuple[str, ...]:
-        """All fields that are named."""
+        """All fields that have a role, are included or excluded."""
         return (*self.roles, *(self.include or ()), *self.exclude)
 
     @cached_property
     def flat(self) -> bool:
-        """Whether no field that is nested in another is named."""
+        """Whether none of the named fields is nested."""
         return not any("." in name for name in self.named)
 
     def has_nested(self, name: str) -> bool:
-        """Whether a field that is nested in this one is named."""
+        """Whether one of the named fields is nested in this one."""
         return any(other.startswith(name + ".") for other in self.named)
 
     def split(self, event: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The features of an event, and the values of the other roles, by role."""
+        """Return the features of an event, and the values of the roles."""
         found: dict[str, Any] = {}
         if not self.flat:
             return self._split(event, None, found, inside=self.include is None), found
@@ -149,9 +149,9 @@ class Fields:
 
 
 def checked(name: str, value: Any) -> tuple[Any, ...]:
-    """A list of values as a tuple; ValueError if it is none."""
+    """Return a list of values as a tuple; ValueError if it is not a list."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} is a list, not {value!r}")
+        raise ValueError(f"{name}={value!r}: expected a list")
     values = tuple(value)
     kinds = str if name in {"include", "exclude"} else bool | int | float | str
     for item in values:

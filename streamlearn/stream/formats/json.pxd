@@ -5,20 +5,20 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.formats.keys cimport Key, Keys
 
-cdef struct SeenText:  # a text already met in a list
+cdef struct SeenText:  # a text of the current list
     uint32_t list_number
     int piece
 
 
 cdef class JSONDecoder(Decoder):
     cdef readonly Keys keys
-    cdef const char* p  # where we are
+    cdef const char* p  # the current byte
     cdef const char* end
-    cdef uint32_t records  # counts, so that a field that comes twice is noticed
-    cdef bint has_groups  # interactions are asked for
-    cdef const char* text  # the string read last
+    cdef uint32_t records  # counted to notice duplicate fields
+    cdef bint has_groups  # interactions are wanted
+    cdef const char* text  # the last string
     cdef Py_ssize_t length
-    cdef char* scratch  # where escapes are replaced
+    cdef char* scratch  # for strings with escapes
     cdef Py_ssize_t scratch_room
     cdef SeenText* seen_texts
     cdef uint32_t lists

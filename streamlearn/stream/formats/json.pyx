@@ -1,9 +1,9 @@
-"""JSON: one object a record, read straight into the pieces that features are made of.
+"""JSON: a record is an object, which is read directly into the pieces of features.
 
-The quick way never refuses a record. Where it doubts (a field that comes twice, a number out of
-reach, anything that is no JSON) the slow way decides: msgspec reads the record into Python objects,
-and those are read like any event. So the slow way says what a record means, and the quick way must
-only be right in what it accepts.
+The fast path never rejects a record. In doubt (a duplicate field, a number out of range, invalid
+JSON) it leaves the record to the slow path: msgspec decodes it into Python objects, which are read
+like any event. So the slow path defines the meaning of a record, and the fast path must only be
+right about what it accepts.
 """
 
 import msgspec
@@ -34,12 +34,12 @@ from streamlearn.stream.formats.text cimport put_number, put_text
 
 cdef enum:
     DEEPEST = 32
-    SEEN_CELLS = 1 << 12  # cells for the texts of one list
-    SHORT = 8  # lists in which looking at all texts is quickest
+    SEEN_CELLS = 1 << 12  # hash cells for the texts of one list
+    SHORT = 8  # lists up to this length are searched linearly
 
 
 cdef inline const char* past_blanks(const char* p) noexcept:
-    # records end in a zero byte, which is no blank; nearly always there is none
+    # records end in a zero byte, which is not a blank; there is nearly always no blank
     while <unsigned char>p[0] <= 32 and (
         p[0] == b" " or p[0] == b"\n" or p[0] == b"\t" or p[0] == b"\r"
     ):
@@ -48,9 +48,9 @@ cdef inline const char* past_blanks(const char* p) noexcept:
 
 
 cdef class JSONDecoder(Decoder):
-    """Objects in JSON: what `json.loads` gives, as features read it.
+    """JSON objects, with the values that `json.loads` returns.
 
-    Payloads of a schema registry are recognized by their first byte: JSON in them is unwrapped.
+    JSON in the framing of a schema registry is recognized by its first byte, and unwrapped.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
@@ -60,7 +60,7 @@ cdef class JSONDecoder(Decoder):
     >>> decoder.reader.names(), events.labels, events.row_of(0)
     (['ad=shoes', 'hour'], array([1.]), [(0, 1.0), (1, 9.0)])
     >>> events.bad
-    [(1, None, 'no JSON: Input data was truncated')]
+    [(1, None, 'invalid JSON: Input data was truncated')]
     """
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
@@ -85,16 +85,16 @@ cdef class JSONDecoder(Decoder):
         return self.read_slow(value, events)
 
     cdef bytes payload(self, bytes value):
-        """What is in the framing of a schema registry: a zero, four bytes of id, the payload."""
+        """Unwrap a schema registry's framing: a zero byte, four bytes of id, the payload."""
         found = value[5:]
         if found.lstrip(b" \t\r\n")[:1] == b"{":
             return found
         raise InvalidEventError(
-            "a schema registry's framing (a zero byte first) around something that is no JSON"
-            " object: produce JSON, or name a decoder of your own, format.kind = 'module:callable'")
+            "a schema registry's framing (a zero byte first) without a JSON object: produce JSON,"
+            " or use a custom decoder, format.kind = 'module:callable'")
 
     def field_names(self):
-        """The fields that records have had, as far as they are known, nested ones with dots."""
+        """Return the known fields of records, with dots for nested ones."""
         cdef Keys keys = self.keys
         cdef Key* key
         cdef int i
@@ -105,17 +105,17 @@ cdef class JSONDecoder(Decoder):
         return list(dict.fromkeys(found))
 
     cdef int read_slow(self, bytes value, Events events) except -1:
-        """Through Python objects: what a record means."""
+        """Decode a record through Python objects."""
         try:
             event = msgspec.json.decode(value)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             more = ""
             if value.lstrip()[:1] == b"[":
-                more = "; an array over several lines is not read: give an object a line"
-            raise InvalidEventError(f"no JSON: {error}{more}") from None
+                more = "; arrays are not supported: write one object per line"
+            raise InvalidEventError(f"invalid JSON: {error}{more}") from None
         return self.take_event(event, events)
 
-    # The quick way: True, or False if in doubt
+    # The fast path: True, or False in doubt
 
     cdef bint read_fast(self, const char* at, Py_ssize_t n, Events events) except -1:
         cdef Reader reader = self.reader
@@ -134,7 +134,7 @@ cdef class JSONDecoder(Decoder):
         return True
 
     cdef bint walk(self, const char* at, Py_ssize_t n) except -1:
-        """The record to pieces; nothing is looked up yet."""
+        """Read a record into pieces, without looking names up."""
         if self.keys.nearly_full() or self.records == 0xFFFFFFFF:
             self.keys.clear()
             self.records = 0
@@ -151,7 +151,7 @@ cdef class JSONDecoder(Decoder):
         return past_blanks(self.p) == self.end
 
     cdef bint object(self, int parent, int depth) except -1:
-        """The fields of an object, of which the bracket has been read."""
+        """Read the fields of an object after its bracket."""
         cdef Keys keys = self.keys
         cdef int last = -1
         cdef int number = keys.first if parent < 0 else keys.key[parent].first
@@ -186,7 +186,7 @@ cdef class JSONDecoder(Decoder):
                 else:
                     keys.first = number
             if key.seen == self.records:
-                return False  # the field comes twice
+                return False  # a duplicate field
             key.seen = self.records
             p = past_blanks(self.p)
             if p[0] != b":":
@@ -195,7 +195,7 @@ cdef class JSONDecoder(Decoder):
             first = self.reader.n
             if not self.value(number, depth):
                 return False
-            key = keys.key + number  # what is nested in it may have moved it
+            key = keys.key + number  # nested fields may have moved it
             if self.has_groups:
                 self.reader.mark(Text(key.name, 0, key.name_length), first)
             p = past_blanks(self.p)
@@ -248,18 +248,18 @@ cdef class JSONDecoder(Decoder):
             self.p = p
         put_number(reader, key.name, key.name_length, x)
         if key.parent >= 0:
-            reader.repeats = True  # a field at the top may be called so too
+            reader.repeats = True  # a top-level field may have the same name
         return True
 
     cdef bint one_hot(self, Key* key) except -1:
-        """The feature field=text, of the string read last."""
+        """Add the feature field=text of the last string."""
         cdef Reader reader = self.reader
         put_text(reader, key.name, key.name_length, self.text, self.length)
         reader.repeats = True
         return True
 
     cdef bint strings(self, Key* key) except -1:
-        """A feature for each distinct string of a list."""
+        """Add a feature for each distinct string of a list."""
         cdef Reader reader = self.reader
         cdef Py_ssize_t first = reader.n
         self.p = past_blanks(self.p + 1)
@@ -286,7 +286,7 @@ cdef class JSONDecoder(Decoder):
             self.p = past_blanks(self.p + 1)
 
     cdef bint new_in_list(self, Py_ssize_t first, Key* key) except -1:
-        """Take the newest piece back if the list has it already; False: the list is too long."""
+        """Remove the newest piece if it is a duplicate; False if the list is too long."""
         cdef Reader reader = self.reader
         cdef Py_ssize_t newest = reader.n - 1, i, k
         cdef const Text* text = &reader.piece[newest].text
@@ -326,7 +326,7 @@ cdef class JSONDecoder(Decoder):
         return True
 
     cdef uint64_t seed(self) noexcept:
-        return <uint64_t><size_t><void*>self  # no stream can know it
+        return <uint64_t><size_t><void*>self  # unknown to the stream's author
 
     # Label, weight, id, time
 
@@ -352,7 +352,7 @@ cdef class JSONDecoder(Decoder):
         return self.read_number_role(key)
 
     cdef bint read_number_role(self, Key* key) except -1:
-        """A number as label, weight, id or time."""
+        """Read a number as label, weight, id or time."""
         cdef Decimal d
         cdef double x
         cdef const char* first = self.p
@@ -376,7 +376,7 @@ cdef class JSONDecoder(Decoder):
         return is_exact(&d) or not d.whole
 
     cdef bint read_string_role(self, Key* key) except -1:
-        """A string as label, id or time."""
+        """Read a string as label, id or time."""
         cdef const char* at = self.text
         if key.role == WEIGHT:
             return False
@@ -398,7 +398,7 @@ cdef class JSONDecoder(Decoder):
         return True
 
     cdef bint finish(self, Events events) except -1:
-        """The label, now that the weight is known."""
+        """Set the label, after the weight is known."""
         if self.label_text != NULL:
             self.take_text(self.label_text, self.label_length)
         elif self.tags.kind != UNLABELED:
@@ -421,7 +421,7 @@ cdef class JSONDecoder(Decoder):
         return True
 
     cdef bint skip(self, int depth) except -1:
-        """A value that nobody wants, which must be JSON all the same."""
+        """Skip a value, which must still be valid JSON."""
         cdef Decimal d
         cdef double x
         cdef char c = self.p[0]
@@ -444,7 +444,7 @@ cdef class JSONDecoder(Decoder):
         if depth == DEEPEST:
             return False
         self.p = past_blanks(self.p + 1)
-        if self.p[0] == c + 2:  # the closing bracket of each stands two after it
+        if self.p[0] == c + 2:  # the code of a closing bracket is that of the opening one + 2
             self.p += 1
             return True
         while True:
@@ -469,8 +469,7 @@ cdef class JSONDecoder(Decoder):
             self.p = past_blanks(self.p + 1)
 
     cdef bint string(self) except -1:
-        """The string whose quote has been read: its UTF-8 in place, or where escapes are replaced.
-        """
+        """Read a string after its quote: in place, or in the scratch if it has escapes."""
         cdef const char* first = self.p
         cdef const char* p = scan_plain(first, self.end)
         cdef int more
@@ -489,7 +488,7 @@ cdef class JSONDecoder(Decoder):
         return True
 
     cdef bint unescape(self, const char* first, const char* at) except -1:
-        """The same, from the first escape on; what it stands for is never longer than it."""
+        """Read the rest of a string from its first escape; escapes never grow."""
         cdef Py_ssize_t used = at - first
         cdef const char* p = at
         cdef char* to
@@ -521,7 +520,7 @@ cdef class JSONDecoder(Decoder):
                 to += more
                 p += more
                 continue
-            c = p[1]  # at least the zero byte at the end
+            c = p[1]  # may be the zero byte at the end
             p += 2
             if c == b"u":
                 code = four_digits(p, self.end)
@@ -554,7 +553,7 @@ cdef class JSONDecoder(Decoder):
 
 
 cdef long four_digits(const char* p, const char* end) noexcept:
-    """Four hexadecimal digits; -1: not so."""
+    """Return the value of four hexadecimal digits, or -1."""
     cdef long code = 0
     cdef int i
     cdef unsigned char c

@@ -9,29 +9,29 @@ cdef enum Role:
     SKIPPED
 
 cdef struct Key:  # a field, as it is met in a record
-    const char* text  # as it stands in the record
+    const char* text  # as in the record
     Py_ssize_t length
-    const char* name  # with the path to it, and "=" behind
+    const char* name  # with its path, followed by "="
     Py_ssize_t name_length  # without the "="
     uint64_t hash
     int parent  # -1: at the top
-    int next  # which key came next when it was met last; -1: none yet
-    int first  # and which one first inside of it
+    int next  # the key that followed last time; -1: none yet
+    int first  # the first key inside it last time
     Role role
-    bint wanted  # a feature, and what is nested in it too
-    bint has_roles  # what is nested in it may be spoken of
-    uint32_t seen  # in which record last
+    bint wanted  # a feature, with its nested fields
+    bint has_roles  # nested fields may have a role, or be included
+    uint32_t seen  # the last record with this key
 
 
 cdef class Keys:
     cdef Key* key
     cdef int n
-    cdef Py_ssize_t bytes_used  # by their texts, so that a hostile stream takes no memory
+    cdef Py_ssize_t bytes_used  # of their texts, limited against hostile streams
     cdef int room
     cdef int* cell  # open addressing; a key's number + 1
     cdef Py_ssize_t cells
     cdef object fields
-    cdef public int first  # which key came first when a record was met last
+    cdef public int first  # the first key of the last record
     cdef int free(self) noexcept
     cdef bint nearly_full(self) noexcept
     cdef int find(self, int parent, const char* text, Py_ssize_t length) except -2

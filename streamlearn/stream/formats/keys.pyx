@@ -1,8 +1,7 @@
-"""The fields met so far: what each of them is, and which came after it.
+"""The known fields of records, with their roles and their order.
 
-Producers write the same fields in the same order again and again, so the next key is nearly always
-the one that came next the last time: one comparison of bytes, and all that is to be known of the
-field is there.
+Producers write the same fields in the same order, so the next key is nearly always the one that
+followed last time: a comparison of bytes finds everything about the field.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
@@ -47,7 +46,7 @@ cdef class Keys:
         return 0
 
     cdef int clear(self) except -1:
-        """Forget all keys."""
+        """Remove all keys."""
         self.free()
         self.first = -1
         self.bytes_used = 0
@@ -58,11 +57,11 @@ cdef class Keys:
         return 0
 
     cdef bint nearly_full(self) noexcept:
-        """Whether there is little room left: then all are forgotten before the next record."""
+        """Whether space is low, so that all keys are removed before the next record."""
         return self.n > 60_000 or self.bytes_used > MOST_BYTES // 2
 
     cdef int find(self, int parent, const char* text, Py_ssize_t length) except -2:
-        """The number of a key inside of another; it is added if it is new. -1: no room."""
+        """Return the number of a key inside another, added if new; -1 if there is no space."""
         cdef uint64_t hash = hash_text(text, length, SEED + <uint64_t>(parent + 1))
         cdef Py_ssize_t k = hash & (self.cells - 1)
         cdef Key* one

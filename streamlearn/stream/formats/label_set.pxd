@@ -4,18 +4,18 @@ cdef class LabelSet:
     cdef readonly long long closed_at
     cdef public long long events
     cdef readonly bint declared
-    cdef readonly bint anything
+    cdef readonly bint allows_any
     cdef readonly object warmup
     cdef long long due
-    cdef readonly object positive_values  # those declared, of which all others are the negatives
-    cdef readonly list negative_values  # the first ones, until there is a positive one
+    cdef readonly object positive_values  # declared; all other values are negative
+    cdef readonly list negative_values  # the first ones, until a positive one comes
     cdef readonly bint positive_seen
     cdef object most, allowed
     cdef bint booleans
     cdef dict known
 
-    cdef object taken(self, object value)
+    cdef object normalized(self, object value)
     cdef int set_labels(self, labels) except -1
-    cdef object refused(self, labels)
+    cdef object refusal(self, labels)
     cdef int detect_booleans(self, labels) except -1
     cdef int close(self) except -1

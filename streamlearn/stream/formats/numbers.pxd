@@ -247,12 +247,12 @@ cdef extern from *:
 
 
 cdef inline bint is_exact(const Decimal* d) noexcept nogil:
-    """Whether it is an integer that a double holds exactly, as it does all up to 2**53."""
+    """Whether it is an integer that a double represents exactly, up to 2**53."""
     return d.whole and d.digits <= <uint64_t>1 << 53
 
 
 cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
-    """The double next to a decimal, ties to even; False: too far out to say here."""
+    """Return the double nearest to a decimal, ties to even; False if not decidable here."""
     if not near_decimal(d, x) and not far_decimal(d.digits, d.exponent, x):
         return False
     if d.negative and not (d.whole and d.digits == 0):
@@ -261,10 +261,10 @@ cdef inline bint double_of(const Decimal* d, double* x) noexcept nogil:
 
 
 cdef inline const char* value_at(const char* p, const char* end, double* x) except? NULL nogil:
-    """The number at p as text files write them, `+1`, `.5`, `2.`, too; where it ends, NULL: none.
+    """Parse the number at p, also `+1`, `.5` and `2.`; return its end, NULL if there is none.
 
-    One that is out of reach of a double is infinite; `nan` and `inf` are no numbers here. A byte
-    that is no digit is at `end`; sixteen more, and sixteen in front of p, can be read.
+    A number beyond the range of a double is infinite; `nan` and `inf` are not numbers here. The
+    byte at `end` is not a digit; sixteen bytes after it and sixteen before p can be read.
     """
     cdef Decimal d
     cdef const char* q = short_decimal(p, x, &d)

@@ -1,7 +1,7 @@
-"""Decimals to doubles, to the last bit ([Lemire21]).
+"""Decimals to doubles, correctly rounded ([Lemire21]).
 
-What is neither near nor in the table of powers here, or falls between two doubles in a way that
-128 bits do not tell, is left to who asked.
+The caller handles decimals that are beyond the table of powers, or so close to the middle of two
+doubles that 128 bits do not decide.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -17,7 +17,7 @@ cdef uint64_t[MOST - LEAST + 1] LOW
 
 
 def power_of_five(power):
-    """128 bits of 5**power, the highest one set: truncated, of negative powers rounded up.
+    """Return 128 bits of 5**power, the highest one set: truncated, or rounded up if power < 0.
 
     >>> hex(power_of_five(0)), hex(power_of_five(-1))
     ('0x80000000000000000000000000000000', '0xcccccccccccccccccccccccccccccccd')
@@ -71,7 +71,7 @@ cdef extern from *:
 
 
 cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil:
-    """digits * 10**exponent, digits > 0; False: not in reach of the table, or not to be told."""
+    """Compute digits * 10**exponent, digits > 0; False if not decidable here."""
     cdef uint64_t high, low, second, mantissa, bits
     cdef int zeros, upper
     cdef int64_t power
@@ -107,7 +107,7 @@ cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil:
 
 cdef const char* number_at(
         const char* p, const char* end, Decimal* d, double* x) except? NULL nogil:
-    """The number at p as in `value_at`, and what it is made of."""
+    """Parse the number at p as `value_at` does, with its parts."""
     cdef const char* first = p
     cdef const char* q = scan_decimal(p, end, d, True)
     if q != NULL and double_of(d, x):
@@ -131,7 +131,7 @@ cdef const char* number_at(
 
 
 def parse(text):
-    """The double that a decimal stands for; None if it cannot be told here.
+    """Return the double nearest to a decimal, None if not decidable here.
 
     >>> parse(b"0.30000000000000004"), parse(b"1e400"), parse(b"-12")
     (0.30000000000000004, None, -12.0)

@@ -36,9 +36,9 @@ def decoder_of(
     columns: Sequence[str] = (),
     text: Sequence[str] | None = None,
 ) -> Decoder:
-    """Return the decoder of a format: one of `FORMATS`, or `module:name` of one's own.
+    """Return the decoder of a format: one of `FORMATS`, or a custom `module:name`.
 
-    What that names is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
+    A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
     `columns` and `text` are for CSV.
 
     >>> from streamlearn import Names
@@ -58,7 +58,9 @@ def decoder_of(
     if kind in FORMATS:
         return FORMATS[kind](reader, fields, learners, grow_always)
     if ":" not in kind:
-        raise ValueError(f"format {kind!r}: one of {', '.join(FORMATS)}, or module:function")
+        raise ValueError(
+            f"format {kind!r}: expected one of {', '.join(FORMATS)}, or module:function"
+        )
     named = import_path(kind)
     if isinstance(named, type) and issubclass(named, Decoder):
         return named(reader, fields, learners, grow_always)

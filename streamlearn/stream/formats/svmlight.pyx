@@ -1,4 +1,4 @@
-"""svmlight's text: `label [qid:n] column:value ... [# comment]`, as LIBSVM writes it too."""
+"""The text format of svmlight and LIBSVM: `label [qid:n] column:value ... [# comment]`."""
 
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
@@ -14,15 +14,15 @@ from streamlearn.stream.formats.text_decoder cimport TextDecoder
 from streamlearn.errors import InvalidEventError
 
 cdef enum:
-    OWN = 1 << 22  # columns below have the slots of their number, as in a matrix
+    OWN = 1 << 22  # columns below have their number as their slot, as in a matrix
 
 
 cdef class SVMLightDecoder(TextDecoder):
     """Lines such as `+1 3:0.5 17:1 # comment`; column j is the feature named j, an int.
 
-    So a model that learned the file is the one that learned its matrix (`learn_rows`, columns as
-    numbered in the file). `qid:n` is the event's id. A label is a number; with `positive` or
-    `labels` declared it is what those say.
+    A model that learns the file equals one that learns its matrix (`learn_rows`, with the file's
+    column numbers). `qid:n` is the event's id. A label is a number, mapped by `positive` if it is
+    declared.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events
@@ -81,8 +81,8 @@ cdef class SVMLightDecoder(TextDecoder):
             if p == name or p[0] != b":":
                 with gil:
                     raise InvalidEventError(
-                        f"{shown_text(name, end)} is no feature: give column:value, the column a"
-                        " whole number >= 0")
+                        f"{shown_text(name, end)} is not a feature: write column:value, with an"
+                        " integer column >= 0")
             first = p + 1
             p = value_at(first, end, &x)
             if p == NULL or (p < end and p[0] > b" ") or not isfinite(x):
@@ -93,7 +93,7 @@ cdef class SVMLightDecoder(TextDecoder):
             put(reader, column, x)
 
     cdef bint query(self, const char** at, const char* end) noexcept nogil:
-        """Whether it is a query's id; then it is taken."""
+        """Whether it is a query's id; then set it."""
         cdef const char* p = at[0]
         if end - p <= 4 or memcmp(p, b"qid:", 4) != 0:
             return False
@@ -106,9 +106,9 @@ cdef class SVMLightDecoder(TextDecoder):
         return True
 
     cdef int make_columns(self) except -1 nogil:
-        """The columns of this line, and those before them, are known from now on."""
+        """Add the columns of this line, and all before them."""
         cdef Py_ssize_t i = self.reader.n, most = 0
-        while i > 0 and (most == 0 or self.reader.repeats):  # they rise if none is there twice
+        while i > 0 and (most == 0 or self.reader.repeats):  # increasing if none repeats
             i -= 1
             if most <= <Py_ssize_t>self.reader.piece[i].hash < OWN:
                 most = self.reader.piece[i].hash + 1
@@ -122,7 +122,7 @@ cdef class SVMLightDecoder(TextDecoder):
         return 0
 
     cdef int read_as_event(self) except -1 with gil:
-        """The line as an event of fields named by numbers, so that they can be spoken of."""
+        """Read the line as an event with numbers as names, for include and exclude."""
         cdef Reader reader = self.reader
         cdef Py_ssize_t i
         event = {}
@@ -133,7 +133,7 @@ cdef class SVMLightDecoder(TextDecoder):
         try:
             self.read_features(event)
         finally:
-            reader.busy = True  # as it was; the row stays
+            reader.busy = True  # as before; the row is kept
         return 0
 
 
@@ -149,13 +149,13 @@ cdef inline int put(Reader reader, uint64_t column, double value) except -1 nogi
     piece.value = value
     piece.hash = column
     if n and column <= piece[-1].hash:
-        reader.repeats = True  # perhaps
+        reader.repeats = True  # possibly
     reader.n = n + 1
     return 0
 
 
 cdef const char* long_whole(const char* p, uint64_t* x) noexcept nogil:
-    """The whole number at p, and where it ends: at p if there is none."""
+    """Parse the integer at p; return its end, which is p if there is none."""
     x[0] = 0
     while b"0" <= p[0] <= b"9" and x[0] >> 58 == 0:
         x[0] = 10 * x[0] + (p[0] - 48)

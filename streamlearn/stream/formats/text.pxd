@@ -1,4 +1,4 @@
-"""What the readers of text share."""
+"""Helpers of the text formats."""
 
 from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
@@ -6,7 +6,7 @@ from streamlearn.features.text cimport copy_text
 
 
 cdef inline const char* past_spaces(const char* p) noexcept nogil:
-    # records end in a zero byte, which is none; most bytes are above all of these
+    # records end in a zero byte, which is not a space; most bytes are greater
     while <unsigned char>p[0] <= 32 and (
             p[0] == b" " or p[0] == b"\t" or p[0] == b"\r" or p[0] == b"\n"):
         p += 1
@@ -14,7 +14,7 @@ cdef inline const char* past_spaces(const char* p) noexcept nogil:
 
 
 cdef inline object shown_text(const char* p, const char* end):
-    """The word that begins at p, short, for a message."""
+    """Return the word at p, shortened, for a message."""
     cdef const char* q = p
     while q < end and q[0] != b" " and q[0] != b"\t" and q[0] != b"\n" and q[0] != b"\r":
         q += 1
@@ -24,7 +24,7 @@ cdef inline object shown_text(const char* p, const char* end):
 
 cdef inline int put_number(
         Reader reader, const char* name, Py_ssize_t length, double x) except -1 nogil:
-    """The feature of a field that is a number."""
+    """Add the feature of a number."""
     cdef Piece* piece
     if reader.n == reader.room:
         reader.widen()
@@ -42,7 +42,7 @@ cdef inline int put_number(
 cdef inline int put_text(
         Reader reader, const char* name, Py_ssize_t name_length,
         const char* text, Py_ssize_t length) except -1 nogil:
-    """The feature field=text; "=" stands behind the field's name already."""
+    """Add the feature field=text; the field's name is already followed by "="."""
     cdef Py_ssize_t whole = name_length + 1 + length
     cdef char* to
     cdef Piece* piece

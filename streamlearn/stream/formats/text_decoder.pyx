@@ -1,4 +1,4 @@
-"""What text formats share: lines are read where they lie, by one thread while others learn."""
+"""The base of text formats: lines are read in place, without the GIL, while others learn."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -13,7 +13,7 @@ from streamlearn.errors import InvalidEventError
 
 
 cdef class TextDecoder(Decoder):
-    """The base of text formats, which read a line without the GIL."""
+    """The base of text formats."""
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         Decoder.__init__(self, reader, fields, learners, grow_always)
@@ -22,7 +22,7 @@ cdef class TextDecoder(Decoder):
     cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
         """Append the event of a line.
 
-        A zero byte is at its end, and so many as PADDING can be read in front of it and behind.
+        It ends in a zero byte, and PADDING bytes before and after it can be read.
         """
         with gil:
             raise NotImplementedError
@@ -44,7 +44,7 @@ cdef class TextDecoder(Decoder):
     def decode(self, values, Events events, order=None):
         """Append the events of these records; null is a tombstone.
 
-        `order`: the places in `values` of those that are to be decoded, one after the other.
+        `order`: the places in `values` to decode, in this order.
         """
         if order is None and isinstance(values, LineSlice):
             self.own(events)
@@ -53,7 +53,7 @@ cdef class TextDecoder(Decoder):
             Decoder.decode(self, values, events, order)
 
     cdef int lines(self, LineSlice values, Events events) except -1:
-        """The same of lines as they lie in their block."""
+        """Append the events of lines of a block."""
         cdef Py_ssize_t i = 0
         cdef const char* p
         cdef const char* end

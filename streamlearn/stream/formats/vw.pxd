@@ -3,8 +3,8 @@ from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
 
 cdef class VWDecoder(TextDecoder):
-    cdef bint simple  # nothing left out
-    cdef bint has_groups  # interactions are asked for
+    cdef bint simple  # all fields are features
+    cdef bint has_groups  # interactions are wanted
     cdef int head(self, const char* p, const char* end) except -1 nogil
     cdef int namespace(self, Reader reader, const char** at, const char* end) except -1 nogil
     cdef bint is_selected(

@@ -58,10 +58,10 @@ cdef extern from *:
 cdef class VWDecoder(TextDecoder):
     """Lines such as `1 2.0 'tag|user age:30 ann |ad shoes`.
 
-    A namespace is a field that holds its features: `user.age`, `user.ann`, `ad.shoes`; those of
-    the namespace without a name have their names alone. A feature without a value has value 1, and
-    a namespace's scale multiplies its values. The importance is the event's weight, the tag its id.
-    A line without a label is predicted only. Interactions of namespaces are VW's `-q`.
+    A namespace is a field that contains its features: `user.age`, `user.ann`, `ad.shoes`; features
+    of the namespace without a name have no prefix. A feature without a value has value 1, and a
+    namespace's scale multiplies its values. The importance is the event's weight, the tag its id. A
+    line without a label is only predicted. Interactions of namespaces are VW's `-q`.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events
@@ -98,12 +98,12 @@ cdef class VWDecoder(TextDecoder):
             self.reader.cross()
         if bar < end:
             with gil:
-                raise InvalidEventError(f"{shown_text(bar, end)} has a zero byte: text has none")
+                raise InvalidEventError(f"{shown_text(bar, end)} contains a zero byte: remove it")
         self.reader.look_up(self.grows())
         return self.push(events)
 
     cdef int head(self, const char* p, const char* end) except -1 nogil:
-        """Label, importance and tag."""
+        """Read label, importance and tag."""
         cdef const char* first
         cdef Decimal d, label
         cdef double x, y = 0.0
@@ -130,7 +130,7 @@ cdef class VWDecoder(TextDecoder):
                         with gil:
                             raise InvalidEventError(
                                 f"a third number, {shown_text(first, end)}, before the features:"
-                                " VW's initial predictions are not known here")
+                                " VW's initial predictions are not supported")
                     continue
             # a tag begins with ' or touches the bar
             p = first + (first[0] == b"'")
@@ -141,7 +141,7 @@ cdef class VWDecoder(TextDecoder):
             if first[0] != b"'" and p < end:
                 with gil:
                     raise InvalidEventError(
-                        f"{shown_text(first, end)} is no label: give a number (and an importance)")
+                        f"{shown_text(first, end)} is not a label: write a number")
             if past_spaces(p) < end:
                 with gil:
                     raise InvalidEventError(
@@ -220,7 +220,7 @@ cdef class VWDecoder(TextDecoder):
     cdef bint is_selected(
             self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
     ) except -1 with gil:
-        """Whether a feature is wanted."""
+        """Whether a feature is included and not excluded."""
         text = name[:n].decode()
         names = [text]
         if length:
@@ -232,13 +232,13 @@ cdef class VWDecoder(TextDecoder):
         return not set(names) & set(self.fields.exclude)
 
     def bad_value(self, name, rest):
-        """The refusal of a feature's value."""
+        """Return the error for an invalid value."""
         name, rest = name.decode("utf-8", "replace"), rest.split(None, 1)[:1]
         value = rest[0].decode("utf-8", "replace")[:40] if rest else ""
         return InvalidEventError(f"field {name!r} is {value!r}: a value is a finite number", name)
 
     def too_large(self, name, value, scale):
-        """The refusal of a value that its namespace's scale makes infinite."""
+        """Return the error for a value that its namespace's scale makes infinite."""
         name = name.decode("utf-8", "replace")
         return InvalidEventError(
             f"field {name!r} is {value:g}, times the scale {scale:g} of its namespace: that is too"
@@ -247,7 +247,7 @@ cdef class VWDecoder(TextDecoder):
 
 cdef inline int join_names(
         Reader reader, const char* space, Py_ssize_t length, Text* text) except -1 nogil:
-    """A feature's name behind its namespace's."""
+    """Prefix a feature's name with its namespace's."""
     cdef Py_ssize_t whole = length + 1 + text.length
     cdef char* to
     if whole > reader.arena_room - reader.used:
@@ -271,6 +271,6 @@ cdef inline int check_utf8(const char* p, Py_ssize_t n) except -1 nogil:
         more = utf8_length(p, end)
         if more == 0:
             with gil:
-                raise InvalidEventError("a name is no valid UTF-8: convert the file to UTF-8")
+                raise InvalidEventError("a name is not valid UTF-8: convert the file to UTF-8")
         p += more
     return 0

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class FileSink(Sink):
-    r"""A file of JSON lines, written to its end; "-" is standard output.
+    r"""Append JSON lines to a file; "-" is standard output.
 
-    Values are JSON already, or else any bytes (`binary`), which are written in base64; so are keys
-    that are no text. Headers that an object of JSON does not hold as they are (a name that comes
-    twice, what is not UTF-8) are then there once more, as pairs in base64.
+    Values are JSON already, or any bytes (`binary`), which are written in base64, as are keys that
+    are not UTF-8. If a JSON object cannot represent the headers (duplicate names, or bytes that are
+    not UTF-8), they are also written as pairs in base64.
 
     >>> sink = FileSink("-")
     >>> sink.send(b'{"prediction":true}', key=b"k1", headers=[("offset", b"17")])
@@ -39,18 +39,18 @@ class FileSink(Sink):
     def __init__(self, path: str | os.PathLike[str], *, binary: bool = False) -> None:
         self.binary = binary
         self._path = path
-        self._lock = threading.Lock()  # a checkpoint is flushed from another thread
+        self._lock = threading.Lock()  # checkpoints flush from another thread
         self._file: IO[bytes] | None = None
         if os.fspath(path) != "-":
             self._file = Path(path).open("ab+", buffering=1 << 20)  # noqa: SIM115 - see close
-            if not self._file.seek(0, os.SEEK_END):  # a new one, or who made it did not come far
+            if not self._file.seek(0, os.SEEK_END):  # a new file
                 fsync_directory(Path(path).parent)
             else:
                 self._end_torn_line(self._file)
 
     @staticmethod
     def _end_torn_line(file: IO[bytes]) -> None:
-        """A process that was killed may have left half a line."""
+        """End the incomplete line that a killed process may have left."""
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
             file.write(b"\n")
@@ -58,20 +58,20 @@ class FileSink(Sink):
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
-        """Hand over one record."""
+        """Send one record."""
         parts = []
         if headers:
-            told = {text(name_bytes(name)): text(item) for name, item in headers}
-            parts.append(b'"headers":' + packed(told))
-            if self.binary and not exact(headers):
+            readable = {text(name_bytes(name)): text(item) for name, item in headers}
+            parts.append(b'"headers":' + to_json(readable))
+            if self.binary and not is_representable(headers):
                 pairs = [(base64_of(name_bytes(name)), base64_of(item)) for name, item in headers]
-                parts.append(b'"headers_base64":' + packed(pairs))
+                parts.append(b'"headers_base64":' + to_json(pairs))
         if key is not None:
-            parts.append(named("key", key, binary=not valid(key)))
+            parts.append(field("key", key, binary=not is_utf8(key)))
         if value is None:
             parts.append(b'"value":null')
         elif self.binary:
-            parts.append(named("value", value, binary=True))
+            parts.append(field("value", value, binary=True))
         else:
             parts.append(b'"value":' + value)
         line = b"{" + b",".join(parts) + b"}\n"
@@ -85,12 +85,12 @@ class FileSink(Sink):
                 raise self._failure(error) from error
 
     def _failure(self, error: OSError) -> SinkError:
-        """The disk is full, or nobody reads what is piped: said as a sink says it."""
+        """Return the error for a file or pipe that is not writable."""
         where = "standard output" if self._file is None else repr(os.fspath(self._path))
-        return SinkError(f"{where} cannot be written to: {error.strerror}")
+        return SinkError(f"{where} cannot be written: {error.strerror}")
 
     def flush(self, seconds: float) -> None:  # noqa: ARG002 - a file takes as long as it takes
-        """Write all to the disk."""
+        """Sync the file to the disk."""
         with self._lock:
             try:
                 if self._file is None:
@@ -108,31 +108,31 @@ class FileSink(Sink):
                 self._file.close()
 
 
-def packed(value: object) -> bytes:
-    """A value as JSON."""
+def to_json(value: object) -> bytes:
+    """Encode a value as JSON."""
     return msgspec.json.encode(value)
 
 
-def named(name: str, value: bytes, *, binary: bool) -> bytes:
-    """A field of a line."""
+def field(name: str, value: bytes, *, binary: bool) -> bytes:
+    """Encode a field of a line."""
     if binary:
         return f'"{name}_base64":"{base64_of(value)}"'.encode()
-    return f'"{name}":'.encode() + packed(value.decode())
+    return f'"{name}":'.encode() + to_json(value.decode())
 
 
 def base64_of(value: bytes | None) -> str | None:
-    """Bytes as text."""
+    """Encode bytes in base64."""
     return None if value is None else base64.b64encode(value).decode()
 
 
-def exact(headers: Sequence[Header]) -> bool:
-    """Whether an object of texts says all that these headers do."""
-    texts = all(valid(name_bytes(name)) and valid(item or b"") for name, item in headers)
+def is_representable(headers: Sequence[Header]) -> bool:
+    """Whether a JSON object can represent these headers."""
+    texts = all(is_utf8(name_bytes(name)) and is_utf8(item or b"") for name, item in headers)
     return texts and len(dict(headers)) == len(headers)
 
 
-def valid(value: bytes) -> bool:
-    """Whether bytes are text."""
+def is_utf8(value: bytes) -> bool:
+    """Whether bytes are UTF-8."""
     try:
         value.decode()
     except UnicodeDecodeError:
@@ -141,5 +141,5 @@ def valid(value: bytes) -> bool:
 
 
 def text(value: bytes | None) -> str | None:
-    """A header's value as text; what is none is shown in escapes."""
+    """Decode a header's value; bytes that are not UTF-8 become escapes."""
     return None if value is None else value.decode(errors="backslashreplace")

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Records out. They may wait in a buffer until `flush`, which alone says that they are safe."""
+    """A place to write records to. They are buffered, and delivered only after `flush`."""
 
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
-        """Hand over one record; waits for room, but not for ever (`SinkFull`)."""
+        """Send one record; wait for space in the buffer, but not forever (`SinkFull`)."""
 
     def send_all(self, records: Sequence[Record]) -> None:
-        """Hand over these."""
+        """Send records."""
         for taken, (value, key, headers) in enumerate(records):
             try:
                 self.send(value, key=key, headers=headers)
@@ -32,18 +32,18 @@ class Sink(Protocol):
                 raise
 
     def take_over(self, identity: str) -> None:
-        """Have refused what earlier owners of the same models still send, where that is possible.
+        """Fence earlier owners of the same models, if the sink can.
 
-        Called once by a new owner, before the first record.
+        A new owner calls this once, before the first record.
         """
-        del identity  # who writes to a file is not told from others
+        del identity  # files do not know their writers
 
     def flush(self, seconds: float) -> None:
-        """Deliver all that was handed over before; `SinkError` if not within this time.
+        """Deliver all records that were sent; `SinkError` if this takes longer.
 
-        Once one was refused for good, every later call fails (`SinkRefused`, `SinkDenied`,
-        `SinkNotFound`), so that nothing is saved past it.
+        After a record was rejected permanently, every later call fails (`SinkRefused`,
+        `SinkDenied`, `SinkNotFound`), so that no checkpoint passes it.
         """
 
     def close(self) -> None:
-        """Give everything back; may be called twice."""
+        """Release all resources; may be called twice."""

@@ -1,1 +1,1 @@
-"""Where records come from: files, standard input, synthetic streams."""
+"""Sources of records: files, standard input, synthetic streams."""

@@ -1,9 +1,9 @@
-"""Streams made up here: clicks, spending and mail, with a sparse truth planted in them.
+"""Synthetic streams with a known sparse truth: clicks, spending and mail.
 
-Event n is a function of the seed and n alone (draws are hashes of a counter: Salmon and others,
-Parallel random numbers: as easy as 1, 2, 3, 2011), so a stream begins anywhere at no cost and is
-the same on every machine. Values follow Zipf's law by powers of two: each of the k stretches 1,
-2-3, 4-7, ... of a field's 2**k names comes equally often.
+Event n depends only on the seed and n (draws are hashes of a counter: Salmon et al., Parallel
+random numbers: as easy as 1, 2, 3, 2011), so a stream can begin at any event and is the same on
+every machine. Values follow Zipf's law by powers of two: the k ranges 1, 2-3, 4-7, ... of a
+field's 2**k names are equally frequent.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -12,10 +12,10 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 cdef enum:
-    FIELDS = 6  # of names
-    HEAD = 64  # the first names of a field, where truth is planted
+    FIELDS = 6  # categories
+    HEAD = 64  # the first names of a field, which may have weights
     NUMBERS = 6
-    WORDS = 24  # most words of a mail
+    WORDS = 24  # maximum words of a mail
     ROOM = 1024
 
 KINDS = ("clicks", "impressions", "spending", "spam")
@@ -24,33 +24,33 @@ NAMED = (("user", "u", 14), ("ad", "a", 11), ("site", "s", 9), ("campaign", "c",
 COUNTRIES = (
     "DE", "FR", "US", "GB", "IT", "ES", "PL", "NL", "JP", "IN", "BR", "SE", "NO", "CH", "AT", "BE")
 DEVICES = ("mobile", "desktop", "tablet", "tv")
-PLANTED = (0.15, 0.4, 0.4, 0.3, 0.3, 0.5)  # the share of a field's head that matters
+PLANTED = (0.15, 0.4, 0.4, 0.3, 0.3, 0.5)  # the share of a field's head with non-zero weights
 NUMERIC = (("hour", 0.0), ("price", -0.25), ("age", 0.0), ("position", -0.3), ("history", 2.0),
            ("returning", 0.0))
 VOCABULARY = 12  # 2**12 words
-SIGNS = 0.12  # the share of the head of the words that tell spam
+SIGNS = 0.12  # the share of the first words with non-zero weights
 START = 1_790_000_000  # the time of event 0
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The finaliser of SplitMix64 ([Steele14])."""
+    """Return the finalizer of SplitMix64 ([Steele14])."""
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL
     return x ^ (x >> 31)
 
 
 cdef inline uint64_t draw(uint64_t seed, uint64_t n, uint64_t k) noexcept nogil:
-    """The k-th draw of event n."""
+    """Return the k-th draw of event n."""
     return mix(mix(seed + n * 0x9e3779b97f4a7c15ULL) + k * 0xd1b54a32d192ed03ULL)
 
 
 cdef inline double share(uint64_t bits) noexcept nogil:
-    """A number in [0, 1) of random bits."""
+    """Return a number in [0, 1) from random bits."""
     return <double>(bits >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef inline uint64_t rank(uint64_t bits, int stretches) noexcept nogil:
-    """A name's rank, from 0: small ones come often."""
+    """Return a name's rank, from 0; small ranks are frequent."""
     cdef uint64_t stretch = (bits & 0xFFFFFFFFULL) * <uint64_t>stretches >> 32
     return (<uint64_t>1 << stretch) - 1 + (bits >> 32 & ((<uint64_t>1 << stretch) - 1))
 
@@ -77,7 +77,7 @@ cdef inline char* put_int(char* to, uint64_t x) noexcept nogil:
 
 
 cdef inline char* put_decimal(char* to, int64_t x, int places) noexcept nogil:
-    """x / 10**places."""
+    """Write x / 10**places."""
     cdef int _i
     cdef int64_t unit = 1
     for _i in range(places):
@@ -106,7 +106,7 @@ cdef class Clicks:
     - `"spending"`: the same with a number as the label `spent`;
     - `"spam"`: a list of `words`, label `"spam"` or `"ham"`.
 
-    From event `drift_at` on another truth holds.
+    From event `drift_at` on, the truth is a different one.
 
     >>> stream = Clicks(seed=1)
     >>> stream.value(0)
@@ -122,29 +122,29 @@ cdef class Clicks:
     cdef readonly uint64_t seed
     cdef readonly object drift_at
     cdef int sort
-    cdef int64_t turn
+    cdef int64_t drift
     cdef double[2][FIELDS][HEAD] planted
     cdef double[2][NUMBERS] slope
     cdef double[2][HEAD] sign  # of words
-    cdef list fixed  # countries and devices as bytes
+    cdef list fixed  # countries and devices, as bytes
 
     def __init__(self, kind="clicks", seed=0, drift_at=None):
         if kind not in KINDS:
-            raise ValueError(f"kind={kind!r}: one of {', '.join(KINDS)}")
+            raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
         if not 0 <= seed < 1 << 63:
-            raise ValueError(f"seed={seed!r}: a whole number >= 0")
+            raise ValueError(f"seed={seed!r}: expected an integer >= 0")
         if drift_at is not None and drift_at < 0:
-            raise ValueError(f"drift_at={drift_at!r}: the number of an event")
+            raise ValueError(f"drift_at={drift_at!r}: expected the number of an event, >= 0")
         self.kind, self.seed, self.drift_at = kind, seed, drift_at
         self.sort = KINDS.index(kind)
-        self.turn = 0x7FFFFFFFFFFFFFFF if drift_at is None else drift_at
+        self.drift = 0x7FFFFFFFFFFFFFFF if drift_at is None else drift_at
         self.fixed = [[text.encode() for text in names] for names in (COUNTRIES, DEVICES)]
         cdef int age
         for age in range(2):
             self.plant(age)
 
     cdef int plant(self, int age) except -1:
-        """The truth before, or after, it changes."""
+        """Draw the weights before (0) or after (1) the drift."""
         cdef uint64_t seed = mix(self.seed * 2 + <uint64_t>age + 1), bits
         cdef int f, v
         for f in range(FIELDS):
@@ -164,8 +164,8 @@ cdef class Clicks:
         return 0
 
     def truth(self, offset=0):
-        """The planted weights by the name of the feature, as they are at this event."""
-        cdef int age = offset >= self.turn, f, v
+        """Return the true non-zero weights at this event, by the feature's name."""
+        cdef int age = offset >= self.drift, f, v
         found = {}
         if self.kind == "spam":
             for v in range(HEAD):
@@ -185,7 +185,7 @@ cdef class Clicks:
 
     @property
     def label(self):
-        """The field of the label; None: events have none."""
+        """The field of the label, None if events have none."""
         return {"clicks": "clicked", "spending": "spent", "spam": "label"}.get(self.kind)
 
     def __repr__(self):
@@ -193,14 +193,14 @@ cdef class Clicks:
         return f"Clicks({self.kind!r}, seed={self.seed}{drift})"
 
     def value(self, int64_t offset):
-        """Event `offset` as bytes."""
+        """Return event `offset` as bytes."""
         cdef char[ROOM] text
         if offset < 0:
-            raise ValueError(f"offset {offset}: events are counted from 0")
+            raise ValueError(f"offset {offset}: expected an integer >= 0")
         return PyBytes_FromStringAndSize(text, self.write(offset, text))
 
     def values(self, int64_t start, Py_ssize_t n):
-        """Events start .. start + n - 1."""
+        """Return events start .. start + n - 1."""
         cdef Py_ssize_t i
         return [self.value(start + i) for i in range(n)]
 
@@ -218,7 +218,7 @@ cdef class Clicks:
         return self.write_event(n, text, &yes)
 
     cdef Py_ssize_t write_event(self, int64_t n, char* text, bint* yes) except -1:
-        cdef int age = n >= self.turn, f
+        cdef int age = n >= self.drift, f
         cdef double score = -0.7, noise
         cdef uint64_t[FIELDS] name
         cdef uint64_t[NUMBERS] number
@@ -288,8 +288,8 @@ cdef class Clicks:
         return to - text
 
     cdef Py_ssize_t write_mail(self, int64_t n, char* text) except -1:
-        """Words that tell spam from ham are kept in one, and mostly replaced in the other."""
-        cdef int age = n >= self.turn, i, count
+        """Write a mail: words of spam are mostly replaced in ham, and vice versa."""
+        cdef int age = n >= self.drift, i, count
         cdef uint64_t bits = draw(self.seed, n, 0), word
         cdef bint spam = share(bits) < 0.3
         cdef double sign
@@ -316,10 +316,10 @@ for _f in range(FIELDS):
 
 
 def delayed_clicks(Clicks stream, Py_ssize_t n, double scale=60.0, double tail=1.2):
-    """Impressions and the clicks on them, as they come in: (seconds, topic, value).
+    """Return impressions and their clicks in the order of time: (seconds, topic, value).
 
     A click comes `scale * (u**(-1/tail) - 1)` seconds after its impression, u uniform: the mean is
-    scale/(tail - 1), and some come very late. A thousand impressions come in a second.
+    scale/(tail - 1), with a heavy tail. There are a thousand impressions per second.
 
     >>> log = delayed_clicks(Clicks("impressions", seed=3), 1000)
     >>> [topic for _, topic, _ in log].count("impressions")
@@ -330,7 +330,7 @@ def delayed_clicks(Clicks stream, Py_ssize_t n, double scale=60.0, double tail=1
     cdef Py_ssize_t i
     cdef double u, moment
     if stream.kind != "impressions":
-        raise ValueError(f"{stream!r} has labels of its own: give Clicks('impressions')")
+        raise ValueError(f"{stream!r} already has labels: use Clicks('impressions')")
     found = []
     for i in range(n):
         moment = START + i / 1000.0

@@ -1,7 +1,7 @@
 from streamlearn.stream.sources.rows cimport RowEnds
 
 cdef enum:
-    PADDING = 17  # bytes in front of lines and behind that can be read, so that all are read alike
+    PADDING = 17  # readable bytes before and after lines, so that no line is a special case
 
 
 cdef struct Line:  # where in a block
@@ -14,7 +14,7 @@ cdef class ByteBlock:
     cdef char* at
     cdef Py_ssize_t filled  # bytes of it
     cdef Py_ssize_t whole  # of those, the ones in whole lines
-    cdef Line* line  # that are not blank
+    cdef Line* line  # the non-blank ones
     cdef Py_ssize_t lines
     cdef Py_ssize_t room
     cdef int cut(self, Py_ssize_t at) except -1 nogil
@@ -29,7 +29,7 @@ cdef class LineSlice:
     cdef Py_ssize_t n
 
     cdef inline const char* line(self, Py_ssize_t i, const char** end) noexcept nogil:
-        """Where line i begins; a zero byte is at its end."""
+        """Return the start of line i, which ends in a zero byte."""
         cdef const Line* one = self.block.line + self.first + i
         end[0] = self.block.at + one.start + one.length
         return self.block.at + one.start

@@ -1,4 +1,4 @@
-"""Lines of a stream of bytes, with the place of each: what files and standard input share."""
+"""Split a stream of bytes into lines with their offsets, for files and standard input."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from streamlearn.errors import SourceError
 
 cdef enum:
     LONGEST = 1 << 26  # bytes of one line
-    MARK = 3  # bytes of the mark that some programs begin a file with, to say that it is UTF-8
+    MARK = 3  # bytes of the byte order mark of UTF-8
 
 
 cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
@@ -23,7 +23,7 @@ cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
 
 
 cdef class ByteBlock:
-    """Bytes that were read at once, behind the rest of those before, and the lines in them."""
+    """A block of bytes, which begins with the rest of the previous one, and its lines."""
 
     def __cinit__(self, Py_ssize_t size):
         self.text = PyByteArray_FromStringAndSize(NULL, PADDING + size + PADDING)
@@ -33,7 +33,7 @@ cdef class ByteBlock:
         free(self.line)
 
     cdef int cut(self, Py_ssize_t at) except -1 nogil:
-        """Find the lines that end behind `at`; a zero byte takes the place of their break."""
+        """Find the lines that end after `at`, and replace their breaks by zero bytes."""
         cdef char* q
         while True:
             q = <char*>memchr(self.at + at, b"\n", self.filled - at)
@@ -44,7 +44,7 @@ cdef class ByteBlock:
             at += 1
 
     cdef int find_rows(self, RowEnds ends, bint ended) except -1 nogil:
-        """The same of CSV, where a line break between quotes ends no row."""
+        """Find the rows of CSV, where a quoted line break does not end a row."""
         cdef const char* end = self.at + self.filled
         cdef const char* stop
         while True:
@@ -54,7 +54,7 @@ cdef class ByteBlock:
             self.add(self.whole, stop - self.at)
 
     cdef int begin(self, ByteBlock old, Py_ssize_t first, Py_ssize_t at) except -1:
-        """Begin with what another block has from `at` on; `first` is the first line there."""
+        """Copy another block from `at` on; `first` is the first line there."""
         cdef Py_ssize_t i, n = old.lines - first
         self.filled = old.filled - at
         self.whole = old.whole - at
@@ -70,7 +70,7 @@ cdef class ByteBlock:
         return 0
 
     cdef int add(self, Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
-        """A line, unless it is blank."""
+        """Add a line, unless it is blank."""
         cdef void* to
         self.whole = stop + 1
         self.at[stop] = 0
@@ -89,9 +89,9 @@ cdef class ByteBlock:
 
 
 cdef class LineSlice:
-    """Lines of a block as a sequence; each is made bytes when it is asked for.
+    """A sequence of a block's lines, each copied to bytes on access.
 
-    Text formats need none: they read them where they lie (`TextDecoder`).
+    Text formats read them in place, without a copy (`TextDecoder`).
     """
 
     def __cinit__(self, ByteBlock block not None, Py_ssize_t first, Py_ssize_t n):
@@ -127,7 +127,7 @@ cdef class LineSlice:
 
     @property
     def byte_count(self):
-        """How many bytes the lines have together."""
+        """Total bytes of the lines."""
         cdef Py_ssize_t i, total = 0
         for i in range(self.n):
             total += self.block.line[self.first + i].length
@@ -140,9 +140,8 @@ Sequence.register(LineSlice)
 cdef class Lines:
     r"""Lines of a stream that is read block by block; positions count its bytes.
 
-    A mark of UTF-8 at its beginning is left out. So many lines as `first` are waited for at first,
-    and come at once. With a `delimiter` they are rows of CSV: a value in quotes may have line
-    breaks.
+    A byte order mark of UTF-8 is skipped. The first `take` waits for `first` lines. With a
+    `delimiter` lines are rows of CSV, in which quoted values may contain line breaks.
 
     >>> import io
     >>> lines = Lines("clicks.txt", 100)
@@ -156,13 +155,13 @@ cdef class Lines:
     """
 
     cdef readonly str name
-    cdef readonly long long position  # of the line that is taken next
-    cdef readonly Py_ssize_t first  # lines that are waited for
+    cdef readonly long long position  # of the next line
+    cdef readonly Py_ssize_t first  # lines to wait for
     cdef RowEnds ends  # None: every line is a row
     cdef bint released
     cdef ByteBlock block
-    cdef Py_ssize_t at  # where in the block that line begins
-    cdef Py_ssize_t taken  # lines of the block
+    cdef Py_ssize_t at  # its place in the block
+    cdef Py_ssize_t taken  # lines of the block that were taken
 
     def __init__(self, name, position=0, *, first=0, delimiter=None):
         self.name = name
@@ -173,35 +172,35 @@ cdef class Lines:
 
     @property
     def held(self):
-        """How many lines there are."""
+        """Number of lines that can be taken."""
         return self.block.lines - self.taken
 
     @property
     def waiting(self):
-        """Whether there is a whole line to take, maybe a blank one."""
+        """Whether there is a complete line to take, perhaps a blank one."""
         return self.at < self.block.whole and (self.released or self.held >= self.first)
 
     @property
     def read(self):
-        """The position up to which bytes were read."""
+        """The position after the last byte that was read."""
         return self.position + self.block.filled - self.at
 
     def fill(self, read, Py_ssize_t size):
-        """Read the next bytes, about so many; how many those are.
+        """Read about this many bytes, and return how many were read.
 
-        `read` puts them into the buffer that it is given, as the `readinto` of files does.
+        `read` fills a buffer, as the `readinto` of files does.
         """
         cdef ByteBlock block = self.block
         cdef Py_ssize_t rest
         if block.filled - block.whole > LONGEST:
             raise SourceError(
                 f"{self.name}: the line at byte {self.position + block.whole - self.at} is longer"
-                f" than {LONGEST} bytes: is this a text file?"
+                f" than {LONGEST} bytes: check that this is a text file"
             )
-        # in a block of which lines were taken nothing moves: others may read them
+        # a block whose lines were taken must not change: they may still be read
         if self.taken or block.filled + 2 * PADDING == len(block.text):
             rest = block.filled - self.at
-            # twice the rest, or a long line would be copied again for each of its blocks
+            # twice the rest, or a long line would be copied once for each block
             block = ByteBlock(rest + max(rest, size))
             block.begin(self.block, self.taken, self.at)
             self.block, self.at, self.taken = block, 0, 0
@@ -230,12 +229,12 @@ cdef class Lines:
         return 0
 
     def release(self):
-        """No more lines are waited for, and no end of a row."""
+        """Stop waiting for lines, and for the end of a row."""
         self.released = True
         self.cut(self.block.filled, True)
 
     def finish(self):
-        """No bytes follow: what is left is a line."""
+        """End the stream: the rest is a line."""
         cdef ByteBlock block = self.block
         self.release()
         if block.whole < block.filled:
@@ -245,7 +244,7 @@ cdef class Lines:
             block.whole = block.filled
 
     def take(self, Py_ssize_t most):
-        """Offsets and lines, at most so many, blank ones left out, and the position after them."""
+        """Return offsets, non-blank lines (at most this many), and the position after them."""
         cdef ByteBlock block = self.block
         cdef const Line* line
         cdef long long zero = self.position - self.at  # where the block begins
@@ -263,20 +262,20 @@ cdef class Lines:
 
 
 def refuse_encoding(name, start):
-    """SourceError if a stream that starts with these bytes is none of lines in UTF-8."""
+    """Raise SourceError if these first bytes are not of text in UTF-8."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise SourceError(
-            f"{name} is UTF-16, and lines are read as UTF-8: convert it first, such as with"
+            f"{name} is UTF-16, but must be UTF-8: convert it, such as with"
             " iconv -f UTF-16 -t UTF-8"
         )
     if start == b"\x1f\x8b\x08":
         raise SourceError(
-            f"{name} is packed by gzip: give a file whose name ends in .gz, or what is in it"
+            f"{name} is compressed by gzip: decompress it, or use a file name that ends in .gz"
         )
 
 
 def size_and_nulls(values):
-    """How many bytes values have together, and how many are null.
+    """Return the total bytes of values, and how many are null.
 
     >>> size_and_nulls([b"ab", None, b"c"])
     (3, 1)

@@ -1,8 +1,8 @@
-"""The grammar of CSV: a row's values, and where a row of a stream ends.
+"""The grammar of CSV: the values of a row, and the end of a row in a stream.
 
-As Python's csv reads it with `strict=True`: a quote at a value's beginning opens it, two are one
-inside, and behind the closing one comes a delimiter or the row's end. A quote elsewhere in a value
-stands for itself.
+This is the grammar of Python's csv with `strict=True`: a quote at the beginning of a value opens
+it, two quotes inside are one, and a delimiter or the row's end follows the closing quote. A quote
+elsewhere in a value is literal.
 """
 
 from libc.string cimport memcmp
@@ -47,8 +47,8 @@ cdef extern from *:
         const char* p, const char* end, char a, char b, char c) noexcept nogil
 
 cdef enum Fault:
-    OPEN  # a quote is not closed
-    BEHIND  # something follows the quote that closes a value
+    OPEN  # no closing quote
+    AFTER_QUOTE  # text follows a closing quote
     BREAK  # a line break outside quotes
     NO_UTF8
 
@@ -57,10 +57,10 @@ cdef struct Delimiter:  # the bytes of one character
     Py_ssize_t size
 
 cdef struct Value:
-    const char* text  # without the quotes around it
+    const char* text  # without its quotes
     Py_ssize_t length
-    bint doubled  # quotes inside stand there twice
-    Fault fault  # where there is no value
+    bint doubled  # contains doubled quotes
+    Fault fault  # if there is no value
 
 
 cdef inline bint begins(const char* p, const char* end, const Delimiter* by) noexcept nogil:
@@ -71,9 +71,9 @@ cdef inline bint begins(const char* p, const char* end, const Delimiter* by) noe
 
 cdef inline const char* read_value(
         const char* p, const char* end, const Delimiter* by, Value* value) noexcept nogil:
-    """The value at p of the row that ends at `end`, and where it ends; NULL: there is none.
+    """Read the value at p of the row that ends at `end`; return its end, NULL if it is invalid.
 
-    Eight bytes behind the row can be read; no quote is at `end`.
+    Eight bytes after the row can be read; no quote is at `end`.
     """
     cdef int more
     value.doubled = False
@@ -99,7 +99,7 @@ cdef inline const char* read_value(
         value.length = p - value.text
         p += 1
         if p < end and not begins(p, end, by):
-            value.fault = BREAK if p[0] == b"\n" or p[0] == b"\r" else BEHIND
+            value.fault = BREAK if p[0] == b"\n" or p[0] == b"\r" else AFTER_QUOTE
             return NULL
         return p
     value.text = p
@@ -122,17 +122,17 @@ cdef inline const char* read_value(
 cdef class RowEnds:
     cdef bytes text
     cdef Delimiter delimiter
-    # Of the row whose end is looked for, from its beginning:
+    # In the current row, from its beginning:
     cdef Py_ssize_t line  # the first line break, or up to where there is none
     cdef Py_ssize_t at  # up to where it was read
-    cdef Py_ssize_t start  # of the value there, or of one before it that is not quoted
+    cdef Py_ssize_t start  # of the value there, or of an unquoted one before it
     cdef Py_ssize_t quote  # the next quote, or up to where there is none
     cdef bint quoted  # whether `at` is inside quotes
-    # And of the last row that was invalid, as it may go on in those of its lines that come next:
+    # In the last invalid row, which may continue in its next lines:
     cdef Py_ssize_t last_at
     cdef Py_ssize_t last_start
     cdef bint last_quoted
-    cdef bint last_wrong  # what is there makes a row invalid
+    cdef bint last_wrong  # the byte there makes a row invalid
 
     cdef const char* find(self, const char* p, const char* end, bint ended) noexcept nogil
     cdef bint read(self, const char* p, Py_ssize_t n, Py_ssize_t* found) noexcept nogil

@@ -1,22 +1,21 @@
-"""Where the rows of CSV end in a stream: a line break inside quotes ends none."""
+"""Find the ends of CSV rows in a stream: a quoted line break does not end a row."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memchr, memcmp
 
 cdef enum:
-    LONGEST = 1 << 20  # bytes of a row with line breaks in it: how far a quote's end is looked for
+    LONGEST = 1 << 20  # bytes of a row with line breaks: limits the search for a closing quote
 
-cdef str NUMBER = "+-.0123456789Ee"  # what numbers are made of
+cdef str NUMBER = "+-.0123456789Ee"  # the characters of numbers
 
 
 cdef class RowEnds:
-    """Finds the end of each row, whatever the blocks in which the stream is read.
+    """Find the end of each row, independent of the blocks in which the stream is read.
 
-    A row that is not valid, because its quotes are not closed within 1 MiB, or before the stream
-    ends, or are closed in the middle of a value, ends with its first line. Then the next line
-    begins a row. Every byte is looked at a few times at most, whatever the quotes are: the row that
-    begins in the next line, and is inside quotes where that one ends, goes on as the invalid one
-    did, so it is not read again.
+    A row is invalid if its quotes are not closed within 1 MiB or before the stream ends, or are
+    closed in the middle of a value. It ends with its first line, and the next line begins a row.
+    Each byte is read only a few times, whatever the quotes: if the next row is inside quotes where
+    its first line ends, it continues as the invalid row did, so it is not read again.
     """
 
     def __cinit__(self, delimiter):
@@ -24,10 +23,10 @@ cdef class RowEnds:
         self.delimiter = Delimiter(PyBytes_AS_STRING(self.text), PyBytes_GET_SIZE(self.text))
 
     cdef const char* find(self, const char* p, const char* end, bint ended) noexcept nogil:
-        """The line break that ends the row at p; NULL: it is behind `end`.
+        """Return the line break that ends the row at p, NULL if it is after `end`.
 
-        After NULL it is asked for the same row again, with more bytes; else for the next one.
-        `ended`: the stream does, so quotes that are open stay open.
+        After NULL the next call is for the same row with more bytes, else for the next row.
+        `ended`: no bytes follow, so open quotes stay open.
         """
         cdef Py_ssize_t n = end - p, found
         cdef const char* stop = <const char*>memchr(p + self.line, b"\n", n - self.line)
@@ -48,9 +47,9 @@ cdef class RowEnds:
         return self.leave(p, self.line)
 
     cdef bint read(self, const char* p, Py_ssize_t n, Py_ssize_t* found) noexcept nogil:
-        """Go on in the row, of which there are n bytes: whether it ends.
+        """Continue the row in its n bytes; return whether it ends.
 
-        `found` is where it does, or where it is wrong; n: a quote is closed there; -1: none of it.
+        `found` is where it ends or is invalid; n: a quote is closed there; -1: neither.
         """
         cdef const char* end = p + n
         cdef const char* q
@@ -109,7 +108,7 @@ cdef class RowEnds:
             self.quoted = False
 
     cdef const char* leave(self, const char* p, Py_ssize_t found) noexcept nogil:
-        """Begin with the row behind the line break that was found."""
+        """Begin the row after the line break that was found."""
         self.line = self.at = self.start = 0
         self.quoted = False
         self.quote = max(self.quote - found - 1, 0)
@@ -119,9 +118,9 @@ cdef class RowEnds:
 
 
 def checked(delimiter):
-    """The delimiter of CSV; ValueError if it can be none."""
+    """Return a delimiter of CSV; ValueError if it cannot be one."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in "\"\r\n\0" + NUMBER:
         raise ValueError(
-            f"delimiter {delimiter!r}: give one character that is not part of numbers, such as ','"
-            " or '\\t'")
+            f"delimiter {delimiter!r}: expected one character that is not part of numbers, such as"
+            " ',' or '\\t'")
     return delimiter

@@ -16,35 +16,34 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """Records, from given positions on."""
+    """A stream of records that is read from given positions."""
 
     def identity(self) -> dict[str, str]:
-        """What tells this stream from another of the same name (cluster and topic ids, inodes).
+        """Return what distinguishes this stream from others of the same name, such as topic ids.
 
-        A checkpoint keeps it; `open` is given the kept one.
+        A checkpoint keeps it for `open`.
         """
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        """Go to the positions, and where there is none to the configured start.
+        """Seek to the positions, and in other partitions to the configured start.
 
-        `SourceError` if the stream is another than the one of `identity`, or a position is no
-        longer, or not yet, there.
+        `SourceError` if the stream does not have this identity, or does not hold a position.
         """
 
     def poll(self, seconds: float) -> list[Records]:
-        """The next records, at most a batch; nothing if none came in this time."""
+        """Return the next records, at most a batch; none if none came in this time."""
 
     def lag(self) -> dict[Partition, int | None]:
-        """How many records (bytes, of files) wait in each partition; None: not known yet."""
+        """Return the lag of each partition in records (bytes of files), None if unknown."""
 
     def lost(self) -> Mapping[Partition, int]:
-        """How many records were gone before they could be read, since the start."""
+        """Return how many records were deleted before they were read, since the start."""
 
     def ended(self) -> bool:
-        """Whether all there was at the start has been given (a file that is not followed)."""
+        """Whether all records that existed at the start were returned; never if followed."""
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Tell the source's own tools how far a durable checkpoint has come."""
+        """Publish the positions of a durable checkpoint for lag tools."""
 
     def close(self) -> None:
-        """Give everything back; may be called twice."""
+        """Release all resources; may be called twice."""

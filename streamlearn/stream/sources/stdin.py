@@ -1,4 +1,4 @@
-"""Standard input as a source: a line a record, once."""
+"""Standard input as a source: each line is a record, read once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BLOCK = 1 << 16
 class StandardInput:
     """Lines of standard input, or of another pipe by its descriptor.
 
-    What was read is gone, so a checkpoint's position cannot be gone on from. The first poll that
-    gives lines gives `first` of them at least, if there are so many: for what is guessed of them is
-    not to depend on when they came. With the `delimiter` of CSV, values in quotes may have line
-    breaks.
+    They are read once, so a checkpoint's position cannot be resumed. The first poll that returns
+    lines returns at least `first` of them if there are so many, so that column types inferred from
+    them do not depend on when the lines arrived. With the `delimiter` of CSV, quoted values may
+    contain line breaks.
     """
 
     def __init__(
@@ -41,24 +41,24 @@ class StandardInput:
         self._ended = False
 
     def identity(self) -> dict[str, str]:
-        """Nothing tells one input from another."""
+        """Return a constant: inputs cannot be distinguished."""
         return {"stdin": ""}
 
     def open(
         self,
         positions: Mapping[Partition, int],
-        identity: Mapping[str, str] | None,  # noqa: ARG002 - nothing tells inputs apart
+        identity: Mapping[str, str] | None,  # noqa: ARG002 - inputs cannot be distinguished
     ) -> None:
-        """Begin; SourceChanged if something was read of it before."""
+        """Begin; SourceChanged if there is a position."""
         at = positions.get(PARTITION, 0)
         if at:
             raise SourceChanged(
-                f"the checkpoint has read {at} bytes of standard input, and they cannot be read "
-                "again: give the data as a file, or begin afresh without the checkpoint"
+                f"the checkpoint is at byte {at} of standard input, which cannot be resumed: use a "
+                "file, or start over without the checkpoint"
             )
 
     def poll(self, seconds: float) -> list[Records]:
-        """The next lines, or none if none came in this time."""
+        """Return the next lines, or none if none came in this time."""
         if not self._lines.waiting and not self._ended:
             self._read(seconds)
         if not self._lines.waiting:
@@ -76,19 +76,19 @@ class StandardInput:
             self._lines.finish()
 
     def lag(self) -> dict[Partition, int | None]:
-        """Not to be known of a pipe."""
+        """Return 0 at the end; until then the lag of a pipe is unknown."""
         return {PARTITION: 0 if self.ended() else None}
 
     def lost(self) -> Mapping[Partition, int]:
-        """None."""
+        """Return an empty mapping: a pipe loses no lines."""
         return {}
 
     def ended(self) -> bool:
-        """Whether the last line was given."""
+        """Whether the last line was returned."""
         return self._ended and not self._lines.waiting
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Nothing to do: nobody watches."""
+        """Do nothing: a pipe has no place for positions."""
 
     def close(self) -> None:
-        """The input stays open: it is not ours."""
+        """Leave the input open: this source has not opened it."""

@@ -1,4 +1,4 @@
-"""The source of events that are made up here: for demonstrations, scenarios and tests."""
+"""Synthetic streams as a source, for demonstrations, scenarios and tests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PARTITION = Partition("synthetic")
 
 
 class DelayedClicks:
-    """Impressions, a thousand a second, and the clicks on some of them, in one log.
+    """Impressions, a thousand per second, and the clicks on some of them, in one log.
 
-    Half of the clicks come within a second, one in nine later than after five.
+    Half of the clicks come within a second, one of nine after more than five seconds.
 
     >>> log = DelayedClicks(1000, seed=3)
     >>> len(log) > 1000, log.values(0, 1) == Clicks("impressions", seed=3).values(0, 1)
@@ -39,7 +39,7 @@ class DelayedClicks:
         return self._name
 
     def values(self, start: int, n: int) -> list[bytes]:
-        """The records at places start .. start + n - 1."""
+        """Return the records start .. start + n - 1."""
         return self._log[start : start + n]
 
 
@@ -49,13 +49,13 @@ class Synthetic:
     Parameters
     ----------
     stream
-        What is made; None: `Clicks()`.
+        The stream; None: `Clicks()`.
     events
-        How many there are; None: no end.
+        Number of events; None: endless.
     rate
-        Events a second; None: as fast as they are asked for.
+        Events per second; None: unlimited.
     batch
-        Most events that one poll gives.
+        Maximum events of one poll.
 
     Examples
     --------
@@ -80,35 +80,35 @@ class Synthetic:
         self._since = time.monotonic()
 
     def identity(self) -> dict[str, str]:
-        """What is made: another seed is another stream."""
+        """Return the parameters of the stream."""
         return {"synthetic": repr(self.stream)}
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
-        """Go on from event `positions[PARTITION]`, or from the first."""
+        """Start at event `positions[PARTITION]`, or at the first one."""
         was = (identity or {}).get("synthetic", repr(self.stream))
         if was != repr(self.stream):
             raise SourceChanged(
-                f"the checkpoint's events came from {was}, this source is {self.stream!r}: take "
-                "the seed and drift of then, or begin afresh without the checkpoint"
+                f"the checkpoint is of {was}, but this source is {self.stream!r}: use the same "
+                "seed and drift, or start over without the checkpoint"
             )
         at = positions.get(PARTITION, 0)
         if at < 0 or (self.events is not None and at > self.events):
             raise SourceChanged(
-                f"the checkpoint is at event {at}, and this source has {self.events}: give it more "
-                "`events`, or begin afresh without the checkpoint"
+                f"the checkpoint is at event {at}, but this source has {self.events}: increase "
+                "`events`, or start over without the checkpoint"
             )
         self._at = self._first = at
         self._since = time.monotonic()
 
     def _due(self) -> int:
-        """Up to which event it is time to give."""
+        """Return the offset before which events are due."""
         due = self._at + self.batch
         if self.rate is not None:
             due = min(due, self._first + int((time.monotonic() - self._since) * self.rate))
         return due if self.events is None else min(due, self.events)
 
     def poll(self, seconds: float) -> list[Records]:
-        """The next events; with a rate, those whose time has come."""
+        """Return the next events; with a rate, those that are due."""
         due = self._due()
         if due <= self._at and self.rate is not None and not self.ended():
             time.sleep(min(seconds, max(1.0 / self.rate, 0.01)))
@@ -120,26 +120,26 @@ class Synthetic:
         return [Records(PARTITION, range(start, due), values, due)]
 
     def lag(self) -> dict[Partition, int | None]:
-        """How many events are left."""
+        """Return how many events are left."""
         return {PARTITION: None if self.events is None else self.events - self._at}
 
     def lost(self) -> Mapping[Partition, int]:
-        """None."""
+        """Return an empty mapping: nothing is lost."""
         return {}
 
     def ended(self) -> bool:
-        """Whether the last event was given."""
+        """Whether the last event was returned."""
         return self.events is not None and self._at >= self.events
 
     def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Nothing to do: nobody watches."""
+        """Do nothing: no tool reads the positions."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no resources."""
 
 
 def write(path: str | os.PathLike[str], stream: Clicks, events: int, start: int = 0) -> None:
-    """Write events to a file, one a line."""
+    """Write events to a file, one per line."""
     with Path(path).open("wb") as file:
         for at in range(start, start + events, 10_000):
             values = stream.values(at, min(10_000, start + events - at))

@@ -315,7 +315,7 @@ def test_csv_without_the_columns_that_were_asked_for() -> None:
 
 def test_csv_of_which_some_types_are_known() -> None:
     decoder = CSVDecoder(reader := sl.Names(), Fields(label=None), grow_always=True)
-    decoder.know({"zip": "text", "gone": "numbers"})
+    decoder.set_types({"zip": "text", "gone": "numbers"})
     decode(decoder, b"a,zip")
     decode(decoder, b"1,123")
     assert reader.names() == ["a", "zip=123"]
@@ -445,7 +445,7 @@ def test_what_a_users_function_does_wrong_is_bad() -> None:
 def test_csv_whose_header_is_there_though_the_columns_were_named() -> None:
     """It is no event, or all columns would be of text."""
     decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"), columns=["a", "y"])
-    decoder.know({})
+    decoder.set_types({})
     events = decode(decoder, b"a,y", b"0.5,1", b"2,0", b"y, a", b"1,7")
     assert (len(events), events.blank, events.bad) == (3, 2, [])
     assert decoder.types == {"a": "numbers", "y": "numbers"}

@@ -29,9 +29,9 @@ from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_
 from streamlearn.stream.formats.csv import split_row
 from streamlearn.stream.sources import catalog, rotation
 from streamlearn.stream.sources import file as file_module
-from streamlearn.stream.sources.ahead import decoded
 from streamlearn.stream.sources.catalog import unreadable
 from streamlearn.stream.sources.lines import Lines
+from streamlearn.stream.sources.prefetch import decoded_batches
 from tests.support import zstandard
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def test_types_are_guessed_of_the_same_lines(
         source = build.source(own, table)
     decoder: Any = decoder_of("csv", Names(), Fields(label=None), grow_always=True)
     rows = 0
-    for found in decoded(source, decoder, 0.0):
+    for found in decoded_batches(source, decoder, 0.0):
         if found is None:
             break
         rows += len(found[1])
@@ -261,7 +261,7 @@ def test_a_mark_at_the_beginning_is_left_out(
             decoder = decoder_of(kind, Names())
             events = [
                 (events.row_of(i)[0][1], events.label_of(i), events.bad)
-                for found in decoded(source, decoder, 0.0)
+                for found in decoded_batches(source, decoder, 0.0)
                 if found is not None
                 for events in found[1:]
                 for i in range(len(events))

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from streamlearn.stream import Events, Files, JSONDecoder, decoded
-from streamlearn.stream.sources.ahead import ahead
+from streamlearn.stream import Events, Files, JSONDecoder, decoded_batches
+from streamlearn.stream.sources.prefetch import prefetched
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
 
-def test_what_is_learned_is_the_same_though_names_and_classes_are_met_ahead(tmp_path: Path) -> None:
+def test_prefetching_does_not_change_what_is_learned(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     rng = np.random.default_rng(1)
     lines = [
@@ -28,8 +28,8 @@ def test_what_is_learned_is_the_same_though_names_and_classes_are_met_ahead(tmp_
     models = [sl.LinearClassifier(), sl.LinearClassifier()]
     for model, early in zip(models, (True, False), strict=True):
         source = Files([path], batch=70)
-        batches = decoded(source, JSONDecoder(model.reader, learners=[model]))
-        for batch in ahead(batches) if early else batches:
+        batches = decoded_batches(source, JSONDecoder(model.reader, learners=[model]))
+        for batch in prefetched(batches) if early else batches:
             assert batch is not None
             model.progressive_events(batch[1])
         source.close()
@@ -37,19 +37,19 @@ def test_what_is_learned_is_the_same_though_names_and_classes_are_met_ahead(tmp_
     assert len(models[0].weights) == 4
 
 
-def test_an_error_comes_in_its_place_and_the_thread_ends() -> None:
+def test_an_error_is_raised_in_order_and_the_thread_ends() -> None:
     def items() -> Generator[int, None, None]:
         yield from range(3)
         raise ValueError("no more")
 
     found: list[int] = []
     with pytest.raises(ValueError, match="no more"):
-        found.extend(ahead(items()))
+        found.extend(prefetched(items()))
     assert found == [0, 1, 2]
     assert not readers()
 
 
-def test_closed_early_the_thread_ends_and_what_it_reads_is_closed() -> None:
+def test_closing_early_ends_the_thread_and_closes_its_input() -> None:
     closed = []
 
     def items() -> Generator[Events, None, None]:
@@ -59,7 +59,7 @@ def test_closed_early_the_thread_ends_and_what_it_reads_is_closed() -> None:
         finally:
             closed.append(True)
 
-    coming = ahead(items())
+    coming = prefetched(items())
     next(coming)
     coming.close()
     assert closed == [True]
