@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 PART = 500  # records
-NO_ANSWER = "no answer from the broker"
+NO_ANSWER = "broker unreachable"
 OUTPUTS = """
 [source.security]
 {}

