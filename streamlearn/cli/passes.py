@@ -106,7 +106,7 @@ class Pass:
             start = stop
 
     def _count(self, records: Records, events: Events) -> None:
-        for index, _, reason in events.bad:
+        for index, _, reason in events.invalid:
             place = self._place(records, index)
             if not self.skip:
                 raise ValueError(f"{place}: {reason}; repair the line, or use --on-invalid skip")
@@ -114,7 +114,7 @@ class Pass:
                 self.examples.append(f"{place}: {reason}")
         self.records += len(records.offsets)
         self.events += len(events)
-        self.invalid += len(events.bad)
+        self.invalid += len(events.invalid)
 
     def _place(self, records: Records, index: int) -> str:
         """Return file and line number of a record."""

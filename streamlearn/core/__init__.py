@@ -1,1 +1,1 @@
-"""What every layer stands on: parameters, a row of features, and the loops over it."""
+"""Foundations of every layer: parameters, feature rows, and the loops over them."""

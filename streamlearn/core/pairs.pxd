@@ -1,15 +1,15 @@
-"""Arithmetic on two numbers at a time: two features of a row side by side in one register.
+"""Arithmetic on pairs of numbers: two features of a row in one SIMD register.
 
-Divisions and square roots are what a self-tuning rule spends its time on, and two cost as much as
-one. Written once in these words, a loop gives the same bits on every machine. A row of odd length
-ends with a pair whose second half is a 0 on the slot of the first, stored before it:
+Self-tuning rules spend their time on divisions and square roots, and two cost as much as one.
+Loops written with these functions give bit-identical results on every machine. A row of odd length
+ends with a pair whose second half is 0 on the slot of the first, and is stored before it:
 
     for i in range(0, n, 2):
         j = mate(i, n)
         x = values(value, i, j)
         ...
-        store(cell + slot[j], second(w))
-        store(cell + slot[i], first(w))
+        cell[slot[j]] = second(w)
+        cell[slot[i]] = first(w)
 """
 
 cdef extern from *:
@@ -22,7 +22,7 @@ cdef extern from *:
     #define STREAMLEARN_PAIR(name, sse, each)                                                   \
         static inline streamlearn_pair streamlearn_##name(streamlearn_pair x, streamlearn_pair y) \
         { return sse(x, y); }
-    static inline streamlearn_pair streamlearn_two(double x, double y) {
+    static inline streamlearn_pair streamlearn_make_pair(double x, double y) {
         return _mm_set_pd(y, x);
     }
     static inline double streamlearn_first(streamlearn_pair x) { return _mm_cvtsd_f64(x); }
@@ -31,8 +31,10 @@ cdef extern from *:
     }
     static inline streamlearn_pair streamlearn_load(const double *x) { return _mm_loadu_pd(x); }
     static inline void streamlearn_store(double *x, streamlearn_pair y) { _mm_storeu_pd(x, y); }
-    static inline streamlearn_pair streamlearn_root(streamlearn_pair x) { return _mm_sqrt_pd(x); }
-    static inline streamlearn_pair streamlearn_size(streamlearn_pair x) {
+    static inline streamlearn_pair streamlearn_square_root(streamlearn_pair x) {
+        return _mm_sqrt_pd(x);
+    }
+    static inline streamlearn_pair streamlearn_absolute(streamlearn_pair x) {
         return _mm_andnot_pd(_mm_set1_pd(-0.0), x);
     }
     static inline streamlearn_pair streamlearn_firsts(streamlearn_pair x, streamlearn_pair y) {
@@ -41,7 +43,7 @@ cdef extern from *:
     static inline streamlearn_pair streamlearn_seconds(streamlearn_pair x, streamlearn_pair y) {
         return _mm_unpackhi_pd(x, y);
     }
-    static inline streamlearn_pair streamlearn_where_above(
+    static inline streamlearn_pair streamlearn_select_above(
         streamlearn_pair x, streamlearn_pair y, streamlearn_pair z
     ) {
         return _mm_and_pd(_mm_cmpgt_pd(x, y), z);
@@ -54,83 +56,87 @@ cdef extern from *:
     #define STREAMLEARN_PAIR(name, sse, each)                                                   \
         static inline streamlearn_pair streamlearn_##name(streamlearn_pair x, streamlearn_pair y) \
         { streamlearn_pair z = {each(x.a, y.a), each(x.b, y.b)}; return z; }
-    #define STREAMLEARN_PLUS(x, y) ((x) + (y))
-    #define STREAMLEARN_LESS(x, y) ((x) - (y))
-    #define STREAMLEARN_TIMES(x, y) ((x) * (y))
-    #define STREAMLEARN_OVER(x, y) ((x) / (y))
-    #define STREAMLEARN_MOST(x, y) ((x) > (y) ? (x) : (y))
-    #define STREAMLEARN_LEAST(x, y) ((x) < (y) ? (x) : (y))
-    static inline streamlearn_pair streamlearn_two(double x, double y) {
+    #define STREAMLEARN_ADD(x, y) ((x) + (y))
+    #define STREAMLEARN_SUBTRACT(x, y) ((x) - (y))
+    #define STREAMLEARN_MULTIPLY(x, y) ((x) * (y))
+    #define STREAMLEARN_DIVIDE(x, y) ((x) / (y))
+    #define STREAMLEARN_MAXIMUM(x, y) ((x) > (y) ? (x) : (y))
+    #define STREAMLEARN_MINIMUM(x, y) ((x) < (y) ? (x) : (y))
+    static inline streamlearn_pair streamlearn_make_pair(double x, double y) {
         streamlearn_pair z = {x, y};
         return z;
     }
     static inline double streamlearn_first(streamlearn_pair x) { return x.a; }
     static inline double streamlearn_second(streamlearn_pair x) { return x.b; }
     static inline streamlearn_pair streamlearn_load(const double *x) {
-        return streamlearn_two(x[0], x[1]);
+        return streamlearn_make_pair(x[0], x[1]);
     }
     static inline void streamlearn_store(double *x, streamlearn_pair y) {
         x[0] = y.a;
         x[1] = y.b;
     }
-    static inline streamlearn_pair streamlearn_root(streamlearn_pair x) {
-        return streamlearn_two(sqrt(x.a), sqrt(x.b));
+    static inline streamlearn_pair streamlearn_square_root(streamlearn_pair x) {
+        return streamlearn_make_pair(sqrt(x.a), sqrt(x.b));
     }
-    static inline streamlearn_pair streamlearn_size(streamlearn_pair x) {
-        return streamlearn_two(fabs(x.a), fabs(x.b));
+    static inline streamlearn_pair streamlearn_absolute(streamlearn_pair x) {
+        return streamlearn_make_pair(fabs(x.a), fabs(x.b));
     }
     static inline streamlearn_pair streamlearn_firsts(streamlearn_pair x, streamlearn_pair y) {
-        return streamlearn_two(x.a, y.a);
+        return streamlearn_make_pair(x.a, y.a);
     }
     static inline streamlearn_pair streamlearn_seconds(streamlearn_pair x, streamlearn_pair y) {
-        return streamlearn_two(x.b, y.b);
+        return streamlearn_make_pair(x.b, y.b);
     }
-    static inline streamlearn_pair streamlearn_where_above(
+    static inline streamlearn_pair streamlearn_select_above(
         streamlearn_pair x, streamlearn_pair y, streamlearn_pair z
     ) {
-        return streamlearn_two(x.a > y.a ? z.a : 0.0, x.b > y.b ? z.b : 0.0);
+        return streamlearn_make_pair(x.a > y.a ? z.a : 0.0, x.b > y.b ? z.b : 0.0);
     }
     static inline int streamlearn_any_above(streamlearn_pair x, streamlearn_pair y) {
         return x.a > y.a || x.b > y.b;
     }
     #endif
-    STREAMLEARN_PAIR(plus, _mm_add_pd, STREAMLEARN_PLUS)
-    STREAMLEARN_PAIR(less, _mm_sub_pd, STREAMLEARN_LESS)
-    STREAMLEARN_PAIR(times, _mm_mul_pd, STREAMLEARN_TIMES)
-    STREAMLEARN_PAIR(over, _mm_div_pd, STREAMLEARN_OVER)
-    STREAMLEARN_PAIR(most, _mm_max_pd, STREAMLEARN_MOST)
-    STREAMLEARN_PAIR(least, _mm_min_pd, STREAMLEARN_LEAST)
+    STREAMLEARN_PAIR(add, _mm_add_pd, STREAMLEARN_ADD)
+    STREAMLEARN_PAIR(subtract, _mm_sub_pd, STREAMLEARN_SUBTRACT)
+    STREAMLEARN_PAIR(multiply, _mm_mul_pd, STREAMLEARN_MULTIPLY)
+    STREAMLEARN_PAIR(divide, _mm_div_pd, STREAMLEARN_DIVIDE)
+    STREAMLEARN_PAIR(maximum, _mm_max_pd, STREAMLEARN_MAXIMUM)
+    STREAMLEARN_PAIR(minimum, _mm_min_pd, STREAMLEARN_MINIMUM)
     #undef STREAMLEARN_PAIR
-    static inline ptrdiff_t streamlearn_mate(ptrdiff_t i, ptrdiff_t n) {
+    static inline ptrdiff_t streamlearn_partner(ptrdiff_t i, ptrdiff_t n) {
         return i + 1 < n ? i + 1 : i;
     }
-    static inline streamlearn_pair streamlearn_values(const double *x, ptrdiff_t i, ptrdiff_t j) {
-        return streamlearn_two(x[i], j > i ? x[j] : 0.0);
+    static inline streamlearn_pair streamlearn_load_values(
+        const double *x, ptrdiff_t i, ptrdiff_t j
+    ) {
+        return streamlearn_make_pair(x[i], j > i ? x[j] : 0.0);
     }
     """
     ctypedef struct Pair "streamlearn_pair":
         pass
-    Pair two "streamlearn_two"(double x, double y) noexcept nogil
+    Pair make_pair "streamlearn_make_pair"(double x, double y) noexcept nogil
     double first "streamlearn_first"(Pair x) noexcept nogil
     double second "streamlearn_second"(Pair x) noexcept nogil
     Pair load "streamlearn_load"(const double* x) noexcept nogil
     void store "streamlearn_store"(double* x, Pair y) noexcept nogil
-    Pair plus "streamlearn_plus"(Pair x, Pair y) noexcept nogil
-    Pair less "streamlearn_less"(Pair x, Pair y) noexcept nogil
-    Pair times "streamlearn_times"(Pair x, Pair y) noexcept nogil
-    Pair over "streamlearn_over"(Pair x, Pair y) noexcept nogil
-    Pair most "streamlearn_most"(Pair x, Pair y) noexcept nogil
-    Pair least "streamlearn_least"(Pair x, Pair y) noexcept nogil
-    Pair root "streamlearn_root"(Pair x) noexcept nogil
-    # absolute values
-    Pair size "streamlearn_size"(Pair x) noexcept nogil
+    Pair add "streamlearn_add"(Pair x, Pair y) noexcept nogil
+    Pair subtract "streamlearn_subtract"(Pair x, Pair y) noexcept nogil
+    Pair multiply "streamlearn_multiply"(Pair x, Pair y) noexcept nogil
+    Pair divide "streamlearn_divide"(Pair x, Pair y) noexcept nogil
+    Pair maximum "streamlearn_maximum"(Pair x, Pair y) noexcept nogil
+    Pair minimum "streamlearn_minimum"(Pair x, Pair y) noexcept nogil
+    Pair square_root "streamlearn_square_root"(Pair x) noexcept nogil
+    # |x|
+    Pair absolute "streamlearn_absolute"(Pair x) noexcept nogil
     # (x.first, y.first), (x.second, y.second)
     Pair firsts "streamlearn_firsts"(Pair x, Pair y) noexcept nogil
     Pair seconds "streamlearn_seconds"(Pair x, Pair y) noexcept nogil
     # z where x > y, else 0
-    Pair where_above "streamlearn_where_above"(Pair x, Pair y, Pair z) noexcept nogil
+    Pair select_above "streamlearn_select_above"(Pair x, Pair y, Pair z) noexcept nogil
     bint any_above "streamlearn_any_above"(Pair x, Pair y) noexcept nogil
-    # the feature beside feature i of n: itself, if it is the last
-    Py_ssize_t mate "streamlearn_mate"(Py_ssize_t i, Py_ssize_t n) noexcept nogil
+    # the feature after feature i of n; i itself if it is the last
+    Py_ssize_t partner "streamlearn_partner"(Py_ssize_t i, Py_ssize_t n) noexcept nogil
     # (x[i], x[j]); (x[i], 0) if j is i
-    Pair values "streamlearn_values"(const double* x, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    Pair load_values "streamlearn_load_values"(
+        const double* x, Py_ssize_t i, Py_ssize_t j
+    ) noexcept nogil

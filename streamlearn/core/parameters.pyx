@@ -1,11 +1,11 @@
-"""What losses, penalties, rules and schedules have in common: they are their parameters."""
+"""The base class of losses, penalties, rules and schedules, and the check of their parameters."""
 
 
 cdef class Parameterized:
-    """A value given by the parameters of its constructor, listed in `_names`.
+    """A value defined by its constructor's parameters, which `_names` lists.
 
-    From that one list follow repr, equality, hash, copy and pickle. `_examples` are arguments that
-    show the range of the parameters, for tests that run over every member of a family.
+    repr, equality, hash, copy and pickle are derived from `_names`. `_examples` are constructor
+    arguments that cover the range of the parameters, for tests that run over every subclass.
     """
 
     _names = ()
@@ -13,12 +13,12 @@ cdef class Parameterized:
 
     @classmethod
     def examples(cls):
-        """Instances that show the range of the parameters."""
+        """Return instances that cover the range of the parameters."""
         return [cls(*arguments) for arguments in cls._examples]
 
     @property
     def params(self):
-        """The constructor's arguments, by name."""
+        """The constructor's arguments by name."""
         return {name: getattr(self, name) for name in self._names}
 
     def __repr__(self):
@@ -41,23 +41,8 @@ def _rebuild(kind, params):
     return kind(**params)
 
 
-def describe(spec):
-    """A spec as plain data: its class's name and its parameters, nested specs included.
-
-    >>> from streamlearn.penalties import ElasticNet
-    >>> describe(ElasticNet(0.1, 0.2))
-    {'name': 'ElasticNet', 'params': {'l1': 0.1, 'l2': 0.2}}
-    """
-    if isinstance(spec, Parameterized):
-        params = {name: describe(value) for name, value in spec.params.items()}
-        return {"name": type(spec).__name__, "params": params}
-    if isinstance(spec, (list, tuple)):
-        return [describe(item) for item in spec]
-    return spec
-
-
 def number(owner, name, value, *, low=None, above=None, below=None, high=None):
-    """`value` as a float, or a ValueError that says what was given and what is allowed."""
+    """Return `value` as a float; ValueError if it is not a finite number within the bounds."""
     try:
         x = float(value)
     except (TypeError, ValueError):
@@ -71,7 +56,7 @@ def number(owner, name, value, *, low=None, above=None, below=None, high=None):
         wanted.append((x <= high, f"at most {high:g}"))
     if below is not None:
         wanted.append((x < below, f"less than {below:g}"))
-    # a NaN fails every comparison, and an infinity is never a sensible parameter here
+    # NaN fails every comparison, and infinity is never a valid parameter
     if x - x != 0.0 or not all(holds for holds, _ in wanted):
         needs = " and ".join(text for _, text in wanted) or "finite"
         raise ValueError(f"{owner}: {name} must be {needs}, got {value!r}")

@@ -1,4 +1,4 @@
-"""One example as every learner sees it: slots, each once, their values, and how long x is."""
+"""One example as learners see it: distinct slots, their values, and |x|^2."""
 
 cdef struct Row:
     Py_ssize_t n
@@ -13,9 +13,9 @@ cdef extern from *:
     #if defined(__SSE2__)
     #include <emmintrin.h>
     #endif
-    /* Sums over the features of a row. Four sums side by side, (0 + 2) + (1 + 3) at the end: one
-       would wait for itself at every feature. Two vector registers do the same additions in the
-       same order, so that the bits do not depend on the machine. */
+    /* Sums over the features of a row, in four lanes combined as (0 + 2) + (1 + 3): with one lane
+       every addition would wait for the previous one. Two vector registers do the same additions in
+       the same order, so the result is bit-identical on every machine. */
     #if defined(__SSE2__)
     #define STREAMLEARN_SUM(n, PAIR, ONE)                                                       \
         ptrdiff_t i = 0;                                                                        \
@@ -46,8 +46,8 @@ cdef extern from *:
         return total;
     #endif
 
-    /* s moved toward 0 by a threshold: s less its part in [-t, t]. Written so that compilers take
-       min and max for it: which slots are 0 can't be foreseen, and a branch would cost more. */
+    /* Soft threshold: s minus its part in [-t, t]. Compilers turn this into min and max; a branch
+       would cost more, because which slots are 0 is unpredictable. */
     static inline double streamlearn_soft(double s, double t) {
         double part = s < t ? s : t;
         part = part > -t ? part : -t;
@@ -98,11 +98,11 @@ cdef extern from *:
     #define streamlearn_prefetch(p) ((void)(p))
     #endif
     """
-    # this memory is wanted soon
+    # load this memory into the cache
     void prefetch "streamlearn_prefetch"(const void* at) noexcept nogil
     # |x|^2
     double squared "streamlearn_squared"(const double* value, Py_ssize_t n) noexcept nogil
-    # s moved toward 0 by a threshold
+    # s moved toward 0 by a threshold, and 0 within it
     double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
     # <cells, x>
     double dot "streamlearn_dot"(

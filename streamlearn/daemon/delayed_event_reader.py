@@ -166,10 +166,10 @@ class DelayedEventReader:
     @staticmethod
     def _invalid(events: Events, sides: Array, side: int) -> list[InvalidRecord]:
         """Return the invalid records of one side, numbered by the records of both sides."""
-        if not events.bad:
+        if not events.invalid:
             return []
         numbers = np.flatnonzero(sides == side).tolist()
-        return [(numbers[i], field, reason) for i, field, reason in events.bad]
+        return [(numbers[i], field, reason) for i, field, reason in events.invalid]
 
     def _origins(self, polled: Polled) -> Iterator[bytes]:
         """Pack each record, in polled order, in case its label becomes an orphan."""

@@ -91,7 +91,7 @@ class ImmediateEventReader:
         self._before = self.labels.events
         self.rows.clear()
         self.decoder.decode(polled.values, self.rows, polled.order)
-        return self.rows.bad
+        return self.rows.invalid
 
     @property
     def after_closing(self) -> Array:

@@ -1,1 +1,1 @@
-"""The one hot loop: rows, learners, and the model that puts events into them."""
+"""The hot loop: rows, learners, and the model that feeds events to them."""

@@ -1,4 +1,4 @@
-"""The columns of a table as rows, without an event for each: what reading its rows would give."""
+"""The columns of a table as rows, without building an event per row."""
 
 from libc.math cimport NAN, isfinite, isnan
 from libc.stdlib cimport free, malloc
@@ -12,28 +12,28 @@ import numpy as np
 from streamlearn.errors import InvalidEventError
 
 cdef struct Column:
-    const double* number  # NaN: missing; or NULL, and there are texts:
-    const Py_ssize_t* text  # which one each row holds, -1: missing
-    const int* slot  # of the column, or of each text; -1: unknown
+    const double* number  # values, NaN for missing; NULL for a column of texts
+    const Py_ssize_t* text  # index of each row's text, -1 for missing
+    const int* slot  # slot of the column or of each text, -1 for unknown
 
 
-def table(Reader reader, columns, Py_ssize_t n, bint grow):
-    """The rows of a table as Events.
+def rows_from_columns(Reader reader, columns, Py_ssize_t n, bint grow):
+    """Return the rows of a table as Events.
 
-    A column is (name, numbers, None), NaN where one is missing, or (name, places, texts): which
-    text each row holds, -1 where one is missing. `grow`: new names get slots, in the order in
-    which reading row after row would meet them.
+    A column is (name, numbers, None), with NaN for missing, or (name, indices, texts), with each
+    row's index into `texts` and -1 for missing. With `grow`, new names get slots in the same order
+    as when reading row by row.
 
     >>> from streamlearn.features import Names
     >>> columns = [("age", np.array([31.0, np.nan]), None), ("city", np.array([0, 0]), ["Bern"])]
-    >>> rows, reader = table(reader := Names(), columns, 2, True), reader
+    >>> rows, reader = rows_from_columns(reader := Names(), columns, 2, True), reader
     >>> reader.names(), rows.row_of(0), rows.row_of(1)
     (['age', 'city=Bern'], [(0, 31.0), (1, 1.0)], [(1, 1.0)])
     """
     cdef Py_ssize_t k, count = len(columns)
     cdef Column* column
     rows, keep = Events(), []
-    reader.slots_of([name for name, _, _ in columns], False)  # raises for what is no name
+    reader.slots_of([name for name, _, _ in columns], False)  # raises for invalid names
     slots, known = slots_by_column(reader, columns, n, grow)
     column = <Column*>malloc(max(count, 1) * sizeof(Column))
     if column == NULL:
@@ -46,39 +46,39 @@ def table(Reader reader, columns, Py_ssize_t n, bint grow):
             column[k].number = NULL if is_text else <const double*><size_t>cells.ctypes.data
             column[k].text = <const Py_ssize_t*><size_t>cells.ctypes.data if is_text else NULL
             column[k].slot = <const int*><size_t>found.ctypes.data
-        fill(rows, column, count, n, known, shared(slots))
+        fill(rows, column, count, n, known, slots_overlap(slots))
     finally:
         free(column)
     return rows
 
 
 cdef slots_by_column(Reader reader, columns, Py_ssize_t n, bint grow):
-    """The slots of each column, or of its texts; and how many are in use once a row was read."""
+    """Return the slots of each column or its texts, and the slots used after each row."""
     cdef Py_ssize_t k, before = reader.size
-    met = []  # (row, column, which of its names, name) where each is met first
+    firsts = []  # (row, column, index of the text, name) of the first occurrence of each name
     slots = [np.full(1 if texts is None else len(texts), -1, np.int32) for _, _, texts in columns]
     for k, (name, cells, texts) in enumerate(columns):
         if texts is None:
             here = np.flatnonzero(cells == cells)[:1]
-            met += [(row, k, 0, name) for row in here.tolist()]
+            firsts += [(row, k, 0, name) for row in here.tolist()]
         else:
-            first = np.full(len(texts) + 1, n)  # the last one is of those that are missing
+            first = np.full(len(texts) + 1, n)  # the last entry is for missing texts
             first[cells[::-1]] = np.arange(n)[::-1]
             rows = first.tolist()
-            met += [
+            firsts += [
                 (rows[at], k, at, f"{name}={text}") for at, text in enumerate(texts) if rows[at] < n
             ]
-    met.sort(key=lambda one: one[:3])
+    firsts.sort(key=lambda one: one[:3])
     known = np.full(n, before, dtype=np.int64)
-    found = reader.slots_of([name for _, _, _, name in met], grow).tolist()
-    for (row, k, at, _), slot in zip(met, found):
+    found = reader.slots_of([name for _, _, _, name in firsts], grow).tolist()
+    for (row, k, at, _), slot in zip(firsts, found):
         slots[k][at] = slot
         known[row] = max(known[row], slot + 1)
     return slots, np.minimum(np.maximum.accumulate(known), reader.size)
 
 
-cdef bint shared(slots) except -1:
-    """Whether two columns may meet in one slot."""
+cdef bint slots_overlap(slots) except -1:
+    """Return whether two columns may share a slot."""
     each = [np.unique(found[found >= 0]) for found in slots]
     every = np.concatenate(each) if each else np.zeros(0)
     return len(np.unique(every)) < len(every)
@@ -87,7 +87,7 @@ cdef bint shared(slots) except -1:
 cdef int fill(
     Events rows, const Column* columns, Py_ssize_t count, Py_ssize_t n, known_slots, bint merge
 ) except -1:
-    """Append the rows; `merge`: values that meet in one slot add up."""
+    """Append the rows; with `merge`, values in the same slot are summed."""
     cdef Py_ssize_t i, j, k
     cdef const long long* known
     cdef const Column* column
@@ -127,20 +127,20 @@ cdef int fill(
             to[row.n], value[row.n] = slot, x
             row.n += 1
         if merge:
-            row.n = whole(to, value, row.n, i)
+            row.n = drop_zeros(to, value, row.n, i)
         row.square = squared(value, row.n)
         rows.append(&row, &tags, <Py_ssize_t>known[i])
         rows.records += 1
     return 0
 
 
-cdef Py_ssize_t whole(int* slot, double* value, Py_ssize_t n, Py_ssize_t row) except -1:
-    """Leave out sums that are 0."""
+cdef Py_ssize_t drop_zeros(int* slot, double* value, Py_ssize_t n, Py_ssize_t row) except -1:
+    """Remove sums that are 0, and reject those that are not finite."""
     cdef Py_ssize_t i, kept = 0
     for i in range(n):
         if not isfinite(value[i]):
             raise InvalidEventError(
-                f"row {row}: columns of one name or hash add up to {value[i]}: scale them down")
+                f"row {row}: columns with the same name or hash sum to {value[i]}; scale them down")
         slot[kept], value[kept] = slot[i], value[i]
         kept += value[i] != 0.0
     return kept

@@ -7,19 +7,19 @@ from streamlearn.engine.rows cimport Rows
 from streamlearn.features.text cimport copy_text
 from streamlearn.core.row cimport Row
 
-cdef enum Kind:  # what a label is in Python
+cdef enum Kind:  # the Python type of a label
     UNLABELED
     BOOL
     INT
     FLOAT
-    CLASS  # the number is its place in `classes`
+    CLASS  # the number is an index into `classes`
 
-cdef struct Tags:  # what an event says of itself beside its features
+cdef struct Tags:  # what an event has besides its features
     double label
     Kind kind
     double weight
-    double time  # NaN: none
-    const char* id  # NULL: none
+    double time  # NaN for none
+    const char* id  # NULL for none
     Py_ssize_t id_length
 
 
@@ -28,10 +28,10 @@ cdef class Events(Rows):
     cdef public Py_ssize_t byte_count
     cdef readonly Py_ssize_t tombstones
     cdef public Py_ssize_t blank
-    cdef readonly list bad
+    cdef readonly list invalid
     cdef public list classes
     cdef Py_ssize_t row_room, feature_room, id_room
-    cdef tuple arrays  # what owns the memory below
+    cdef tuple arrays  # the owners of the memory below
     cdef int64_t* start
     cdef int* slot_at
     cdef double* value_at
@@ -50,26 +50,28 @@ cdef class Events(Rows):
 
     @cython.final
     cdef inline int offer(self, Row* row, Py_ssize_t n, Py_ssize_t id_length) except -1 nogil:
-        """A row of n features to be filled in and appended: where its event will lie."""
-        cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i]
-        cdef Py_ssize_t said = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
-        if i == self.row_room or first + n > self.feature_room or said + id_length > self.id_room:
+        """Reserve a row of n features at its final place, to be filled in and appended."""
+        cdef Py_ssize_t i = self.n, features = <Py_ssize_t>self.start[i] + n
+        cdef Py_ssize_t id_bytes = id_length
+        if i > 0:
+            id_bytes += <Py_ssize_t>self.id_end[i - 1]
+        if i == self.row_room or features > self.feature_room or id_bytes > self.id_room:
             self.widen(
                 2 * self.row_room if i == self.row_room else self.row_room,
-                max(self.feature_room, 2 * (first + n)),
-                max(self.id_room, 2 * (said + id_length)))
+                max(self.feature_room, 2 * features),
+                max(self.id_room, 2 * id_bytes))
         row.n = n
-        row.slot = self.slot_at + first
-        row.value = self.value_at + first
+        row.slot = self.slot_at + (features - n)
+        row.value = self.value_at + (features - n)
         return 0
 
     @cython.final
     cdef inline int append(self, Row* row, Tags* tags, Py_ssize_t known) except -1 nogil:
-        """One more event, of the record that is being decoded; `known`: slots in use after it."""
+        """Append an event of the current record; `known` is the number of slots used after it."""
         cdef Py_ssize_t i = self.n, first = <Py_ssize_t>self.start[i]
-        cdef Py_ssize_t said = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
+        cdef Py_ssize_t id_used = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
         cdef Row there
-        if row.slot != self.slot_at + first:  # else it is a row that was offered
+        if row.slot != self.slot_at + first:  # unless `offer` reserved the row
             self.offer(&there, row.n, tags.id_length)
             memcpy(self.slot_at + first, row.slot, row.n * sizeof(int))
             memcpy(self.value_at + first, row.value, row.n * sizeof(double))
@@ -85,8 +87,8 @@ cdef class Events(Rows):
         self.record[i] = self.records
         self.has_id[i] = tags.id != NULL
         if tags.id_length:
-            copy_text(self.id_text + said, tags.id, tags.id_length)
-        self.id_end[i] = said + tags.id_length
+            copy_text(self.id_text + id_used, tags.id, tags.id_length)
+        self.id_end[i] = id_used + tags.id_length
         self.n += 1
         if known > self.columns:
             self.columns = known

@@ -1,8 +1,7 @@
-"""Decoded events: a batch of rows with labels, which all learners of a stream share.
+"""Decoded events: a batch of rows with labels, shared by all learners of a stream.
 
-A format fills them from raw records; estimators learn them (`progressive_events`) straight from
-the buffers. They are emptied and refilled, so a stream allocates nothing once it has seen its
-greatest batch.
+A format fills it from raw records, and estimators learn from its buffers (`progressive_events`). It
+is cleared and reused, so after the largest batch a stream allocates no more memory.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -16,8 +15,8 @@ from streamlearn.core.row cimport Row, squared
 import numpy as np
 
 
-cdef inline double kept(double x, bint wanted) noexcept nogil:
-    """x, or 0 if it is not wanted: without a branch, for which it is can't be foreseen."""
+cdef inline double masked(double x, bint wanted) noexcept nogil:
+    """Return x if wanted, else 0, without a branch, which would be unpredictable."""
     cdef uint64_t bits
     memcpy(&bits, &x, 8)
     bits &= -<uint64_t>wanted
@@ -26,8 +25,8 @@ cdef inline double kept(double x, bint wanted) noexcept nogil:
 
 
 cdef bint is_number(label):
-    """Whether a float64 is exactly this label."""
-    if not isinstance(label, int):  # of bools too
+    """Return whether a float64 represents this label exactly."""
+    if not isinstance(label, int):  # includes bools
         return isinstance(label, float)
     try:
         return float(label) == label
@@ -35,22 +34,22 @@ cdef bint is_number(label):
         return False
 
 
-cdef Py_ssize_t LONGEST = 1000  # characters of a field or reason: a record may be of any length
+cdef Py_ssize_t MAX_TEXT = 1000  # characters of a field or reason, because records may be long
 LABEL_KINDS = {type(None): UNLABELED, bool: BOOL, int: INT, float: FLOAT}
 
 
 cdef class Events(Rows):
-    """Rows of slots and values, and what each event says of itself.
+    """Rows of slots and values, with the label, weight, time and id of each event.
 
-    - `labels`: NaN for none, else a number (0 and 1 for bools), or the label's place in `classes`;
-      `label_of(i)` is the label as Python has it.
+    - `labels`: NaN for none, else a number (0 and 1 for bools) or an index into `classes`;
+      `label_of(i)` is the label as a Python object.
     - `weights`; `times` in seconds since 1970, NaN for none; `ids` as bytes, None for none.
-    - `index`: which of the records given to the decoder since `clear` the row came from;
-      `records` counts those, and `byte_count` their bytes.
-    - `bad`: (index, field, reason) of each record that was refused; `tombstones`: how many were
-      null; `blank`: how many were lines that hold no event, such as a header or a comment.
+    - `index`: the number of each event's record among those given to the decoder since `clear`;
+      `records` is the count of those records, and `byte_count` their bytes.
+    - `invalid`: (index, field, reason) of each invalid record; `tombstones`: the count of null
+      records; `blank`: the count of lines without an event, such as a header or a comment.
 
-    Arrays are views of buffers: valid until the next `clear` or the next record.
+    Arrays are views of buffers, valid until the next `clear` or the next record.
 
     >>> events = Events()
     >>> events.add([(0, 1.0), (7, 2.5)], label=True)
@@ -72,24 +71,24 @@ cdef class Events(Rows):
         self.clear()
 
     def clear(self):
-        """Forget the rows and what was bad; the buffers stay."""
+        """Remove the rows and the invalid records, and keep the buffers."""
         self.n = self.records = self.tombstones = self.blank = self.longest = self.columns = 0
         self.byte_count = 0
         self.start[0] = 0
-        self.bad = []
+        self.invalid = []
 
     cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1 with gil:
-        """Room for so many rows, features, and bytes of ids; what is there stays."""
+        """Reserve rows, features, and bytes of ids, and keep the contents."""
         cdef Py_ssize_t used = 0 if self.start == NULL else <Py_ssize_t>self.start[self.n]
-        cdef Py_ssize_t said = 0 if self.n == 0 else <Py_ssize_t>self.id_end[self.n - 1]
+        cdef Py_ssize_t id_used = 0 if self.n == 0 else <Py_ssize_t>self.id_end[self.n - 1]
         rows, features, text = max(rows, 1), max(features, 1), max(text, 1)
-        # in the order of the pointers below: room, how much of it is in use, type
+        # in the order of the pointers below: capacity, used, type
         new = []
         wanted = (
             (rows + 1, self.n + 1, np.int64), (features, used, np.int32),
             (features, used, np.float64), (rows, self.n, np.float64), (rows, self.n, np.uint8),
             (rows, self.n, np.float64), (rows, self.n, np.float64), (rows, self.n, np.int64),
-            (rows, self.n, np.int64), (text, said, np.uint8), (rows, self.n, np.int64),
+            (rows, self.n, np.int64), (text, id_used, np.uint8), (rows, self.n, np.int64),
             (rows, self.n, np.uint8), (rows, self.n, np.float64),
         )
         for k, (size, filled, kind) in enumerate(wanted):
@@ -125,7 +124,7 @@ cdef class Events(Rows):
         slots = np.array([slot for slot, _ in row], dtype=np.int32)
         values = np.array([value for _, value in row], dtype=np.float64)
         if len(slots) and slots.min() < 0:
-            raise ValueError(f"slot {slots.min()}: slots are >= 0")
+            raise ValueError(f"slots must be >= 0, got {slots.min()}")
         given.n = len(slots)
         given.slot = <const int*><size_t>slots.ctypes.data
         given.value = <const double*><size_t>values.ctypes.data
@@ -149,25 +148,25 @@ cdef class Events(Rows):
         self.records += 1
 
     def refuse(self, error):
-        """The record that is being decoded is invalid, for the reason of an InvalidEventError.
+        """Add the record that is being decoded to `invalid`, with the reason of `error`.
 
         >>> from streamlearn.errors import InvalidEventError
         >>> events = Events()
         >>> events.refuse(InvalidEventError("field 'age' is nan", "age"))
-        >>> events.bad
+        >>> events.invalid
         [(0, 'age', "field 'age' is nan")]
         """
-        field = None if error.field is None else error.field[:LONGEST]
-        self.bad.append((self.records, field, str(error)[:LONGEST]))
+        field = None if error.field is None else error.field[:MAX_TEXT]
+        self.invalid.append((self.records, field, str(error)[:MAX_TEXT]))
 
-    # What a batch holds
+    # The contents of a batch
 
     def __len__(self):
         return self.n
 
     @property
     def labels(self):
-        """The labels as numbers; NaN: none."""
+        """The labels as numbers, NaN for none."""
         return self.arrays[3][:self.n]
 
     @property
@@ -177,22 +176,22 @@ cdef class Events(Rows):
 
     @property
     def times(self):
-        """The time of each event in seconds since 1970; NaN: none."""
+        """The time of each event in seconds since 1970, NaN for none."""
         return self.arrays[6][:self.n]
 
     @property
     def known(self):
-        """How many slots were in use once each event had been read."""
+        """The number of slots used after each event."""
         return self.arrays[7][:self.n]
 
     @property
     def index(self):
-        """Which record each event came from."""
+        """The index of each event's record."""
         return self.arrays[8][:self.n]
 
     @property
     def starts(self):
-        """Where in `slots` and `values` each row begins, and the last one ends."""
+        """The start of each row in `slots` and `values`, and the end of the last."""
         return self.arrays[0][:self.n + 1]
 
     @property
@@ -207,11 +206,11 @@ cdef class Events(Rows):
 
     @property
     def ids(self):
-        """The id of each event as bytes; None: none."""
+        """The id of each event as bytes, None for none."""
         return [self.id_of(i) for i in range(self.n)]
 
     def id_texts(self, rows):
-        """The ids of these events as text; None: none.
+        """Return the ids of these events as text, None for none.
 
         >>> events = Events()
         >>> events.add([], key=b"e1")
@@ -227,7 +226,7 @@ cdef class Events(Rows):
         return found
 
     def id_of(self, Py_ssize_t i):
-        """The id of an event as bytes; None: none."""
+        """Return the id of an event as bytes, None for none."""
         cdef Py_ssize_t first = 0 if i == 0 else <Py_ssize_t>self.id_end[i - 1]
         self.inside(i)
         return self.id_text[first:self.id_end[i]] if self.has_id[i] else None
@@ -254,27 +253,27 @@ cdef class Events(Rows):
         return self.label[i] if kind == FLOAT else self.classes[<Py_ssize_t>self.label[i]]
 
     def inside(self, Py_ssize_t i):
-        """IndexError if there is no event i."""
+        """Raise IndexError if there is no event i."""
         if not 0 <= i < self.n:
-            raise IndexError(f"event {i} of {self.n}")
+            raise IndexError(f"event index must be below {self.n}, got {i}")
 
     def learned_weights(self):
-        """The weight with which each event is learned: 0 for those without a label."""
+        """Return the weight with which each event is learned, 0 for events without a label."""
         out = np.empty(self.n)
         cdef double* to = <double*><size_t>out.ctypes.data
         cdef Py_ssize_t i
         for i in range(self.n):
-            to[i] = kept(self.weight[i], self.kind[i] != UNLABELED)
+            to[i] = masked(self.weight[i], self.kind[i] != UNLABELED)
         return out
 
     def of_class(self, k):
-        """Which events have label `classes[k]`, as a mask."""
+        """Return a mask of the events with the label `classes[k]`."""
         return (self.arrays[4][:self.n] == CLASS) & (self.labels == k)
 
     def codes(self, table, otherwise=NAN, const double[::1] weights=None):
-        """What a table says of each event's label, as float64; `otherwise` where it says nothing.
+        """Return the table's number for each event's label, or `otherwise` if it has none.
 
-        With `weights` (of all events) it is 0 for an event of weight 0, whatever its label.
+        With `weights` (one per event), events of weight 0 get 0, whatever their label.
 
         >>> events = Events()
         >>> for label in ("spam", "ham", None, 1):
@@ -283,7 +282,7 @@ cdef class Events(Rows):
         array([ 1., -1., nan,  5.])
         """
         if weights is not None and len(weights) != self.n:
-            raise ValueError(f"{len(weights)} weights of {self.n} events")
+            raise ValueError(f"weights must have one entry per event, {self.n}, got {len(weights)}")
         numbers = {label: table[label] for label in table if is_number(label)}
         if len(numbers) > 32:
             found = [table.get(self.label_object(i), otherwise) for i in range(self.n)]
@@ -307,32 +306,11 @@ cdef class Events(Rows):
                 found_code = of_class[<Py_ssize_t>self.label[i]]
             else:
                 at = m
-                for k in range(m - 1, -1, -1):  # all of them, as in `kept`
+                for k in range(m - 1, -1, -1):  # without a branch, as in `masked`
                     at ^= (at ^ k) & -<Py_ssize_t>(key[k] == self.label[i])
                 found_code = code[at]
-            to[i] = found_code if weight == NULL else kept(found_code, weight[i] != 0.0)
+            to[i] = found_code if weight == NULL else masked(found_code, weight[i] != 0.0)
         return out
-
-    def copy_to(self, Events other, Py_ssize_t i):
-        """Add event i to others, which count it as a record."""
-        cdef Row row
-        cdef Tags tags
-        self.inside(i)
-        self.row(i, &row)
-        tags.kind = <Kind>self.kind[i]
-        tags.label = self.label[i]
-        if tags.kind == CLASS:
-            label = self.classes[<Py_ssize_t>self.label[i]]
-            if label not in other.classes:
-                other.classes.append(label)
-            tags.label = other.classes.index(label)
-        tags.weight = self.weight[i]
-        tags.time = self.time[i]
-        name = self.id_of(i)
-        tags.id = NULL if name is None else PyBytes_AS_STRING(name)
-        tags.id_length = 0 if name is None else len(name)
-        other.append(&row, &tags, <Py_ssize_t>self.known[i])
-        other.records += 1
 
     def __sizeof__(self):
         return object.__sizeof__(self) + sum([array.nbytes for array in self.arrays])

@@ -13,9 +13,9 @@ cdef class Joint(RowLearner):
     cdef readonly Weights free_intercept
     cdef readonly Minibatch batch
     cdef readonly Minibatch intercept_batch
-    cdef bint watchful, separate_score, inside
+    cdef bint observes_events, separate_score, inside
     cdef Py_ssize_t wide_room
     cdef int* wide_slot
     cdef double* numbers
-    cdef void of_class(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil
-    cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil
+    cdef void output_row(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil
+    cdef void query(self, Row* row, double* scores, bint shown) noexcept nogil

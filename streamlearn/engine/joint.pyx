@@ -5,11 +5,11 @@ from libc.math cimport NAN
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from streamlearn.engine.learner cimport RowLearner, bearable
+from streamlearn.engine.learner cimport RowLearner, is_learnable
 from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport VectorLoss, softmax
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 import numpy as np
 
@@ -27,14 +27,14 @@ cdef class Joint(RowLearner):
         self.weights = Weights(rule.bind(penalty, loss), average, seed)
         self.inside = intercept == "inside"
         self.shift = 1 if self.inside else 0
-        self.watchful = self.weights.rule.watchful
-        self.separate_score = average != "last" or self.weights.rule.looks_ahead
+        self.observes_events = self.weights.rule.observes_events
+        self.separate_score = average != "last" or self.weights.rule.separate_query
         self.batch = Minibatch(batch)
         if intercept == "free":
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
             self.intercept_batch = Minibatch(batch)
         self.make_room(16)
-        self.know(0)
+        self.grow(0)
 
     def __dealloc__(self):
         free(self.wide_slot)
@@ -44,13 +44,13 @@ cdef class Joint(RowLearner):
         RowLearner.make_room(self, n)
         if n + 1 > self.wide_room:
             self.wide_room = 2 * n + 16
-            self.wide_slot = <int*>room(self.wide_slot, self.wide_room * sizeof(int))
+            self.wide_slot = <int*>reallocate(self.wide_slot, self.wide_room * sizeof(int))
         return 0
 
-    cdef int know(self, Py_ssize_t features) except -1:
+    cdef int grow(self, Py_ssize_t features) except -1:
         self.features = max(self.features, features)
         # scores, slopes and zeros, one of each for every output
-        self.numbers = <double*>room(self.numbers, 3 * self.outputs * sizeof(double))
+        self.numbers = <double*>reallocate(self.numbers, 3 * self.outputs * sizeof(double))
         self.weights.grow((self.features + self.shift) * self.outputs)
         self.batch.grow((self.features + self.shift) * self.outputs)
         if self.free_intercept is not None:
@@ -58,7 +58,7 @@ cdef class Joint(RowLearner):
             self.intercept_batch.grow(self.outputs)
         return 0
 
-    cdef void of_class(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil:
+    cdef void output_row(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil:
         """The row in the slots of output k."""
         cdef Py_ssize_t i
         for i in range(row.n):
@@ -68,7 +68,7 @@ cdef class Joint(RowLearner):
         out.value = row.value
         out.square = row.square
 
-    cdef void ask(self, Row* row, double* scores, bint shown) noexcept nogil:
+    cdef void query(self, Row* row, double* scores, bint shown) noexcept nogil:
         """The scores of a row with its intercept: those shown, or those slopes are asked at."""
         cdef Row wide, one
         cdef Py_ssize_t k
@@ -79,7 +79,7 @@ cdef class Joint(RowLearner):
         one.value = &value
         one.square = 1.0
         for k in range(self.outputs):
-            self.of_class(row, k, &wide)
+            self.output_row(row, k, &wide)
             scores[k] = self.weights.predict(&wide) if shown else self.weights.query(&wide)
             if self.free_intercept is not None:
                 slot = <int>k
@@ -91,11 +91,13 @@ cdef class Joint(RowLearner):
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         cdef Row inside
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             row = &inside
-        self.ask(row, scores, True)
+        self.query(row, scores, True)
 
-    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+    cdef void class_probabilities(
+        self, const double* scores, Py_ssize_t k, double* out
+    ) noexcept nogil:
         if self.loss.has_probability:
             self.loss.probabilities_of(scores, k, out)
         else:
@@ -107,17 +109,17 @@ cdef class Joint(RowLearner):
     cdef double penalty_summed(self) noexcept nogil:
         return self.weights.penalty()
 
-    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+    cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         cdef double* slopes = self.numbers + self.outputs
         cdef Row inside
         cdef Py_ssize_t k
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             row = &inside
-        self.ask(row, self.numbers, False)
+        self.query(row, self.numbers, False)
         self.loss.slopes_of(self.numbers, self.outputs, y, slopes)
         for k in range(self.outputs):
-            if not bearable(self.numbers[k], weight * slopes[k], row):
+            if not is_learnable(self.numbers[k], weight * slopes[k], row):
                 return False
         return True
 
@@ -134,28 +136,28 @@ cdef class Joint(RowLearner):
         one.value = &value
         one.square = 1.0
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             row = &inside
         if scores != NULL and self.separate_score:
-            self.ask(row, scores, True)
-        self.ask(row, f, False)
+            self.query(row, scores, True)
+        self.query(row, f, False)
         if scores != NULL and not self.separate_score:
             memcpy(scores, f, self.outputs * sizeof(double))
         self.loss.slopes_of(f, self.outputs, y, slopes)
         for k in range(self.outputs):
-            if not bearable(f[k], weight * slopes[k], row):
+            if not is_learnable(f[k], weight * slopes[k], row):
                 self.diverged = True
                 return
-        if self.watchful:
+        if self.observes_events:
             for k in range(self.outputs):
                 zeros[k] = 0.0
             at_zero = self.loss.value_of(zeros, self.outputs, y)
-            self.weights.rule.see(row, at_zero, weight)
+            self.weights.rule.observe(row, at_zero, weight)
             if self.free_intercept is not None:
-                self.free_intercept.rule.see(&one, at_zero, weight)
+                self.free_intercept.rule.observe(&one, at_zero, weight)
         for k in range(self.outputs):
             if slopes[k] != 0.0:
-                self.of_class(row, k, &wide)
+                self.output_row(row, k, &wide)
                 self.batch.add(&wide, weight * slopes[k])
                 if self.free_intercept is not None:
                     slot = <int>k
@@ -176,13 +178,13 @@ cdef class Joint(RowLearner):
     def widen(self, outputs):
         """Room for so many outputs, the new ones at the start."""
         old = self.outputs
-        self.weights.spread(old, outputs)
-        self.batch.spread(old, outputs)
+        self.weights.widen_outputs(old, outputs)
+        self.batch.widen_outputs(old, outputs)
         if self.free_intercept is not None:
-            self.free_intercept.spread(old, outputs)
-            self.intercept_batch.spread(old, outputs)
+            self.free_intercept.widen_outputs(old, outputs)
+            self.intercept_batch.widen_outputs(old, outputs)
         self.outputs = outputs
-        self.know(self.features)
+        self.grow(self.features)
 
     # -- what users see ---------------------------------------------------------------------------
 
@@ -207,7 +209,7 @@ cdef class Joint(RowLearner):
             return self.free_intercept.values(0, self.outputs)
         return np.zeros(self.outputs)
 
-    def penalised(self):
+    def penalized_weights(self):
         return self.weights.values()
 
     def bound(self, u, intercept):
@@ -240,7 +242,7 @@ cdef class Joint(RowLearner):
 
     def restore(self, state):
         self.outputs = state["outputs"]
-        self.know(state["features"])
+        self.grow(state["features"])
         self.weights.restore(state["weights"])
         self.batch.restore(state["batch"])
         if self.free_intercept is not None:

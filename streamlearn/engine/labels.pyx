@@ -1,18 +1,18 @@
-"""Which labels a column of them holds: each once, in the order of their first appearance."""
+"""The distinct labels of a column, in order of first appearance."""
 
 import numpy as np
 
 from streamlearn.errors import InvalidEventError
 
 cdef enum:
-    MOST = 64  # so many numbers are told apart by looking along the list of those seen
+    MAX_DISTINCT = 64  # up to so many distinct numbers, a linear search is fast
 
 
 class LabelColumn:
-    """A column of labels as indices into the list of the distinct ones.
+    """A column of labels as indices into the list of distinct labels.
 
-    `distinct[k]` first appears at row `first[k]`; `index[i]` is the place of row i's label in
-    `distinct`, -1 where `wanted` says that it plays no part.
+    `distinct[k]` first appears at row `first[k]`; `index[i]` is the index of row i's label in
+    `distinct`, or -1 where `wanted` is False.
 
     >>> labels = LabelColumn(np.array(["b", "a", "b"]))
     >>> labels.distinct, labels.first, labels.index
@@ -25,14 +25,14 @@ class LabelColumn:
             self.read_any(y, wanted)
 
     def coded(self, codes, start, stop):
-        """What `codes` says of the labels of rows start .. stop - 1; 0 for those left out."""
+        """Return the codes of the labels of rows start .. stop - 1, 0 for unwanted rows."""
         known = [float(codes.get(label, 0.0)) for label in self.distinct]
         return np.take(np.array([*known, 0.0]), self.index[start:stop])
 
     def read_numbers(self, y, wanted):
-        """False, nothing done, if there are too many different ones."""
-        cdef double seen[MOST + 2]
-        cdef Py_ssize_t first[MOST]
+        """Read numeric labels; False, without effect, if there are too many distinct ones."""
+        cdef double seen[MAX_DISTINCT + 2]
+        cdef Py_ssize_t first[MAX_DISTINCT]
         cdef Py_ssize_t i, k = 0, n = len(y), m = 0
         values = np.ascontiguousarray(y, dtype=np.float64)
         cdef const double* label = <const double*><size_t>values.ctypes.data
@@ -47,29 +47,29 @@ class LabelColumn:
                 if skip != NULL and skip[i]:
                     index[i] = -1
                     continue
-                # of two labels, which one it is can't be foreseen: no branch
+                # no branch, because which of two labels it is cannot be predicted
                 k = label[i] != seen[0]
                 if k >= m or label[i] != seen[k]:
                     k = 0
                     while k < m and label[i] != seen[k]:
                         k += 1
                     if k == m:
-                        if m == MOST:
+                        if m == MAX_DISTINCT:
                             break
                         seen[k] = label[i]
                         first[k] = i
                         m += 1
-                        if label[i] != label[i]:  # a NaN is not itself: what follows is refused
+                        if label[i] != label[i]:  # NaN, which the caller rejects
                             break
                 index[i] = k
-        if m == MOST and k == MOST:
+        if m == MAX_DISTINCT and k == MAX_DISTINCT:
             return False
         self.first = [first[k] for k in range(m)]
         self.distinct = [y[i].item() for i in self.first]
         return True
 
     def read_any(self, y, wanted):
-        """Labels of any hashable kind."""
+        """Read labels of any hashable type."""
         cdef Py_ssize_t i
         cdef Py_ssize_t* index = <Py_ssize_t*><size_t>self.index.ctypes.data
         places = {}
@@ -89,7 +89,7 @@ class LabelColumn:
 
 
 def exact_as_float(y):
-    """Whether all labels are numbers that a float64 holds to the last digit."""
+    """Return whether float64 represents all labels exactly."""
     if y.dtype.kind in "iu" and y.dtype.itemsize > 4:
         return len(y) == 0 or max(-int(y.min()), int(y.max())) < 1 << 53
     return y.dtype.kind in "biuf" and y.dtype.itemsize <= 8

@@ -21,32 +21,34 @@ cdef class RowLearner:
     cdef readonly Py_ssize_t outputs, features, shift
     cdef public Watcher watcher
     cdef bint busy
-    cdef bint fetches  # as its rules
+    cdef bint prefetches  # as its rules
     # a score was not finite, or a gradient too large, and its event was left out
     cdef bint diverged
     # the loss's slope at the one score of the event learned last; NaN where it was not asked for
     cdef double slope
-    cdef int complain(self) except -1
+    cdef int raise_if_diverged(self) except -1
     cdef Py_ssize_t row_room
     cdef int* slot
     cdef double* value
     cdef int make_room(self, Py_ssize_t n) except -1
-    cdef int know(self, Py_ssize_t features) except -1
+    cdef int grow(self, Py_ssize_t features) except -1
     cdef int enter(self) except -1
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil
     cdef void predict(self, Row* row, double* scores) noexcept nogil
-    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil
+    cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil
     cdef Py_ssize_t learn_all(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) except -1 nogil
-    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil
-    cdef void fetch(self, Row* row) noexcept nogil
+    cdef void class_probabilities(
+        self, const double* scores, Py_ssize_t k, double* out
+    ) noexcept nogil
+    cdef void prefetch_row(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil
     cdef double penalty_summed(self) noexcept nogil
-    cdef void placed(self, Row* row, Row* out) noexcept nogil
+    cdef void with_intercept(self, Row* row, Row* out) noexcept nogil
 
 
-cdef inline bint bearable(double p, double slope, Row* row) noexcept nogil:
+cdef inline bint is_learnable(double p, double slope, Row* row) noexcept nogil:
     """Whether a row of this score and slope can be learned: rules sum up squares of gradients.
 
     One that is not finite makes weights NaN for good. The 1 is the intercept's.
@@ -62,10 +64,10 @@ cdef inline void learn_watched(
     if learner.watcher is None:
         learner.learn(row, y, weight, scores)
         return
-    if learner.watcher.priced:
+    if learner.watcher.needs_penalty:
         penalty = learner.penalty_now()
     learner.learn(row, y, weight, learner.watcher.scores)
     if scores != NULL:
         memcpy(scores, learner.watcher.scores, learner.outputs * sizeof(double))
     if not learner.diverged and weight > 0.0:
-        learner.watcher.see(row, y, weight, learner.outputs, penalty, learner.slope)
+        learner.watcher.record_event(row, y, weight, learner.outputs, penalty, learner.slope)

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from streamlearn.engine.rows cimport Rows
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 import numpy as np
 
@@ -34,18 +34,18 @@ cdef class RowLearner:
         """Room for a row of n features and an intercept."""
         if n + 1 > self.row_room:
             self.row_room = 2 * n + 16
-            self.slot = <int*>room(self.slot, self.row_room * sizeof(int))
-            self.value = <double*>room(self.value, self.row_room * sizeof(double))
+            self.slot = <int*>reallocate(self.slot, self.row_room * sizeof(int))
+            self.value = <double*>reallocate(self.value, self.row_room * sizeof(double))
         if self.watcher is not None and self.watcher.score_room < self.outputs:
             self.watcher.make_room(self.outputs)
         return 0
 
-    cdef int know(self, Py_ssize_t features) except -1:
+    cdef int grow(self, Py_ssize_t features) except -1:
         """Make so many features known."""
         self.features = max(self.features, features)
         return 0
 
-    cdef void placed(self, Row* row, Row* out) noexcept nogil:
+    cdef void with_intercept(self, Row* row, Row* out) noexcept nogil:
         """The row with the intercept inside it, as slot 0."""
         cdef Py_ssize_t i
         self.slot[0] = 0
@@ -58,7 +58,7 @@ cdef class RowLearner:
         out.value = self.value
         out.square = row.square + 1.0
 
-    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+    cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         """Whether this row can be learned; nothing changes."""
         return True
 
@@ -68,11 +68,13 @@ cdef class RowLearner:
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         """The scores of one row."""
 
-    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+    cdef void class_probabilities(
+        self, const double* scores, Py_ssize_t k, double* out
+    ) noexcept nogil:
         """The probability of each class at the scores of k outputs; one output has two classes."""
 
-    cdef void fetch(self, Row* row) noexcept nogil:
-        """This row comes soon: what is kept of its features is fetched meanwhile, if `fetches`."""
+    cdef void prefetch_row(self, Row* row) noexcept nogil:
+        """Prefetch the state of a coming row (if `prefetches`)."""
 
     cdef double penalty_now(self) noexcept nogil:
         """Psi at the weights that are shown; NaN where that would take a pass over all slots."""
@@ -82,7 +84,7 @@ cdef class RowLearner:
         """Psi at the weights that are shown, by such a pass; NaN where the penalty has none."""
         return NAN
 
-    cdef int complain(self) except -1:
+    cdef int raise_if_diverged(self) except -1:
         """Raise DivergenceError if an event could not be learned."""
         if self.diverged:
             self.diverged = False
@@ -107,11 +109,11 @@ cdef class RowLearner:
         score = <const double*><size_t>scores.ctypes.data
         share = <double*><size_t>shares.ctypes.data
         for i in range(n):
-            self.classes(score + i * k, k, share + i * several)
+            self.class_probabilities(score + i * k, k, share + i * several)
         return shares
 
     @property
-    def takes_back(self):
+    def can_correct(self):
         """Whether what an event has taught can be taken back."""
         return False
 
@@ -144,15 +146,15 @@ cdef class RowLearner:
         cdef Py_ssize_t i
         cdef double weight = 1.0
         cdef double* scores = NULL
-        cdef bint ahead = self.fetches and rows.squares != NULL  # they can be read as they lie
+        cdef bint ahead = self.prefetches and rows.squares != NULL  # they can be read as they lie
         cdef Row row
         for i in range(start, stop):
             if rows.known != NULL and rows.known[i] > self.features:
                 with gil:
-                    self.know(<Py_ssize_t>rows.known[i])
+                    self.grow(<Py_ssize_t>rows.known[i])
             if ahead and i + AHEAD < stop:
                 rows.row(i + AHEAD, &row)
-                self.fetch(&row)
+                self.prefetch_row(&row)
             rows.row(i, &row)
             if columns.weights != NULL:
                 weight = columns.weights[i]
@@ -169,7 +171,7 @@ cdef class RowLearner:
     def score(self, Rows rows):
         """The scores of all rows, without the GIL."""
         cdef Py_ssize_t i, n = rows.n, k = self.outputs
-        cdef bint ahead = self.fetches and rows.squares != NULL
+        cdef bint ahead = self.prefetches and rows.squares != NULL
         scores = np.empty((n, k))
         cdef double* out = <double*><size_t>scores.ctypes.data
         cdef Row row
@@ -180,10 +182,10 @@ cdef class RowLearner:
                 for i in range(n):
                     if rows.known != NULL and rows.known[i] > self.features:
                         with gil:
-                            self.know(<Py_ssize_t>rows.known[i])
+                            self.grow(<Py_ssize_t>rows.known[i])
                     if ahead and i + AHEAD < n:
                         rows.row(i + AHEAD, &row)
-                        self.fetch(&row)
+                        self.prefetch_row(&row)
                     rows.row(i, &row)
                     self.predict(&row, out + i * k)
         finally:

@@ -14,8 +14,8 @@ cdef class Model:
     cdef Py_ssize_t score_room
     cdef double* scores
     cdef double* score(self, event) except NULL
-    cdef int idle(self) except -1
+    cdef int check_idle(self) except -1
     cdef int read(self, event) except -1
-    cdef int know(self, Events rows, Py_ssize_t i, Row* row) except -1
-    cdef int admit(self, const double* y, double weight) except -1
+    cdef int load_row(self, Events rows, Py_ssize_t i, Row* row) except -1
+    cdef int add_slots(self, const double* y, double weight) except -1
     cpdef learn_coded(self, event, double y, double weight)

@@ -9,9 +9,9 @@ from streamlearn.engine.learner cimport RowLearner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
-from streamlearn.engine.columns import table
+from streamlearn.engine.columns import rows_from_columns
 
 
 cdef class Model:
@@ -25,16 +25,16 @@ cdef class Model:
         self.learner = learner
         self.grows_when_scored = grows_when_scored
 
-    cdef int idle(self) except -1:
+    cdef int check_idle(self) except -1:
         """RuntimeError while another thread is in the middle of rows, whose arrays we may move."""
         if self.learner.busy:
             raise RuntimeError(
                 "this learner is at work in another thread: wait for it, or give each a copy")
         return 0
 
-    def waiting(self):
+    def raise_if_busy(self):
         """RuntimeError while another thread is learning: what is learned is not whole then."""
-        self.idle()
+        self.check_idle()
 
     def learn_one(self, event, label, weight):
         """Learn an event of weight 1.0 whose label is known; False if it is another, not learned.
@@ -54,7 +54,7 @@ cdef class Model:
             y = code
         elif PyFloat_CheckExact(label) and isinstance(self.learner, Single):
             y = label
-            if not (<Single>self.learner).loss.admits(y):
+            if not (<Single>self.learner).loss.accepts(y):
                 return False
         else:
             return False
@@ -63,22 +63,22 @@ cdef class Model:
 
     cpdef learn_coded(self, event, double y, double weight):
         """Learn one event; y is what the learner takes for a label."""
-        self.idle()
+        self.check_idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         if self.reader.size > self.learner.features:
-            self.admit(&y, weight)
+            self.add_slots(&y, weight)
         learn_watched(self.learner, &self.reader.row, &y, weight, NULL)
         if self.learner.diverged:
-            self.learner.complain()
+            self.learner.raise_if_diverged()
 
-    cdef int admit(self, const double* y, double weight) except -1:
+    cdef int add_slots(self, const double* y, double weight) except -1:
         """Give the new names of the row just read their slots, unless it cannot be learned.
 
         Then they are forgotten. A slot that has no weight yet adds nothing to a score.
         """
         cdef Row* row = &self.reader.row
-        cdef double* value = <double*>room(NULL, row.n * (sizeof(double) + sizeof(int)))
+        cdef double* value = <double*>reallocate(NULL, row.n * (sizeof(double) + sizeof(int)))
         cdef int* slot = <int*>(value + row.n)
         cdef Py_ssize_t i
         cdef bint good
@@ -89,13 +89,13 @@ cdef class Model:
                 slot[known.n] = row.slot[i]
                 value[known.n] = row.value[i]
                 known.n += 1
-        good = self.learner.bears(&known, y, weight)
+        good = self.learner.can_learn(&known, y, weight)
         free(value)
         if not good:
-            self.reader.forget(self.reader.sure_size, self.reader.sure_columns)
+            self.reader.forget(self.reader.committed_size, self.reader.committed_columns)
             self.learner.diverged = True
-            self.learner.complain()
-        self.learner.know(self.reader.size)
+            self.learner.raise_if_diverged()
+        self.learner.grow(self.reader.size)
         return 0
 
     def check(self, event):
@@ -105,13 +105,13 @@ cdef class Model:
     def learn_targets(self, event, targets, double weight):
         """Learn one event with a label for every output."""
         cdef const double* y = <const double*><size_t>targets.ctypes.data
-        self.idle()
+        self.check_idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         if self.reader.size > self.learner.features:
-            self.admit(y, weight)
+            self.add_slots(y, weight)
         learn_watched(self.learner, &self.reader.row, y, weight, NULL)
-        self.learner.complain()
+        self.learner.raise_if_diverged()
 
     def score_one(self, event):
         """The score of one event with one output."""
@@ -137,40 +137,40 @@ cdef class Model:
                 best = k
         return labels[best]
 
-    def classes_one(self, event, list labels):
+    def probabilities_one(self, event, list labels):
         """The probability of each label at one event; there are two or more."""
         cdef Py_ssize_t k, n = len(labels)
         cdef double* score = self.score(event)
         cdef double* share = score + self.learner.outputs
-        self.learner.classes(score, min(n, self.learner.outputs), share)
+        self.learner.class_probabilities(score, min(n, self.learner.outputs), share)
         return {labels[k]: share[k] for k in range(n)}
 
     cdef double* score(self, event) except NULL:
         """The scores of one event, with room for the probability of each class behind them."""
         cdef Py_ssize_t n = 2 * self.learner.outputs + 1
         if n > self.score_room:
-            self.scores = <double*>room(self.scores, n * sizeof(double))
+            self.scores = <double*>reallocate(self.scores, n * sizeof(double))
             self.score_room = n
         self.read(event)
         self.learner.predict(&self.reader.row, self.scores)
         return self.scores
 
     cdef int read(self, event) except -1:
-        self.idle()
+        self.check_idle()
         self.reader.read(event, self.grows_when_scored)
         self.learner.make_room(self.reader.row.n)
         # of a reader that is shared, others may have learned names
         if self.reader.size > self.learner.features:
-            self.learner.know(self.reader.size)
-        if self.learner.fetches:
-            self.learner.fetch(&self.reader.row)
+            self.learner.grow(self.reader.size)
+        if self.learner.prefetches:
+            self.learner.prefetch_row(&self.reader.row)
         return 0
 
     def learn_row(self, Events rows, Py_ssize_t i, double y, double weight):
         """The score of row i before it is learned; NaN: it diverged, and was not."""
         cdef double p = NAN
         cdef Row row
-        self.know(rows, i, &row)
+        self.load_row(rows, i, &row)
         learn_watched(self.learner, &row, &y, weight, &p)
         if self.learner.diverged:
             self.learner.diverged = False
@@ -181,17 +181,17 @@ cdef class Model:
         """The score of row i."""
         cdef double p
         cdef Row row
-        self.know(rows, i, &row)
+        self.load_row(rows, i, &row)
         self.learner.predict(&row, &p)
         return p
 
-    cdef int know(self, Events rows, Py_ssize_t i, Row* row) except -1:
+    cdef int load_row(self, Events rows, Py_ssize_t i, Row* row) except -1:
         """Row i, of which the learner knows all slots from now on."""
         rows.inside(i)
-        self.idle()
+        self.check_idle()
         self.learner.make_room(rows.longest)
         if rows.known[i] > self.learner.features:
-            self.learner.know(<Py_ssize_t>rows.known[i])
+            self.learner.grow(<Py_ssize_t>rows.known[i])
         rows.row(i, row)
         return 0
 
@@ -209,7 +209,7 @@ cdef class Model:
         cdef Py_ssize_t k
         cdef double back, score
         cdef bint several = not isinstance(learner, Single)
-        self.know(events, i, &row)
+        self.load_row(events, i, &row)
         for k in range(learner.outputs):
             one = (<OneVersusRest>learner).singles[k] if several else learner
             score = asked[k]
@@ -218,18 +218,18 @@ cdef class Model:
                 back = weight_before * one.loss.slope_at(score, side(before, k, several))
             one.correct(&row, side(y, k, several), weight, back)
 
-    def table(self, columns, Py_ssize_t n, bint grow):
+    def rows_from_columns(self, columns, Py_ssize_t n, bint grow):
         """The rows of a table whose columns are numbers or texts, as `columns.table` takes them."""
-        self.idle()
-        return table(self.reader, columns, n, grow or self.grows_when_scored)
+        self.check_idle()
+        return rows_from_columns(self.reader, columns, n, grow or self.grows_when_scored)
 
-    def listed(self, events, bint grow):
+    def rows_from_events(self, events, bint grow):
         """Events as rows: all of them, or none if one cannot be read."""
         cdef Tags tags
         rows = Events()
         tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, 1.0, NAN
         tags.id, tags.id_length = NULL, 0
-        self.idle()
+        self.check_idle()
         grow = grow or self.grows_when_scored
         if grow:
             for event in events:
@@ -240,7 +240,7 @@ cdef class Model:
             (<Events>rows).records += 1
         return rows
 
-    def rows(self, X, bint grow):
+    def rows_from_matrix(self, X, bint grow):
         """A matrix as rows of slots; column j is the feature named j."""
         if self.reader.interactions:
             raise ValueError(
@@ -248,11 +248,11 @@ cdef class Model:
                 "(learn_one, learn_many), or cross the columns beforehand"
             )
         rows = Rows(X)
-        self.idle()
+        self.check_idle()
         grow = grow or self.grows_when_scored
-        rows.map(self.reader.columns(rows.columns, grow))
+        rows.map_columns(self.reader.columns(rows.columns, grow))
         if grow:
-            self.learner.know(self.reader.size)
+            self.learner.grow(self.reader.size)
         return rows
 
 

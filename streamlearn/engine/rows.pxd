@@ -15,23 +15,23 @@ cdef class Rows:
     cdef const long long* long_start
     cdef const int* slots
     cdef Py_ssize_t stride
-    cdef bint sparse, meeting
+    cdef bint sparse, merges_slots
     cdef const double* squares  # |x|^2 of each row, where rows can be read as they lie
     cdef int64_t* known  # slots in use once each row had been read; NULL: all from the start
     cdef Py_ssize_t filled
     cdef int* slot
     cdef double* value
-    cdef bint measure(self) except -1
-    cdef Py_ssize_t after(self, Py_ssize_t i) noexcept nogil
-    cdef void put(self, Py_ssize_t column, double x) noexcept nogil
-    cdef void fill(self, Py_ssize_t i, Row* row) noexcept nogil
+    cdef bint sum_squares(self) except -1
+    cdef Py_ssize_t row_end(self, Py_ssize_t i) noexcept nogil
+    cdef void add_value(self, Py_ssize_t column, double x) noexcept nogil
+    cdef void build_row(self, Py_ssize_t i, Row* row) noexcept nogil
 
     @cython.final
     cdef inline void row(self, Py_ssize_t i, Row* row) noexcept nogil:
         """Row i; buffers of our own only where the matrix cannot be read as it lies."""
         cdef Py_ssize_t a
         if self.squares == NULL:
-            self.fill(i, row)
+            self.build_row(i, row)
             return
         if self.short_start != NULL:
             a = self.short_start[i]

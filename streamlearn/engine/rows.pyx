@@ -27,8 +27,8 @@ cdef class Rows:
                 raise ValueError(f"X must have two dimensions, rows and columns, got {X.ndim}")
             X = X.tocsr() if X.format != "csr" else X
             X = canonical(X)
-            data = np.ascontiguousarray(real(X.data))
-            index, start = whole(X.indices), whole(X.indptr)
+            data = np.ascontiguousarray(as_floats(X.data))
+            index, start = as_integers(X.indices), as_integers(X.indptr)
             self.sparse = True
             self.keep = [X, data, index, start]
             if index.dtype == np.int32:
@@ -41,7 +41,7 @@ cdef class Rows:
                 self.long_start = <const long long*><size_t>start.ctypes.data
             self.longest = longest_row(start, len(data))
         else:
-            data = real(np.atleast_1d(np.asarray(X)))
+            data = as_floats(np.atleast_1d(np.asarray(X)))
             if data.ndim != 2:
                 raise ValueError(f"X must have two dimensions, rows and columns, got {data.ndim}")
             data = np.ascontiguousarray(data)
@@ -54,8 +54,8 @@ cdef class Rows:
         else:
             self.floats = <const float*><size_t>data.ctypes.data
         # a finite |x|^2 has finite numbers only
-        if not (self.short_index != NULL and self.doubles != NULL and self.measure()):
-            refuse_unfinite(X if self.sparse else data, data)
+        if not (self.short_index != NULL and self.doubles != NULL and self.sum_squares()):
+            reject_nonfinite(X if self.sparse else data, data)
         self.slot = <int*>malloc((self.longest + 1) * sizeof(int))
         self.value = <double*>malloc((self.longest + 1) * sizeof(double))
         if self.slot == NULL or self.value == NULL:
@@ -65,7 +65,7 @@ cdef class Rows:
         free(self.slot)
         free(self.value)
 
-    cdef bint measure(self) except -1:
+    cdef bint sum_squares(self) except -1:
         """|x|^2 of every row of a CSR matrix; whether all are finite."""
         cdef Py_ssize_t i, a, b
         cdef bint finite = True
@@ -75,29 +75,29 @@ cdef class Rows:
             b = 0
             for i in range(self.n):
                 a = b
-                b = Rows.after(self, i)
+                b = Rows.row_end(self, i)
                 square[i] = squared(self.doubles + a, b - a)
                 finite &= square[i] <= DBL_MAX
         self.keep.append(squares)
         self.squares = square
         return finite
 
-    cdef Py_ssize_t after(self, Py_ssize_t i) noexcept nogil:
+    cdef Py_ssize_t row_end(self, Py_ssize_t i) noexcept nogil:
         """Where row i of a CSR matrix ends."""
         if self.short_start != NULL:
             return self.short_start[i + 1]
         return <Py_ssize_t>self.long_start[i + 1]
 
-    def map(self, slots):
+    def map_columns(self, slots):
         """Columns are these slots; -1: not known, left out. Columns that meet add up."""
         if slots is not None:
             self.keep.append(slots)
             self.slots = <const int*><size_t>slots.ctypes.data
             self.squares = NULL
             known = slots[slots >= 0]
-            self.meeting = len(np.unique(known)) < len(known)
+            self.merges_slots = len(np.unique(known)) < len(known)
 
-    cdef void fill(self, Py_ssize_t i, Row* row) noexcept nogil:
+    cdef void build_row(self, Py_ssize_t i, Row* row) noexcept nogil:
         """Row i in buffers of our own."""
         cdef Py_ssize_t a, b, k
         cdef double x
@@ -109,7 +109,7 @@ cdef class Rows:
             for k in range(self.stride):
                 x = self.doubles[a + k] if self.doubles != NULL else <double>self.floats[a + k]
                 if x != 0.0:
-                    self.put(k, x)
+                    self.add_value(k, x)
             row.n = self.filled
             row.square = squared(self.value, self.filled)
             return
@@ -122,18 +122,18 @@ cdef class Rows:
         for k in range(a, b):
             x = self.doubles[k] if self.doubles != NULL else <double>self.floats[k]
             if self.short_index != NULL:
-                self.put(self.short_index[k], x)
+                self.add_value(self.short_index[k], x)
             else:
-                self.put(<Py_ssize_t>self.long_index[k], x)
+                self.add_value(<Py_ssize_t>self.long_index[k], x)
         row.n = self.filled
         row.square = squared(self.value, self.filled)
 
-    cdef void put(self, Py_ssize_t column, double x) noexcept nogil:
+    cdef void add_value(self, Py_ssize_t column, double x) noexcept nogil:
         cdef int slot = <int>column if self.slots == NULL else self.slots[column]
         cdef Py_ssize_t k
         if slot < 0:
             return
-        if self.meeting:
+        if self.merges_slots:
             for k in range(self.filled):
                 if self.slot[k] == slot:
                     self.value[k] += x
@@ -152,46 +152,46 @@ def canonical(X):
         X = X.copy()
         X.sum_duplicates()
         start, index = X.indptr, X.indices
-    if not inside(start, index, X.shape[1]):
+    if not indices_in_range(start, index, X.shape[1]):
         raise ValueError(f"X is no CSR matrix: an index is not in its {X.shape[1]} columns")
     return X
 
 
-cdef inline long long at(const void* numbers, bint short, Py_ssize_t i) noexcept nogil:
+cdef inline long long item(const void* numbers, bint short, Py_ssize_t i) noexcept nogil:
     return (<const int*>numbers)[i] if short else (<const long long*>numbers)[i]
 
 
-def whole(array):
+def as_integers(array):
     """Whole numbers as int32 or int64, one after the other."""
     return np.ascontiguousarray(array, dtype=None if array.dtype == np.int32 else np.int64)
 
 
 cdef const void* integers(array, bint* short) except? NULL:
-    """Where what `whole` gave begins."""
+    """Where what `as_integers` gave begins."""
     short[0] = array.dtype == np.int32
     return <const void*><size_t>array.ctypes.data
 
 
 def longest_row(start, long long filled):
     """The length of the longest row; -1 if these starts are not those of rows of `filled` items."""
-    start = whole(start)
+    start = as_integers(start)
     cdef bint short
     cdef const void* starts = integers(start, &short)
     cdef Py_ssize_t i, n = len(start) - 1
     cdef long long longest = 0, length, least = 0
     with nogil:
         for i in range(n):
-            length = at(starts, short, i + 1) - at(starts, short, i)
+            length = item(starts, short, i + 1) - item(starts, short, i)
             longest = max(longest, length)
             least = min(least, length)
-        if at(starts, short, 0) != 0 or at(starts, short, n) > filled:
+        if item(starts, short, 0) != 0 or item(starts, short, n) > filled:
             least = -1
     return -1 if least < 0 else longest
 
 
-def inside(start, index, long long columns):
+def indices_in_range(start, index, long long columns):
     """Whether all rows are inside the columns; they ascend, so first and last tell of all."""
-    start, index = whole(start), whole(index)
+    start, index = as_integers(start), as_integers(index)
     cdef bint short_start, short_index, good = True
     cdef const void* starts = integers(start, &short_start)
     cdef const void* indices = integers(index, &short_index)
@@ -199,15 +199,15 @@ def inside(start, index, long long columns):
     cdef long long a, b
     with nogil:
         for i in range(n):
-            a = at(starts, short_start, i)
-            b = at(starts, short_start, i + 1)
+            a = item(starts, short_start, i)
+            b = item(starts, short_start, i + 1)
             if a < b:
-                good &= at(indices, short_index, a) >= 0
-                good &= at(indices, short_index, b - 1) < columns
+                good &= item(indices, short_index, a) >= 0
+                good &= item(indices, short_index, b - 1) < columns
     return good
 
 
-def real(data):
+def as_floats(data):
     """float64 or float32 as they are, other numbers as float64."""
     if data.dtype == np.float64 or data.dtype == np.float32:
         return data
@@ -238,7 +238,7 @@ cdef extern from *:
     bint all_finite "streamlearn_all_finite"(const double* x, Py_ssize_t n) noexcept nogil
 
 
-def refuse_unfinite(X, data):
+def reject_nonfinite(X, data):
     """InvalidEventError for the first NaN or infinity, with its row and column."""
     flat = data.ravel()
     if flat.dtype == np.float64:

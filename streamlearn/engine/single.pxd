@@ -13,24 +13,24 @@ cdef class Single(RowLearner):
     cdef readonly Weights free_intercept
     cdef readonly Minibatch batch
     cdef double intercept_sum
-    cdef bint whole, watchful, separate_score, inside, special
-    cdef int one_slot
-    cdef double one_value
-    cdef Row one
+    cdef bint learns_events, observes_events, separate_score, inside, is_general
+    cdef int intercept_slot
+    cdef double intercept_value
+    cdef Row intercept_row
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil
-    cdef double learn_specially(
+    cdef double learn_general(
         self, Row* row, double y, double weight, bint scored
     ) noexcept nogil
     cdef int correct(self, Row* row, double y, double weight, double back) except -1
     cdef double predict_one(self, Row* row) noexcept nogil
-    cdef double positive(self, double score) noexcept nogil
-    cdef double ask(self, Row* row) noexcept nogil
+    cdef double positive_probability(self, double score) noexcept nogil
+    cdef double query(self, Row* row) noexcept nogil
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
 
 
 @cython.final
 cdef class OneVersusRest(RowLearner):
     cdef readonly list singles
-    cdef void** each
+    cdef void** single_pointers
     cdef bint log_odds  # the scores of one class against the rest
-    cdef int point(self) except -1
+    cdef int update_pointers(self) except -1

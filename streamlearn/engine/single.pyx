@@ -4,11 +4,11 @@ cimport cython
 from libc.math cimport NAN, tanh
 from libc.stdlib cimport free
 
-from streamlearn.engine.learner cimport RowLearner, bearable
+from streamlearn.engine.learner cimport RowLearner, is_learnable
 from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport softmax
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 import numpy as np
 
@@ -27,12 +27,12 @@ cdef class Single(RowLearner):
         self.weights = Weights(rule.bind(penalty, loss), average, seed)
         self.inside = intercept == "inside"
         self.shift = 1 if self.inside else 0
-        self.whole = type(self.weights.rule).whole
-        self.watchful = self.weights.rule.watchful
-        self.fetches = self.weights.rule.fetches
-        self.separate_score = average != "last" or self.weights.rule.looks_ahead
+        self.learns_events = type(self.weights.rule).learns_events
+        self.observes_events = self.weights.rule.observes_events
+        self.prefetches = self.weights.rule.prefetches
+        self.separate_score = average != "last" or self.weights.rule.separate_query
         if batch > 1:
-            if self.whole:
+            if self.learns_events:
                 raise IncompatibleError(
                     f"{type(rule).__name__}: its steps look at each event's own features, "
                     "so it takes no batches; use batch=1"
@@ -41,24 +41,24 @@ cdef class Single(RowLearner):
         if intercept == "free":
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
             self.free_intercept.grow(1)
-            self.watchful = self.watchful or self.free_intercept.rule.watchful
-        self.special = (
+            self.observes_events = self.observes_events or self.free_intercept.rule.observes_events
+        self.is_general = (
             self.inside
-            or self.whole
-            or self.watchful
+            or self.learns_events
+            or self.observes_events
             or self.separate_score
             or self.batch is not None
         )
-        self.one_slot = 0
-        self.one_value = 1.0
-        self.one.n = 1
-        self.one.slot = &self.one_slot
-        self.one.value = &self.one_value
-        self.one.square = 1.0
+        self.intercept_slot = 0
+        self.intercept_value = 1.0
+        self.intercept_row.n = 1
+        self.intercept_row.slot = &self.intercept_slot
+        self.intercept_row.value = &self.intercept_value
+        self.intercept_row.square = 1.0
         self.make_room(16)
-        self.know(0)
+        self.grow(0)
 
-    cdef int know(self, Py_ssize_t features) except -1:
+    cdef int grow(self, Py_ssize_t features) except -1:
         self.features = max(self.features, features)
         self.weights.grow(self.features + self.shift)
         if self.batch is not None:
@@ -69,38 +69,38 @@ cdef class Single(RowLearner):
         cdef Row inside
         cdef double p
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             return self.weights.predict(&inside)
         p = self.weights.predict(row)
         if self.free_intercept is not None:
-            p += self.free_intercept.predict(&self.one)
+            p += self.free_intercept.predict(&self.intercept_row)
         return p
 
-    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+    cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         cdef Row inside
         cdef double p
-        if self.whole:
+        if self.learns_events:
             return True
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             row = &inside
-        p = self.ask(row)
-        return bearable(p, weight * self.loss.slope_at(p, y[0]), row)
+        p = self.query(row)
+        return is_learnable(p, weight * self.loss.slope_at(p, y[0]), row)
 
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil:
         cdef double p, slope
-        if self.special:
-            return self.learn_specially(row, y, weight, scored)
-        p = self.ask(row)
+        if self.is_general:
+            return self.learn_general(row, y, weight, scored)
+        p = self.query(row)
         self.slope = self.loss.slope_at(p, y)
         slope = weight * self.slope
-        if bearable(p, slope, row):
+        if is_learnable(p, slope, row):
             self.step(row, slope, slope)
         else:
             self.diverged = True
         return p
 
-    cdef double learn_specially(
+    cdef double learn_general(
         self, Row* row, double y, double weight, bint scored
     ) noexcept nogil:
         """With an average, a batch, the intercept inside, or a rule that wants the whole event."""
@@ -109,25 +109,27 @@ cdef class Single(RowLearner):
         if scored and self.separate_score:
             shown = self.predict_one(row)
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             row = &inside
-        if self.whole:
-            if self.watchful:
-                self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
+        if self.learns_events:
+            if self.observes_events:
+                self.weights.rule.observe(row, self.loss.value_at(0.0, y), weight)
             p = self.weights.learn(row, self.loss, y, weight)
             return shown if self.separate_score else p
-        p = self.ask(row)
+        p = self.query(row)
         slope = self.loss.slope_at(p, y)
         if not self.separate_score:
             self.slope = slope
         slope *= weight
-        if not bearable(p, slope, row):
+        if not is_learnable(p, slope, row):
             self.diverged = True
             return p
-        if self.watchful:
-            self.weights.rule.see(row, self.loss.value_at(0.0, y), weight)
+        if self.observes_events:
+            self.weights.rule.observe(row, self.loss.value_at(0.0, y), weight)
             if self.free_intercept is not None:
-                self.free_intercept.rule.see(&self.one, self.loss.value_at(0.0, y), weight)
+                self.free_intercept.rule.observe(
+                    &self.intercept_row, self.loss.value_at(0.0, y), weight
+                )
         if self.batch is None:
             self.step(row, slope, slope)
         else:
@@ -140,31 +142,31 @@ cdef class Single(RowLearner):
         return shown if self.separate_score else p
 
     @property
-    def takes_back(self):
-        return not (
-            self.whole or self.watchful or self.separate_score or self.batch is not None
-        ) and self.weights.rule.sums_slopes
+    def can_correct(self):
+        if self.learns_events or self.observes_events or self.separate_score:
+            return False
+        return self.batch is None and self.weights.rule.sums_gradients
 
     cdef int correct(self, Row* row, double y, double weight, double back) except -1:
         """Learn a row, and take a slope back that it was learned with before."""
         cdef Row inside
         cdef double p, slope
         if self.inside:
-            self.placed(row, &inside)
+            self.with_intercept(row, &inside)
             row = &inside
-        p = self.ask(row)
+        p = self.query(row)
         slope = weight * self.loss.slope_at(p, y) - back
-        if bearable(p, slope, row):
+        if is_learnable(p, slope, row):
             self.step(row, slope, slope)
             if self.watcher is not None:
                 self.watcher.corrected()
         return 0
 
-    cdef inline double ask(self, Row* row) noexcept nogil:
+    cdef inline double query(self, Row* row) noexcept nogil:
         """The score at the weights where the rule asks for the slope."""
         cdef double p = self.weights.query(row)
         if self.free_intercept is not None:
-            p += self.free_intercept.query(&self.one)
+            p += self.free_intercept.query(&self.intercept_row)
         return p
 
     cdef double penalty_now(self) noexcept nogil:
@@ -176,7 +178,7 @@ cdef class Single(RowLearner):
     cdef inline void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
         self.weights.update(row, slope)
         if self.free_intercept is not None:
-            self.free_intercept.update(&self.one, intercept_slope)
+            self.free_intercept.update(&self.intercept_row, intercept_slope)
 
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
         cdef double p = self.learn_one(row, y[0], weight, scores != NULL)
@@ -186,18 +188,20 @@ cdef class Single(RowLearner):
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         scores[0] = self.predict_one(row)
 
-    cdef double positive(self, double score) noexcept nogil:
+    cdef double positive_probability(self, double score) noexcept nogil:
         """The probability of the positive class; the logistic function where the loss has none."""
         if self.loss.has_probability:
             return self.loss.probability_at(score)
         return 0.5 * (1.0 + tanh(0.5 * score))
 
-    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
-        out[1] = self.positive(scores[0])
+    cdef void class_probabilities(
+        self, const double* scores, Py_ssize_t k, double* out
+    ) noexcept nogil:
+        out[1] = self.positive_probability(scores[0])
         out[0] = 1.0 - out[1]
 
-    cdef void fetch(self, Row* row) noexcept nogil:
-        self.weights.rule.fetch(row, self.shift)
+    cdef void prefetch_row(self, Row* row) noexcept nogil:
+        self.weights.rule.prefetch_row(row, self.shift)
 
     # -- what users see ---------------------------------------------------------------------------
 
@@ -222,7 +226,7 @@ cdef class Single(RowLearner):
             return self.free_intercept.values(0, 1)
         return np.zeros(1)
 
-    def penalised(self):
+    def penalized_weights(self):
         """The vector that the penalty sees."""
         return self.weights.values()
 
@@ -239,15 +243,15 @@ cdef class Single(RowLearner):
             bound += more
         return bound, reason
 
-    def mirror(self):
+    def swap_classes(self):
         """Exchange the two classes."""
         if self.watcher is not None:
-            self.watcher.mirror()
-        self.weights.mirror()
+            self.watcher.swap_classes()
+        self.weights.swap_classes()
         if self.free_intercept is not None:
-            self.free_intercept.mirror()
+            self.free_intercept.swap_classes()
         if self.batch is not None:
-            self.batch.mirror()
+            self.batch.swap_classes()
         self.intercept_sum = -self.intercept_sum
 
     def state(self):
@@ -260,7 +264,7 @@ cdef class Single(RowLearner):
         return state
 
     def restore(self, state):
-        self.know(state["features"])
+        self.grow(state["features"])
         self.weights.restore(state["weights"])
         if self.free_intercept is not None:
             self.free_intercept.restore(state["intercept"])
@@ -278,19 +282,20 @@ cdef class OneVersusRest(RowLearner):
         self.outputs = len(singles)
         self.features = max(single.features for single in singles)
         self.shift = singles[0].shift
-        self.fetches = (<Single>singles[0]).fetches
+        self.prefetches = (<Single>singles[0]).prefetches
         loss = singles[0].loss
         self.log_odds = isinstance(loss, Logistic) or not loss.has_probability
-        self.point()
+        self.update_pointers()
 
     def __dealloc__(self):
-        free(self.each)
+        free(self.single_pointers)
 
-    cdef int point(self) except -1:
+    cdef int update_pointers(self) except -1:
         """The singles again, borrowed, for code without the GIL."""
-        self.each = <void**>room(self.each, self.outputs * sizeof(void*))
+        cdef size_t size = self.outputs * sizeof(void*)
+        self.single_pointers = <void**>reallocate(self.single_pointers, size)
         for k in range(self.outputs):
-            self.each[k] = <void*>self.singles[k]
+            self.single_pointers[k] = <void*>self.singles[k]
         return 0
 
     cdef int make_room(self, Py_ssize_t n) except -1:
@@ -299,18 +304,18 @@ cdef class OneVersusRest(RowLearner):
             (<Single>single).make_room(n)
         return 0
 
-    cdef int know(self, Py_ssize_t features) except -1:
+    cdef int grow(self, Py_ssize_t features) except -1:
         self.features = max(self.features, features)
         for single in self.singles:
-            (<Single>single).know(self.features)
+            (<Single>single).grow(self.features)
         return 0
 
-    cdef bint bears(self, Row* row, const double* y, double weight) noexcept nogil:
+    cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         cdef Py_ssize_t k
         cdef double label
         for k in range(self.outputs):
             label = 1.0 if y[0] == k else -1.0
-            if not (<Single>self.each[k]).bears(row, &label, weight):
+            if not (<Single>self.single_pointers[k]).can_learn(row, &label, weight):
                 return False
         return True
 
@@ -319,9 +324,9 @@ cdef class OneVersusRest(RowLearner):
         cdef double p, label
         for k in range(self.outputs):
             label = 1.0 if y[0] == k else -1.0
-            p = (<Single>self.each[k]).learn_one(row, label, weight, scores != NULL)
-            if (<Single>self.each[k]).diverged:
-                (<Single>self.each[k]).diverged = False
+            p = (<Single>self.single_pointers[k]).learn_one(row, label, weight, scores != NULL)
+            if (<Single>self.single_pointers[k]).diverged:
+                (<Single>self.single_pointers[k]).diverged = False
                 self.diverged = True
             if scores != NULL:
                 scores[k] = p
@@ -329,9 +334,11 @@ cdef class OneVersusRest(RowLearner):
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
         cdef Py_ssize_t k
         for k in range(self.outputs):
-            scores[k] = (<Single>self.each[k]).predict_one(row)
+            scores[k] = (<Single>self.single_pointers[k]).predict_one(row)
 
-    cdef void classes(self, const double* scores, Py_ssize_t k, double* out) noexcept nogil:
+    cdef void class_probabilities(
+        self, const double* scores, Py_ssize_t k, double* out
+    ) noexcept nogil:
         """The outputs made one distribution.
 
         Where scores are log-odds of a class against the rest they are shrunk by (k - 1) / k: that
@@ -344,19 +351,19 @@ cdef class OneVersusRest(RowLearner):
             softmax(scores, k, 1.0 - 1.0 / k, out)
             return
         for i in range(k):
-            out[i] = (<Single>self.each[i]).positive(scores[i])
+            out[i] = (<Single>self.single_pointers[i]).positive_probability(scores[i])
             total += out[i]
         for i in range(k):
             out[i] = out[i] / total if total > 0.0 else 1.0 / k
 
-    cdef void fetch(self, Row* row) noexcept nogil:
+    cdef void prefetch_row(self, Row* row) noexcept nogil:
         cdef Py_ssize_t k
         for k in range(self.outputs):
-            (<Single>self.each[k]).fetch(row)
+            (<Single>self.single_pointers[k]).prefetch_row(row)
 
     @property
-    def takes_back(self):
-        return self.singles[0].takes_back
+    def can_correct(self):
+        return self.singles[0].can_correct
 
     def rules(self):
         return [rule for single in self.singles for rule in single.rules()]
@@ -370,18 +377,18 @@ cdef class OneVersusRest(RowLearner):
     def intercepts(self):
         return np.concatenate([single.intercepts() for single in self.singles])
 
-    def penalised(self):
-        return np.concatenate([single.penalised() for single in self.singles])
+    def penalized_weights(self):
+        return np.concatenate([single.penalized_weights() for single in self.singles])
 
     def bound(self, u, intercept):
         return None, "a bound holds for one output, and each class has its own (`rules`)"
 
     def add(self, single):
         """One more class."""
-        (<Single>single).know(self.features)
+        (<Single>single).grow(self.features)
         self.singles.append(single)
         self.outputs += 1
-        self.point()
+        self.update_pointers()
 
     def state(self):
         return {"singles": [single.state() for single in self.singles]}
@@ -389,4 +396,4 @@ cdef class OneVersusRest(RowLearner):
     def restore(self, state):
         for single, saved in zip(self.singles, state["singles"], strict=True):
             single.restore(saved)
-        self.know(max(single.features for single in self.singles))
+        self.grow(max(single.features for single in self.singles))

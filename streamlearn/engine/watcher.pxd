@@ -1,33 +1,33 @@
-from streamlearn.losses.loss cimport FEW
-from streamlearn.losses.total cimport Total, note
+from streamlearn.losses.loss cimport MAX_PENDING
+from streamlearn.losses.loss_sum cimport LossSum, add_pending
 from streamlearn.core.row cimport Row
 
 
 cdef class Watcher:
-    """Told of every event that is learned, with the scores before it was."""
+    """An observer of every learned event and its scores before learning."""
     cdef double* scores
     cdef Py_ssize_t score_room
-    cdef Total losses
-    # Psi(w) before each of the events that `losses` has noted
-    cdef double penalties[FEW]
-    # whether to ask the learner for Psi(w)
-    cdef bint priced
-    # how many events are noted when it is `turn`
-    cdef int stop
+    cdef LossSum losses
+    # Psi(w) before each of the pending events of `losses`
+    cdef double penalties[MAX_PENDING]
+    # whether the learner must pass Psi(w)
+    cdef bint needs_penalty
+    # how many events are noted when it is `process`
+    cdef int process_at
     cdef int make_room(self, Py_ssize_t outputs) except -1
     cdef void corrected(self) noexcept nogil
-    cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil
+    cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil
 
-    cdef inline void see(
+    cdef inline void record_event(
         self, Row* row, const double* y, double weight, Py_ssize_t outputs, double penalty,
         double slope
     ) noexcept nogil:
-        """An event of weight > 0 was learned; `scores` are those before.
+        """Record a learned event of weight > 0, whose scores before learning are in `scores`.
 
-        penalty: Psi(w) before, where it was asked for and the rule keeps it up to date, else NaN.
-        slope: the loss's slope at the score, where the learner asked for it, else NaN.
+        penalty: Psi(w) before learning, if needed and known without a pass over all slots, else NaN
+        slope: the slope of the loss at the score, if the learner computed it, else NaN
         """
         self.penalties[self.losses.last.n] = penalty
-        note(&self.losses, self.scores[0], y[0], weight, slope)
-        if self.losses.last.n >= self.stop:
-            self.turn(row, y, outputs)
+        add_pending(&self.losses, self.scores[0], y[0], weight, slope)
+        if self.losses.last.n >= self.process_at:
+            self.process(row, y, outputs)

@@ -1,35 +1,35 @@
-"""Who wants to know what a learner learns: the regret tracker, for one."""
+"""An observer of the events that a learner learns, such as the regret tracker."""
 
 from libc.stdlib cimport free
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 
 cdef class Watcher:
-    """Told of every event that is learned, with the scores before it was.
+    """An observer of every learned event and its scores before learning.
 
-    A learner has at most one; it is called within the run over rows, without the GIL. Events are
-    noted, and only now and then is there more to do, so that watching costs little.
+    A learner has at most one, which it calls in the loop over rows without the GIL. Events are
+    collected and processed in groups, so that watching costs little.
     """
 
     def __dealloc__(self):
         free(self.scores)
 
     cdef int make_room(self, Py_ssize_t outputs) except -1:
-        """Room for the scores of an event."""
-        self.scores = <double*>room(self.scores, outputs * sizeof(double))
+        """Reserve the scores of an event."""
+        self.scores = <double*>reallocate(self.scores, outputs * sizeof(double))
         self.score_room = outputs
         return 0
 
-    cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
-        """At least `stop` events are noted, this one last: no more than FEW can be."""
+    cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
+        """Process the pending events, at least `process_at` and at most MAX_PENDING."""
 
     cdef void corrected(self) noexcept nogil:
-        """The weights moved, and no event was learned."""
+        """Handle a change of the weights without a new event."""
 
-    def mirror(self):
-        """The two classes changed places."""
+    def swap_classes(self):
+        """Handle a swap of the two classes."""
 
     def use_loss(self, loss):
-        """The learner's loss is now this one, for other classes."""
+        """Use this loss, after the learner's classes changed."""

@@ -10,7 +10,7 @@ from streamlearn.rules.rule cimport Rule
 cdef class Weights:
     cdef readonly Rule rule
     cdef readonly Average average
-    # of the penalty: Psi is l1 |w|_1 + l2/2 |w|^2 wherever the rule goes
+    # whether the penalty is l1 |w|_1 + l2/2 |w|^2 for all weights that the rule can reach
     cdef bint simple
     cdef int grow(self, Py_ssize_t n) except -1
     cdef double predict(self, Row* row) noexcept nogil
@@ -23,7 +23,7 @@ cdef class Weights:
         if self.average is not None:
             self.before(row)
         self.rule.update(row, slope)
-        if self.average is not None or self.rule.tired:
+        if self.average is not None or self.rule.needs_rebase:
             self.after()
     cdef double weight(self, Py_ssize_t j) noexcept nogil
     cdef double penalty(self) noexcept nogil

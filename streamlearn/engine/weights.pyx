@@ -1,4 +1,4 @@
-"""What one output learns with: the weights and their average, and sums for mini-batches."""
+"""The weights of one output with their average, and the gradient sums of mini-batches."""
 
 cimport cython
 from libc.math cimport NAN, fabs
@@ -8,14 +8,14 @@ from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row, squared
 from streamlearn.rules.average cimport Average
 from streamlearn.rules.rule cimport Rule
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 import numpy as np
 
 
 @cython.final
 cdef class Weights:
-    """A rule at work, and the average that is shown instead of its last weights."""
+    """A bound rule and, optionally, the average that predicts instead of its current weights."""
 
     def __init__(self, Rule rule, average="last", seed=0):
         self.rule = rule
@@ -37,7 +37,7 @@ cdef class Weights:
         return self.rule.weight(j) if self.average is None else self.average.weight(j)
 
     cdef double penalty(self) noexcept nogil:
-        """Psi at the weights shown, by a pass over all slots; NaN if it is not l1 and l2 alone."""
+        """Return Psi of the predicting weights by a pass over all slots; NaN if not l1 and l2."""
         cdef double l1 = self.rule.penalty.l1, l2 = self.rule.penalty.l2
         cdef double w, total = 0.0
         cdef Py_ssize_t j
@@ -50,9 +50,9 @@ cdef class Weights:
         return total
 
     cdef void before(self, Row* row) noexcept nogil:
-        """What an average wants to know before a step."""
+        """Update the average before a step."""
         self.average.before(row)
-        if self.rule.forgets():
+        if self.rule.erases_weights():
             self.average.settle(self.rule.t + 1.0)
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
@@ -60,32 +60,32 @@ cdef class Weights:
         if self.average is not None:
             self.average.before(row)
         p = self.rule.learn(row, loss, y, weight)
-        if self.average is not None or self.rule.tired:
+        if self.average is not None or self.rule.needs_rebase:
             self.after()
         return p
 
     cdef void after(self) noexcept nogil:
         if self.average is not None:
             self.average.after()
-        if self.rule.tired:
+        if self.rule.needs_rebase:
             if self.average is not None:
                 self.average.settle(self.rule.t)
-            self.rule.rest()
+            self.rule.rebase()
 
     def values(self, start=0, stop=None):
-        """The weights of slots start .. stop - 1 as they are shown."""
+        """Return the predicting weights of slots start .. stop - 1."""
         shown = self.rule if self.average is None else self.average
         return shown.weights(start, stop)
 
-    def mirror(self):
-        self.rule.mirror()
+    def swap_classes(self):
+        self.rule.swap_classes()
         if self.average is not None:
-            self.average.mirror()
+            self.average.swap_classes()
 
-    def spread(self, old, new):
-        self.rule.spread(old, new)
+    def widen_outputs(self, old, new):
+        self.rule.widen_outputs(old, new)
         if self.average is not None:
-            self.average.spread(old, new)
+            self.average.widen_outputs(old, new)
 
     def state(self):
         state = {"rule": self.rule.state()}
@@ -101,7 +101,7 @@ cdef class Weights:
 
 @cython.final
 cdef class Minibatch:
-    """Sums of slope * x over the events of a batch, and which slots they touch."""
+    """Sums of slope * x over the events of a mini-batch, and the slots that they touch."""
 
     def __init__(self, size):
         self.size = size
@@ -119,10 +119,10 @@ cdef class Minibatch:
         cdef Py_ssize_t j
         if n > self.capacity:
             self.capacity = n if n > 2 * self.capacity else 2 * self.capacity
-            self.sums = <double*>room(self.sums, self.capacity * sizeof(double))
-            self.slot = <int*>room(self.slot, self.capacity * sizeof(int))
-            self.value = <double*>room(self.value, self.capacity * sizeof(double))
-            self.marked = <bint*>room(self.marked, self.capacity * sizeof(bint))
+            self.sums = <double*>reallocate(self.sums, self.capacity * sizeof(double))
+            self.slot = <int*>reallocate(self.slot, self.capacity * sizeof(int))
+            self.value = <double*>reallocate(self.value, self.capacity * sizeof(double))
+            self.marked = <bint*>reallocate(self.marked, self.capacity * sizeof(bint))
         for j in range(self.n, n):
             self.sums[j] = 0.0
             self.marked[j] = False
@@ -141,12 +141,12 @@ cdef class Minibatch:
             self.sums[j] += slope * row.value[i]
 
     cdef bint complete(self) noexcept nogil:
-        """Count one event; whether the batch is full."""
+        """Count one event and return whether the batch is full."""
         self.count += 1
         return self.count >= self.size
 
     cdef void take(self, Row* row) noexcept nogil:
-        """The mean gradient as a row; the batch is empty again."""
+        """Set `row` to the mean gradient and clear the batch."""
         cdef Py_ssize_t i, j
         for i in range(self.touched):
             j = self.slot[i]
@@ -160,17 +160,17 @@ cdef class Minibatch:
         self.touched = 0
         self.count = 0
 
-    def mirror(self):
+    def swap_classes(self):
         cdef Py_ssize_t j
         for j in range(self.n):
             self.sums[j] = -self.sums[j]
 
     def pending(self):
-        """The slots touched and their sums."""
+        """Return the touched slots and their sums."""
         slots = [self.slot[i] for i in range(self.touched)]
         return slots, [self.sums[j] for j in slots]
 
-    def spread(self, old, new):
+    def widen_outputs(self, old, new):
         """Give every feature `new` slots instead of `old`."""
         slots, sums = self.pending()
         for j in slots:
@@ -181,7 +181,7 @@ cdef class Minibatch:
         self.hold(max(self.n // old * new, self.n), self.count, moved, sums)
 
     def hold(self, n, count, slots, sums):
-        """Take these sums as what is pending."""
+        """Set the pending sums."""
         cdef Py_ssize_t j
         self.grow(n)
         self.count = count

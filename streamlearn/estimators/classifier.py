@@ -163,7 +163,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _add_label(self, label: Any) -> None:
         """Add a new label, which `check_labels` has accepted."""
-        self.engine.waiting()  # another thread must not have its learner replaced
+        self.engine.raise_if_busy()  # another thread must not have its learner replaced
         label = label.item() if isinstance(label, np.generic) else label
         learner = self.engine.learner
         if isinstance(learner, Joint | OneVersusRest):
@@ -207,7 +207,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         first_is_positive = first > label if ordered else False
         if self._can_split() and first_is_positive != (self._codes[first] > 0.0):
             # What was learned from the first class alone, with the signs swapped.
-            learner.mirror()
+            learner.swap_classes()
             self._codes[first] = -self._codes[first]
         self._codes[label] = -self._codes[first]
         self._labels = [label, first] if self._codes[first] > 0.0 else [first, label]
@@ -216,7 +216,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """Give each of two classes an output of its own, and add the third."""
         negative = self._new_single()
         negative.restore(positive.state())
-        negative.mirror()
+        negative.swap_classes()
         several = OneVersusRest([negative, positive])
         several.add(self._new_single())
         self.engine.learner = several
@@ -327,7 +327,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                 if first is not None and self._positive_code() == -first:
                     parts = [-part for part in parts]
                     if memory is not None:
-                        memory.mirror()
+                        memory.swap_classes()
             start = stop
         return parts
 
@@ -491,7 +491,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         labels = self._labels
         if len(labels) < 2:
             return dict.fromkeys(labels, 1.0)
-        return self.engine.classes_one(x, labels)
+        return self.engine.probabilities_one(x, labels)
 
     def _probabilities(self, scores: Array) -> Array:
         """Return the probabilities of two or more labels from their scores."""

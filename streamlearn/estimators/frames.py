@@ -61,9 +61,9 @@ class Frame:
         for name, column in zip(self.names, self.columns, strict=True):
             cells = None if as_events else numbers(column) or texts(column)
             if cells is None:
-                return engine.listed(self.events(), grow)
+                return engine.rows_from_events(self.events(), grow)
             columns.append((name, *cells))
-        return engine.table(columns, self.n, grow)
+        return engine.rows_from_columns(columns, self.n, grow)
 
     def events(self) -> list[dict[Any, Any]]:
         """Return the rows as events."""
@@ -82,7 +82,7 @@ class Matrix:
 
     def rows(self, engine: Model, *, grow: bool) -> Rows:
         """The rows; `grow`: new columns get slots."""
-        return engine.rows(self.X, grow)
+        return engine.rows_from_matrix(self.X, grow)
 
 
 def values(column: pd.Series[Any]) -> list[Any]:

@@ -21,7 +21,7 @@ from streamlearn.features import Names, Reader
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
 from streamlearn.rules import Mixture, Rule
-from streamlearn.rules.needs import check
+from streamlearn.rules.requirements import check
 
 if TYPE_CHECKING:
     from streamlearn.engine.events import Events
@@ -38,7 +38,7 @@ class ScoreMemory(Protocol):
     def resize(self, outputs: int, *, split: bool) -> None:
         """Make room for all outputs; `split`: two classes no longer share an output."""
 
-    def mirror(self) -> None:
+    def swap_classes(self) -> None:
         """Swap the two classes."""
 
     def corrections(self, start: int, stop: int) -> list[int]:
@@ -243,7 +243,7 @@ class Linear(base.Estimator):
 
     def check_corrections(self) -> None:
         """Raise IncompatibleError unless a learned event can be undone."""
-        if not self.engine.learner.takes_back:
+        if not self.engine.learner.can_correct:
             raise IncompatibleError(
                 f"{type(self).__name__} with {self.rules[0]!r} cannot undo a learned event: "
                 "its weights are not a function of the sum of all slopes; for corrections use "
@@ -310,7 +310,7 @@ class Linear(base.Estimator):
     @property
     def penalty_value(self) -> float:
         """Psi(w) at the current weights."""
-        return float(self._penalty.value(self.engine.learner.penalised()))
+        return float(self._penalty.value(self.engine.learner.penalized_weights()))
 
     @property
     def steps(self) -> int:
@@ -431,7 +431,7 @@ class Linear(base.Estimator):
 
         Without `features`, it is for a checkpoint that keeps shared features once.
         """
-        self.engine.waiting()
+        self.engine.raise_if_busy()
         shared = {"features": self.engine.reader.state()} if features else {}
         return shared | {
             "label_name": self._label_name,

@@ -40,7 +40,7 @@ cdef class Hashing(Reader):
         self._set_interactions(interactions)
 
     cdef int resolve(self, bint grow) except -1 nogil:
-        # by names of their own, or they would be read anew after every store
+        # local copies, because stores would force these to be reloaded
         cdef uint64_t mask = self.size - 1, hash
         cdef Py_ssize_t i, n = self.n
         cdef int last = -1

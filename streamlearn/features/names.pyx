@@ -25,16 +25,16 @@ cdef extern from "Python.h":
 
 # Another one in every process, so that no stream can be made to collide on purpose.
 cdef uint64_t SEED = <uint64_t> <long long> hash("streamlearn")
-cdef Py_ssize_t MOST = 0x7FFFFFFF
+cdef Py_ssize_t MAX_SLOTS = 0x7FFFFFFF
 cdef tuple BOUNDS = ("max_names", "max_bytes")
 cdef enum:
-    LONGEST = 1024  # bytes of a name; of a longer one its beginning is kept, and a hash
-    KEPT = LONGEST - 17  # bytes of that beginning: before a # and 16 digits
-    COST = 100  # bytes that a name takes beside its text: its object, its places in list and table
-    LEAST_BYTES = 10_000  # of a table
+    MAX_NAME_BYTES = 1024  # bytes of a name; of a longer one its beginning is kept, and a hash
+    STORED_BYTES = MAX_NAME_BYTES - 17  # bytes of that beginning: before a # and 16 digits
+    NAME_OVERHEAD = 100  # bytes that a name takes besides its text: object, list and table entries
+    MIN_TABLE_BYTES = 10_000  # of a table
 
 
-cdef inline Py_ssize_t seek(
+cdef inline Py_ssize_t find(
         Names self, const char* text, Py_ssize_t length, PyObject* name,
         uint32_t hash) noexcept nogil:
     """The slot of a text, -1 if it has none; name: the str it came as, if any."""
@@ -44,7 +44,7 @@ cdef inline Py_ssize_t seek(
     cdef const char* own
     while cell.slot:
         if cell.hash == hash:
-            there = item_of(<PyObject*> self.known, cell.slot - 1 - self.own)
+            there = item_of(<PyObject*> self.known, cell.slot - 1 - self.column_count)
             if there == name:
                 return cell.slot - 1
             own = kept_bytes_of(there, &n)
@@ -83,11 +83,11 @@ cdef class Names(Reader):
     [(2, 2.0)]
 
     With `max_names` the table stops growing there. Later names are hashed into a quarter as many
-    further slots, called `#0`, `#1`, ..., or ignored (`on_full="ignore"`); `turned_away` counts
-    how often one came.
+    further slots, called `#0`, `#1`, ..., or ignored (`on_full="ignore"`); `rejected_features`
+    counts their occurrences.
 
     >>> small = Names(max_names=2, on_full="ignore")
-    >>> small.read_event({"a": 1, "b": 2, "c": 3}), small.turned_away
+    >>> small.read_event({"a": 1, "b": 2, "c": 3}), small.rejected_features
     ([(0, 1.0), (1, 2.0)], 1)
 
     With `max_bytes` it stops growing when the next name would take more memory than that: names
@@ -115,7 +115,7 @@ one leave the field out or give None
 
     def __cinit__(self, *args, **kwargs):
         self.known = []
-        self.others = {}
+        self.other_slots = {}
         self.rebuild(64, 0)
 
     def __dealloc__(self):
@@ -126,9 +126,9 @@ one leave the field out or give None
         self.max_names, self.max_bytes, self.on_full = max_names, max_bytes, on_full
         if on_full not in ("hash", "ignore"):
             raise ValueError(f"on_full={on_full!r}: 'hash' or 'ignore'")
-        self.most = bound("max_names", max_names, 1, MOST // 2, MOST)
-        self.most_bytes = bound("max_bytes", max_bytes, LEAST_BYTES, sys.maxsize, sys.maxsize)
-        self.limit = self.most
+        self.max_slots = bound("max_names", max_names, 1, MAX_SLOTS // 2, MAX_SLOTS)
+        self.byte_limit = bound("max_bytes", max_bytes, MIN_TABLE_BYTES, sys.maxsize, sys.maxsize)
+        self.limit = self.max_slots
 
     # Looking up
 
@@ -143,19 +143,19 @@ one leave the field out or give None
         for i in range(self.n):
             p = self.piece + i
             if p.kind == TEXT:
-                slot = seek(
+                slot = find(
                     self, self.bytes_at(&p.text), p.text.length, p.name, <uint32_t> p.hash)
                 if slot < 0 and (
-                        grow or self.size >= self.limit or p.text.length > LONGEST):
-                    slot = self.new_text(i, grow)
-            elif p.name == NULL and p.hash < <uint64_t> self.own:
+                        grow or self.size >= self.limit or p.text.length > MAX_NAME_BYTES):
+                    slot = self.slot_of_new_text(i, grow)
+            elif p.name == NULL and p.hash < <uint64_t> self.column_count:
                 slot = <Py_ssize_t> p.hash
             else:
-                slot = self.other_slot(i, grow)
+                slot = self.slot_of_other(i, grow)
             self.slot[i] = <int> slot
         return 0
 
-    cdef Py_ssize_t long_slot(self, Piece* p) except -2:
+    cdef Py_ssize_t slot_of_long_name(self, Piece* p) except -2:
         """The slot of a name that is too long, by what is kept of it; -1: it has none."""
         cdef bytes text = shortened(self.bytes_at(&p.text), p.text.length)
         cdef Py_ssize_t length = len(text)
@@ -168,68 +168,70 @@ one leave the field out or give None
         self.used += length
         self.repeats = True  # perhaps
         p.hash = hash_text(self.arena + p.text.start, length, SEED)
-        return seek(self, self.arena + p.text.start, length, NULL, <uint32_t> p.hash)
+        return find(self, self.arena + p.text.start, length, NULL, <uint32_t> p.hash)
 
-    cdef Py_ssize_t new_text(self, Py_ssize_t i, bint grow) except -2 with gil:
+    cdef Py_ssize_t slot_of_new_text(self, Py_ssize_t i, bint grow) except -2 with gil:
         """The slot that a text gets which is not known; -1: it is left out."""
         cdef Piece* p = self.piece + i
         cdef Py_ssize_t slot
-        if p.text.length > LONGEST:
-            slot = self.long_slot(p)
+        if p.text.length > MAX_NAME_BYTES:
+            slot = self.slot_of_long_name(p)
             if slot >= 0:
                 return slot
         if self.size < self.limit:
             if not grow:
                 return -1
             name = self.name_of_piece(i)
-            if self.fits(cost_of_text(name)):
+            if self.has_capacity(cost_of_text(name)):
                 return self.add_text(name, <uint32_t> p.hash)
-        return self.late(i, grow)
+        return self.overflow_slot(i, grow)
 
-    cdef bint fits(self, Py_ssize_t cost) noexcept:
+    cdef bint has_capacity(self, Py_ssize_t cost) noexcept:
         """Whether there is room for a name of this cost; if not, the table is full for good."""
-        if cost <= self.most_bytes - self.bytes_used:
+        if cost <= self.byte_limit - self.bytes_used:
             return True
         self.limit = self.size
         return False
 
-    cdef Py_ssize_t other_slot(self, Py_ssize_t i, bint grow) except -2 with gil:
+    cdef Py_ssize_t slot_of_other(self, Py_ssize_t i, bint grow) except -2 with gil:
         """The slot of a name that is an int or a tuple; -1: it is left out."""
         cdef Py_ssize_t slot
-        if self.piece[i].text.length > LONGEST:
-            return self.new_text(i, grow)
+        if self.piece[i].text.length > MAX_NAME_BYTES:
+            return self.slot_of_new_text(i, grow)
         name = self.name_of_piece(i)
-        slot = self.seek_other(name)
+        slot = self.find_other(name)
         if slot >= 0:
             return slot
         if self.size < self.limit:
             if not grow:
                 return -1
-            if self.is_next_column(name) or self.fits(cost_of_other(name)):
+            if self.is_next_column(name) or self.has_capacity(cost_of_other(name)):
                 return self.add_other(name)
-        return self.late(i, grow)
+        return self.overflow_slot(i, grow)
 
-    cdef Py_ssize_t late(self, Py_ssize_t i, bint grow) except -2:
+    cdef Py_ssize_t overflow_slot(self, Py_ssize_t i, bint grow) except -2:
         """The slot of a name that has none of its own; -1: it is left out."""
         cdef bytes text
         if grow:
-            self.turned_away += 1
-        if self.on_full == "ignore" or not (grow or self.crowded) or self.limit > MOST // 2:
+            self.rejected_features += 1
+        if self.on_full == "ignore" or self.limit > MAX_SLOTS // 2:
             return -1
-        if not self.crowded:
-            self.crowd()
+        if not (grow or self.has_buckets):
+            return -1
+        if not self.has_buckets:
+            self.add_buckets()
         text = str(self.name_of_piece(i)).encode()
         self.repeats = True
         # the same hash in every process, unlike that of the cells: a model goes on elsewhere
         return self.limit + <Py_ssize_t> (
             hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
 
-    cdef int crowd(self) except -1:
+    cdef int add_buckets(self) except -1:
         """From now on names beyond are put together by their hash."""
         self.buckets = 1
         while 4 * self.buckets < self.limit:
             self.buckets *= 2
-        self.crowded = True
+        self.has_buckets = True
         self.size = self.limit + self.buckets
         return 0
 
@@ -237,59 +239,59 @@ one leave the field out or give None
         """Whether it is the next column of a table of columns, which takes no memory here."""
         return not self.known and PyLong_CheckExact(name) and name == self.size
 
-    cdef Py_ssize_t seek_other(self, object name) except -2:
+    cdef Py_ssize_t find_other(self, object name) except -2:
         cdef long long column
         if PyLong_CheckExact(name):
             column = name
-            if 0 <= column < self.own:
+            if 0 <= column < self.column_count:
                 return column
-        found = self.others.get(name)
+        found = self.other_slots.get(name)
         return -1 if found is None else found
 
     cdef Py_ssize_t add_text(self, object name, uint32_t hash) except -1:
         cdef Py_ssize_t k
-        bytes_of(<PyObject*> name, &k)  # from now on it keeps them, for `seek`
-        if 2 * self.texts >= self.cells:
+        bytes_of(<PyObject*> name, &k)  # from now on it keeps them, for `find`
+        if 2 * self.text_count >= self.cells:
             self.rebuild(4 * self.cells, self.size)
         k = hash & (self.cells - 1)
         while self.cell[k].slot:
             k = (k + 1) & (self.cells - 1)
         self.cell[k] = Cell(hash, <uint32_t> self.add(name) + 1)
-        self.texts += 1
+        self.text_count += 1
         self.bytes_used += cost_of_text(name)
         return self.size - 1
 
     cdef Py_ssize_t add_other(self, object name) except -1:
         if self.is_next_column(name):
-            self.own += 1
+            self.column_count += 1
             self.size += 1
         else:
-            self.others[name] = self.add(name)
+            self.other_slots[name] = self.add(name)
             self.bytes_used += cost_of_other(name)
         return self.size - 1
 
     cdef Py_ssize_t add(self, object name) except -1:
-        if self.size >= MOST:
-            raise MemoryError(f"a table holds at most {MOST} names")
+        if self.size >= MAX_SLOTS:
+            raise MemoryError(f"a table holds at most {MAX_SLOTS} names")
         self.known.append(name)
         self.size += 1
         return self.size - 1
 
     cdef int forget(self, Py_ssize_t size, Py_ssize_t columns) except -1:
-        cdef Py_ssize_t first = max(0, size - self.own)
+        cdef Py_ssize_t first = max(0, size - self.column_count)
         for name in self.known[first:]:
             if PyUnicode_CheckExact(name):
                 self.bytes_used -= cost_of_text(name)
             else:
                 self.bytes_used -= cost_of_other(name)
-                del self.others[name]
+                del self.other_slots[name]
         del self.known[first:]
         self.rebuild(self.cells, size)
-        self.own = columns
+        self.column_count = columns
         self.size = size
-        self.crowded = size > self.limit
+        self.has_buckets = size > self.limit
         if size < self.limit:  # a refused event does not fill the table
-            self.limit = self.most
+            self.limit = self.max_slots
         return 0
 
     cdef int rebuild(self, Py_ssize_t cells, Py_ssize_t size) except -1:
@@ -299,21 +301,21 @@ one leave the field out or give None
         cdef Py_ssize_t i, k
         if new == NULL:
             raise MemoryError(f"a table of {cells} cells")
-        self.texts = 0
+        self.text_count = 0
         for i in range(self.cells):
             if old[i].slot and old[i].slot <= size:
                 k = old[i].hash & (cells - 1)
                 while new[k].slot:
                     k = (k + 1) & (cells - 1)
                 new[k] = old[i]
-                self.texts += 1
+                self.text_count += 1
         PyMem_Free(old)
         self.cell = new
         self.cells = cells
         return 0
 
     cdef Py_ssize_t own_columns(self) noexcept nogil:
-        return self.own
+        return self.column_count
 
     # Columns of a matrix
 
@@ -325,14 +327,14 @@ one leave the field out or give None
         >>> reader.slot_of(1234567), reader.size
         (1234567, 10000000)
         """
-        if m > MOST:
-            raise ValueError(f"{m} columns: a table holds at most {MOST} names")
-        if not self.known and m > self.own:
+        if m > MAX_SLOTS:
+            raise ValueError(f"{m} columns: a table holds at most {MAX_SLOTS} names")
+        if not self.known and m > self.column_count:
             if m > self.limit:
                 raise ValueError(
                     f"{m} columns are more than max_names={self.max_names}: allow more, or use"
                     " Hashing")
-            self.own = self.size = m
+            self.column_count = self.size = m
 
     def columns(self, m, grow=True):
         """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j.
@@ -348,19 +350,19 @@ one leave the field out or give None
         """
         if grow:
             self.reserve_columns(m)
-        if m <= self.own:
+        if m <= self.column_count:
             return None
         if self.mapping is not None and m <= len(self.mapping):
             return self.mapping[:m]
         found = np.full(m, -1, dtype=np.int32)
-        found[:self.own] = np.arange(self.own)
-        for name, slot in self.others.items():
+        found[:self.column_count] = np.arange(self.column_count)
+        for name, slot in self.other_slots.items():
             if isinstance(name, int) and 0 <= name < m:
                 found[name] = slot
         if grow:
             new = np.flatnonzero(found < 0).tolist()
             if self.size + len(new) > self.limit or (
-                    len(new) * cost_of_other(m) > self.most_bytes - self.bytes_used):
+                    len(new) * cost_of_other(m) > self.byte_limit - self.bytes_used):
                 raise ValueError(
                     f"{m} columns are more than max_names={self.max_names} and"
                     f" max_bytes={self.max_bytes} leave room for: allow more, or use Hashing")
@@ -384,14 +386,14 @@ one leave the field out or give None
         name = canonical_name(name)
         if name is None:
             return None
-        name = kept_name(name)
+        name = stored_name(name)
         text = str(name).encode()
         if isinstance(name, str):
-            slot = seek(
+            slot = find(
                 self, text, len(text), NULL, <uint32_t> hash_text(text, len(text), SEED))
         else:
-            slot = self.seek_other(name)
-        if slot < 0 and self.crowded:
+            slot = self.find_other(name)
+        if slot < 0 and self.has_buckets:
             return self.limit + (
                 hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
         return None if slot < 0 else slot
@@ -402,23 +404,23 @@ one leave the field out or give None
             raise IndexError(f"slot {slot} of {self.size}")
         if slot >= self.limit:
             return f"#{slot - self.limit}"
-        return slot if slot < self.own else self.known[slot - self.own]
+        return slot if slot < self.column_count else self.known[slot - self.column_count]
 
     def names(self):
         """All names, in the order of their slots."""
-        beyond = [f"#{k}" for k in range(self.buckets)] if self.crowded else []
-        return [*range(self.own), *self.known, *beyond]
+        beyond = [f"#{k}" for k in range(self.buckets)] if self.has_buckets else []
+        return [*range(self.column_count), *self.known, *beyond]
 
     # State
 
     def state(self):
         """Parameters and names as plain dict, list, str and int, ready for JSON."""
         names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
-        state = {**Reader.state(self), "columns": self.own, "names": names}
+        state = {**Reader.state(self), "columns": self.column_count, "names": names}
         if self.is_bounded():
             state["full"] = self.full
-            state["crowded"] = bool(self.crowded)
-            state["turned_away"] = self.turned_away
+            state["has_buckets"] = bool(self.has_buckets)
+            state["rejected_features"] = self.rejected_features
         return state
 
     cdef bint is_bounded(self) noexcept:
@@ -457,34 +459,34 @@ one leave the field out or give None
                     " with the parameters it was saved with")
         cdef Names new = Names()
         columns, names = state.get("columns"), state.get("names")
-        if type(columns) is not int or not 0 <= columns <= MOST or type(names) is not list:
+        if type(columns) is not int or not 0 <= columns <= MAX_SLOTS or type(names) is not list:
             raise ModelFileError("the table of names is damaged: no columns or no names")
         new.reserve_columns(columns)
-        if columns + len(names) > self.most:
+        if columns + len(names) > self.max_slots:
             raise ModelFileError("the table of names is damaged: more names than max_names")
         for name in names:
-            new.add_saved(name)
-        full, crowded = state.get("full", False), state.get("crowded", False)
-        turned_away = state.get("turned_away", 0)
-        if type(crowded) is not bool or type(full) is not bool or type(turned_away) is not int or (
-                full and not self.is_bounded() or crowded and not full
-                or crowded and self.on_full == "ignore"):
-            raise ModelFileError("the table of names is damaged: what is beyond its bounds")
+            new.add_stored(name)
+        full, has_buckets = state.get("full", False), state.get("has_buckets", False)
+        rejected = state.get("rejected_features", 0)
+        if type(has_buckets) is not bool or type(full) is not bool or type(rejected) is not int or (
+                full and not self.is_bounded() or has_buckets and not full
+                or has_buckets and self.on_full == "ignore"):
+            raise ModelFileError("the table of names is damaged: its capacity is inconsistent")
         self.known, new.known = new.known, self.known
-        self.others = new.others
+        self.other_slots = new.other_slots
         self.cell, new.cell = new.cell, self.cell
-        self.cells, self.texts = new.cells, new.texts
-        self.own, self.size = new.own, new.size
+        self.cells, self.text_count = new.cells, new.text_count
+        self.column_count, self.size = new.column_count, new.size
         self.mapping = None
-        self.bytes_used, self.turned_away = new.bytes_used, turned_away
-        self.limit = self.size if full or self.bytes_used > self.most_bytes else self.most
-        self.crowded = False
-        if crowded:
-            self.crowd()
+        self.bytes_used, self.rejected_features = new.bytes_used, rejected
+        self.limit = self.size if full or self.bytes_used > self.byte_limit else self.max_slots
+        self.has_buckets = False
+        if has_buckets:
+            self.add_buckets()
 
-    cdef int add_saved(self, object saved) except -1:
+    cdef int add_stored(self, object saved) except -1:
         name = tuple_of(saved)
-        if canonical_name(name) != name or isinstance(name, bool) or kept_name(name) != name:
+        if canonical_name(name) != name or isinstance(name, bool) or stored_name(name) != name:
             raise ModelFileError(f"the table of names is damaged: {saved!r} is no name")
         if self.slot_of(name) is not None:
             raise ModelFileError(f"the table of names is damaged: {saved!r} is there twice")
@@ -492,7 +494,7 @@ one leave the field out or give None
             text = name.encode()
             self.add_text(name, <uint32_t> hash_text(text, len(text), SEED))
         else:
-            self.others[name] = self.add(name)
+            self.other_slots[name] = self.add(name)
             self.bytes_used += cost_of_other(name)
         return 0
 
@@ -503,11 +505,11 @@ one leave the field out or give None
             raise MemoryError(f"a table of {self.cells} cells")
         memcpy(cell, self.cell, self.cells * sizeof(Cell))
         PyMem_Free(copy.cell)
-        copy.cell, copy.cells, copy.texts = cell, self.cells, self.texts
+        copy.cell, copy.cells, copy.text_count = cell, self.cells, self.text_count
         copy.known = self.known.copy()
-        copy.others = self.others.copy()
-        copy.own, copy.size, copy.mapping = self.own, self.size, self.mapping
-        copy.crowded, copy.turned_away = self.crowded, self.turned_away
+        copy.other_slots = self.other_slots.copy()
+        copy.column_count, copy.size, copy.mapping = self.column_count, self.size, self.mapping
+        copy.has_buckets, copy.rejected_features = self.has_buckets, self.rejected_features
         copy.limit, copy.buckets, copy.bytes_used = self.limit, self.buckets, self.bytes_used
         return copy
 
@@ -517,31 +519,31 @@ one leave the field out or give None
 
 cdef bytes shortened(const char* text, Py_ssize_t length):
     """What is kept of a name that is too long."""
-    cdef Py_ssize_t n = KEPT
+    cdef Py_ssize_t n = STORED_BYTES
     while <unsigned char> text[n] & 0xC0 == 0x80:  # in the middle of a character
         n -= 1
     return text[:n] + b"#%016x" % hash_text(text, length, 0)
 
 
-def kept_name(name):
+def stored_name(name):
     """The name as the table keeps it."""
     cdef bytes text
     if isinstance(name, int):
         return name
     text = str(name).encode()
-    return name if len(text) <= LONGEST else shortened(text, len(text)).decode()
+    return name if len(text) <= MAX_NAME_BYTES else shortened(text, len(text)).decode()
 
 
 cdef Py_ssize_t cost_of_text(object name) except -1:
     """The bytes that a name takes; one that is not ASCII keeps its UTF-8 beside it."""
     cdef Py_ssize_t length
     bytes_of(<PyObject*> name, &length)
-    return COST + (length if is_ascii(<PyObject*> name) else 2 * length)
+    return NAME_OVERHEAD + (length if is_ascii(<PyObject*> name) else 2 * length)
 
 
 cdef Py_ssize_t cost_of_other(object name) except -1:
     """The bytes that an int or a tuple takes: an upper bound, for they are rare."""
-    return 2 * COST + 16 * len(str(name))
+    return 2 * NAME_OVERHEAD + 16 * len(str(name))
 
 
 def bound(name, value, least, most, otherwise):

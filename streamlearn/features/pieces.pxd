@@ -52,7 +52,7 @@ cdef class Pieces:
         self, object key, Text path, int depth,
         Text* text, PyObject** name, Kind* kind) except -1
     cdef int nested(self, object mapping, Text path, int depth) except -1
-    cdef int other(
+    cdef int other_value(
         self, object value, Text text, PyObject* name, Kind kind, int depth) except -1
     cdef double finite(self, object value, Text field) except? -1
     cdef int strings(self, object values, Text field) except -1
@@ -61,12 +61,12 @@ cdef class Pieces:
     cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1
     cdef Py_ssize_t first_span(self, Py_ssize_t group) noexcept
     cdef int cross_pieces(self, const Py_ssize_t* member, Py_ssize_t n) except -1
-    cdef int mark(self, Text field, Py_ssize_t first) except -1 with gil
+    cdef int record_span(self, Text field, Py_ssize_t first) except -1 with gil
     cdef int settle(self) except -1
     cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1
     cdef int join(self, Text head, char joint, Text tail, Text* out) except -1
     cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1
-    cdef int widen(self) except -1 with gil
+    cdef int grow_pieces(self) except -1 with gil
     cdef int reserve_text(self, Py_ssize_t more) except -1 with gil
     cdef int release(self) except -1 with gil
     cdef str decode(self, Text text)

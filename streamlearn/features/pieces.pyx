@@ -29,13 +29,13 @@ cdef extern from "Python.h":
     double double_of "PyFloat_AS_DOUBLE"(PyObject* value) noexcept
     long long int_of "PyLong_AsLongLongAndOverflow"(PyObject* value, int* overflow) noexcept
 
-cdef int DEEPEST = 32
-cdef Py_ssize_t MOST_CROSSES = 1 << 20
-cdef Py_ssize_t MOST_TEXT = 1 << 28  # bytes of all names of one event
+cdef int MAX_DEPTH = 32
+cdef Py_ssize_t MAX_CROSSES = 1 << 20
+cdef Py_ssize_t MAX_TEXT = 1 << 28  # bytes of all names of one event
 cdef Py_ssize_t KEEP_PIECES = 1 << 14  # buffers that a giant event left greater are given back
 cdef Py_ssize_t KEEP_TEXT = 1 << 20
 cdef enum:
-    MOST_FIELDS = 8
+    MAX_FIELDS = 8
 
 cdef object ALLOWED = (
     "allowed are finite numbers, bools, strings, None, mappings,"
@@ -51,9 +51,9 @@ def checked_interactions(interactions):
         raise ValueError(f"interactions={interactions!r}: give a list such as [('user', 'ad')]")
     found = []
     for fields in interactions:
-        if not isinstance(fields, (list, tuple)) or not 2 <= len(fields) <= MOST_FIELDS:
+        if not isinstance(fields, (list, tuple)) or not 2 <= len(fields) <= MAX_FIELDS:
             raise ValueError(
-                f"interaction {fields!r}: give a tuple of two to {MOST_FIELDS} field names")
+                f"interaction {fields!r}: give a tuple of two to {MAX_FIELDS} field names")
         for field in fields:
             if not isinstance(field, (str, int)) or isinstance(field, bool):
                 raise ValueError(f"interaction {fields!r}: {field!r} is no str or int")
@@ -89,7 +89,7 @@ def encodes(text):
     return True
 
 
-def shown(value):
+def short_repr(value):
     """A short repr for a message, whatever the value."""
     try:
         text = repr(value)
@@ -98,12 +98,12 @@ def shown(value):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def refusal(field, problem):
+def field_error(field, problem):
     """A InvalidEventError that names the field."""
-    return InvalidEventError(f"field {shown(field)} {problem}", field)
+    return InvalidEventError(f"field {short_repr(field)} {problem}", field)
 
 
-cdef inline bint quick_number(PyObject* value, double* x) noexcept:
+cdef inline bint read_simple_number(PyObject* value, double* x) noexcept:
     """Whether the value is a plain float, int or bool, finite and of a usual size."""
     cdef int overflow = 0
     if is_float(value):
@@ -115,19 +115,19 @@ cdef inline bint quick_number(PyObject* value, double* x) noexcept:
     return False
 
 
-cdef inline bint quick_field(Pieces self, PyObject* key, PyObject* value) except -1:
+cdef inline bint add_simple_field(Pieces self, PyObject* key, PyObject* value) except -1:
     """What field() does, in short, for what most events are made of; False: not such a one."""
     cdef Piece* p
     cdef int overflow = 0
     if self.n == self.room:
-        self.widen()
+        self.grow_pieces()
     p = self.piece + self.n
     p.name = key
     if is_str(key) and is_ascii(key):
         p.kind = TEXT
         p.text.at = ascii_of(key)
         p.text.length = length_of(key)
-        if not quick_number(value, &p.value):
+        if not read_simple_number(value, &p.value):
             if not (is_str(value) and is_ascii(value)):
                 return False
             self.join(p.text, b"=", Text(ascii_of(value), 0, length_of(value)), &p.text)
@@ -135,7 +135,7 @@ cdef inline bint quick_field(Pieces self, PyObject* key, PyObject* value) except
             p.value = 1.0
     elif is_int(key):
         int_of(key, &overflow)
-        if overflow or not quick_number(value, &p.value):
+        if overflow or not read_simple_number(value, &p.value):
             return False
         p.kind = COLUMN
         p.text.length = 0
@@ -190,7 +190,7 @@ cdef class Pieces:
         cdef Py_ssize_t at = 0
         cdef bint simple = depth == 0 and not self.groups
         while PyDict_Next(mapping, &at, &key, &value):
-            if not (simple and quick_field(self, key, value)):
+            if not (simple and add_simple_field(self, key, value)):
                 self.field(<object> key, <object> value, path, depth)
         return 0
 
@@ -212,16 +212,16 @@ cdef class Pieces:
         cdef double x
         held = value  # outlives foreign code
         self.field_name(key, path, depth, &text, &name, &kind)
-        if quick_number(<PyObject*> held, &x):
+        if read_simple_number(<PyObject*> held, &x):
             self.push(text, name, kind, x)
         elif PyUnicode_CheckExact(held):
             self.one_hot(<PyObject*> held, text)
         elif PyDict_CheckExact(held):
             self.nested(held, text, depth)
         elif held is not None:
-            self.other(held, text, name, kind, depth)
+            self.other_value(held, text, name, kind, depth)
         if self.groups:
-            self.mark(text, first)
+            self.record_span(text, first)
         return 0
 
     cdef int field_name(
@@ -235,10 +235,10 @@ cdef class Pieces:
         if not PyUnicode_CheckExact(key):
             label = canonical_name(key)
             if label is None:
-                where = f" inside field {shown(self.decode(path))}" if depth else ""
+                where = f" inside field {short_repr(self.decode(path))}" if depth else ""
                 raise InvalidEventError(
-                    f"field name {shown(key)}{where} is of type {type(key).__name__}: names are str"
-                    " of valid Unicode, int of 64 bits, or tuples of those", shown(key))
+                    f"field name {short_repr(key)}{where} is of type {type(key).__name__}: use str"
+                    " of valid Unicode, int of 64 bits, or tuples of these", short_repr(key))
             if not PyUnicode_CheckExact(label):
                 self.kept.append(label)
                 if depth == 0:
@@ -256,15 +256,15 @@ cdef class Pieces:
         return 0
 
     cdef int nested(self, object mapping, Text path, int depth) except -1:
-        if depth == DEEPEST:
-            raise refusal(
+        if depth == MAX_DEPTH:
+            raise field_error(
                 self.decode(path),
-                f"is nested more than {DEEPEST} levels deep: flatten it or leave it out")
+                f"is nested more than {MAX_DEPTH} levels deep: flatten it or leave it out")
         if PyDict_CheckExact(mapping):
             return self.walk(mapping, path, depth + 1)
         return self.walk_items(mapping, path, depth + 1)
 
-    cdef int other(
+    cdef int other_value(
             self, object value, Text text, PyObject* name, Kind kind, int depth) except -1:
         """A value of a rarer type, or a number that may not be finite."""
         if not is_float(<PyObject*> value):
@@ -277,16 +277,16 @@ cdef class Pieces:
             return self.one_hot(<PyObject*> value, text)
         if isinstance(value, Mapping):
             return self.nested(value, text, depth)
-        raise refusal(self.decode(text), f"is of type {type(value).__name__}: {ALLOWED}")
+        raise field_error(self.decode(text), f"is of type {type(value).__name__}: {ALLOWED}")
 
     cdef double finite(self, object value, Text field) except? -1:
         try:
             x = float(value)
         except OverflowError:
-            raise refusal(
+            raise field_error(
                 self.decode(field), "is an int too large for a float: scale it down") from None
         if not isfinite(x):
-            raise refusal(
+            raise field_error(
                 self.decode(field),
                 f"is {x}: values must be finite; for a missing one leave the field out or give"
                 " None")
@@ -299,10 +299,10 @@ cdef class Pieces:
             if isinstance(value, str):
                 found.append(PyUnicode_FromObject(value))
             elif value is not None:
-                raise refusal(
+                raise field_error(
                     self.decode(field),
-                    f"holds {shown(value)} of type {type(value).__name__}: lists, tuples and sets"
-                    " hold strings only; give each number a name in a mapping instead")
+                    f"holds {short_repr(value)} of type {type(value).__name__}: lists, tuples and"
+                    " sets may hold strings only; give each number a name in a mapping instead")
         if isinstance(values, (set, frozenset)):
             found.sort()
         elif len(found) > 1:
@@ -322,7 +322,7 @@ cdef class Pieces:
 
     # Interactions
 
-    cdef int mark(self, Text field, Py_ssize_t first) except -1 with gil:
+    cdef int record_span(self, Text field, Py_ssize_t first) except -1 with gil:
         """Note which pieces came from this field, if an interaction names it."""
         cdef Py_ssize_t g
         cdef bytes group
@@ -334,7 +334,7 @@ cdef class Pieces:
                     PyBytes_AS_STRING(group), self.bytes_at(&field), field.length) == 0:
                 if self.spans == self.span_room:
                     self.span_room = 2 * self.span_room + 8
-                    self.span = <Span*> grown(self.span, self.span_room * sizeof(Span))
+                    self.span = <Span*> reallocate(self.span, self.span_room * sizeof(Span))
                 self.span[self.spans] = Span(g, first, self.n)
                 self.spans += 1
         return 0
@@ -349,8 +349,8 @@ cdef class Pieces:
         """Every choice of one piece from each field; how many crosses the event has so far."""
         cdef Py_ssize_t k = len(fields)
         cdef Py_ssize_t s, f, group, choices = 1, count
-        cdef Py_ssize_t[MOST_FIELDS] at  # the span of each field
-        cdef Py_ssize_t[MOST_FIELDS] member  # the piece chosen from it
+        cdef Py_ssize_t[MAX_FIELDS] at  # the span of each field
+        cdef Py_ssize_t[MAX_FIELDS] member  # the piece chosen from it
         for f in range(k):
             group = fields[f]
             count = 0
@@ -363,11 +363,11 @@ cdef class Pieces:
                     count += self.span[s].last - self.span[s].first
             if count == 0:
                 return made
-            choices = choices * count if choices <= MOST_CROSSES else choices
-        if made + choices > MOST_CROSSES:
+            choices = choices * count if choices <= MAX_CROSSES else choices
+        if made + choices > MAX_CROSSES:
             name = self.groups[fields[0]].decode()
-            raise refusal(
-                name, f"and its interactions give more than {MOST_CROSSES} crossed features: cross"
+            raise field_error(
+                name, f"and its interactions give more than {MAX_CROSSES} crossed features: cross"
                 " fewer fields, or fields that hold less")
         while True:
             self.cross_pieces(member, k)
@@ -410,7 +410,8 @@ cdef class Pieces:
         for i in range(1, n):
             self.join(text, b"^", self.piece[member[i]].text, &text)
         if not isfinite(x):
-            raise refusal(self.decode(text), "is a product too large for a float: scale its fields")
+            raise field_error(
+                self.decode(text), "is a product too large for a float: scale its fields down")
         return self.push(text, NULL, TEXT, x)
 
     # Buffers
@@ -433,8 +434,8 @@ cdef class Pieces:
         try:
             out.at = bytes_of(text, &out.length)
         except UnicodeEncodeError:
-            name = self.decode(field[0]) if field != NULL else shown(<object> text)
-            raise refusal(
+            name = self.decode(field[0]) if field != NULL else short_repr(<object> text)
+            raise field_error(
                 name, "has a lone surrogate, which is no valid Unicode: decode it with"
                 " errors='replace'") from None
         return 0
@@ -457,7 +458,7 @@ cdef class Pieces:
     cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1:
         cdef Piece* p
         if self.n == self.room:
-            self.widen()
+            self.grow_pieces()
         p = self.piece + self.n
         p.text = text
         p.name = name
@@ -466,19 +467,19 @@ cdef class Pieces:
         self.n += 1
         return 0
 
-    cdef int widen(self) except -1 with gil:
+    cdef int grow_pieces(self) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.room + 16
-        self.piece = <Piece*> grown(self.piece, room * sizeof(Piece))
+        self.piece = <Piece*> reallocate(self.piece, room * sizeof(Piece))
         self.room = room
         return 0
 
     cdef int reserve_text(self, Py_ssize_t more) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.arena_room + more + 256
-        if self.used + more > MOST_TEXT:
+        if self.used + more > MAX_TEXT:
             raise InvalidEventError(
-                f"the names of the event's features take more than {MOST_TEXT} bytes: use shorter"
+                f"the names of the event's features take more than {MAX_TEXT} bytes: use shorter"
                 " field names, or fewer values in one field")
-        self.arena = <char*> grown(self.arena, room)
+        self.arena = <char*> reallocate(self.arena, room)
         self.arena_room = room
         return 0
 
@@ -501,7 +502,7 @@ cdef class Pieces:
         return self.decode(self.piece[i].text)
 
 
-cdef void* grown(void* buffer, size_t size) except NULL:
+cdef void* reallocate(void* buffer, size_t size) except NULL:
     cdef void* to = PyMem_Realloc(buffer, size)
     if to == NULL:
         raise MemoryError(f"{size} bytes for one event")

@@ -20,8 +20,8 @@ cdef class Reader(Pieces):
     cdef Py_ssize_t seen_room
     cdef uint32_t rows
     cdef bint busy
-    cdef bint unsure  # names were added of an event that may yet be refused
-    cdef Py_ssize_t sure_size, sure_columns  # what was known before it
+    cdef bint uncommitted  # names were added of an event that may yet be refused
+    cdef Py_ssize_t committed_size, committed_columns  # what was known before it
 
     cdef int read(self, object event, bint grow) except -1
 
@@ -37,4 +37,4 @@ cdef class Reader(Pieces):
     cdef int look_up(self, bint grow) except -1 nogil
     cdef int finish(self) except -1 nogil
     cdef int finish_merged(self) except -1 nogil
-    cdef int refuse_sum(self, Py_ssize_t i, double total) except -1 with gil
+    cdef int reject_sum(self, Py_ssize_t i, double total) except -1 with gil

@@ -51,26 +51,26 @@ cdef class Reader(Pieces):
     cdef int leave(self) except -1:
         """The end of one event, or of many; the names that a refused one added are taken back."""
         self.busy = False
-        if self.unsure:
-            self.unsure = False
+        if self.uncommitted:
+            self.uncommitted = False
             self.row.n = 0
-            if self.size != self.sure_size:
-                self.forget(self.sure_size, self.sure_columns)
+            if self.size != self.committed_size:
+                self.forget(self.committed_size, self.committed_columns)
         if self.kept:
             self.kept.clear()
         return 0
 
     cdef int look_up(self, bint grow) except -1 nogil:
         """Pieces to slots to the row."""
-        self.sure_size = self.size
-        self.sure_columns = self.own_columns()
-        self.unsure = True
+        self.committed_size = self.size
+        self.committed_columns = self.own_columns()
+        self.uncommitted = True
         if self.n > self.row_room or self.row_room > 4 * self.n + (1 << 14):
             self.fit_row()
         self.resolve(grow)
         self.finish()
         self.row.square = squared(self.value, self.row.n)
-        self.unsure = False
+        self.uncommitted = False
         return 0
 
     cdef int resolve(self, bint grow) except -1 nogil:
@@ -121,7 +121,7 @@ cdef class Reader(Pieces):
         cdef double x
         cdef int one
         cdef uint32_t row
-        # by names of their own, or they would be read anew after every store
+        # local copies, because stores would force these to be reloaded
         cdef int* slot = self.slot
         cdef double* value = self.value
         cdef const Piece* piece = self.piece
@@ -150,7 +150,7 @@ cdef class Reader(Pieces):
             value[k] += x
             zero |= value[k] == 0.0
             if not isfinite(value[k]):
-                self.refuse_sum(i, value[k])
+                self.reject_sum(i, value[k])
         self.row.n = n
         if zero:
             self.row.n = 0
@@ -160,7 +160,7 @@ cdef class Reader(Pieces):
                 self.row.n += value[i] != 0.0
         return 0
 
-    cdef int refuse_sum(self, Py_ssize_t i, double total) except -1 with gil:
+    cdef int reject_sum(self, Py_ssize_t i, double total) except -1 with gil:
         name = str(self.name_of_piece(i))
         raise InvalidEventError(
             f"field {name!r} and others of its name or hash add up to {total}: scale them down",

@@ -6,8 +6,8 @@ feature j for output c is w[j k + c], as in the engine.
 
 from libc.stdlib cimport free, malloc
 
-from streamlearn.losses.loss cimport FEW, Loss, VectorLoss
-from streamlearn.losses.total cimport Total, add_up, note, value_of
+from streamlearn.losses.loss cimport MAX_PENDING, Loss, VectorLoss
+from streamlearn.losses.loss_sum cimport LossSum, add_pending, add_sum, loss_sum
 
 import numpy as np
 
@@ -247,7 +247,7 @@ cdef double _scalar(
     cdef const double* weight = <const double*>at(w)
     cdef double* out = <double*>at(gradient)
     cdef double offset = weight[X.columns] if intercept else 0.0
-    cdef Total value
+    cdef LossSum value
     cdef double total = 0.0, p, slope
     cdef Py_ssize_t i
     value.sum = value.rest = 0.0
@@ -256,16 +256,16 @@ cdef double _scalar(
         for i in range(start, stop):
             p = X.dot(i, weight) + offset
             slope = loss.slope_at(p, label[i])
-            note(&value, p, label[i], share[i], slope)
-            if value.last.n == FEW:
-                add_up(&value, loss.sum_of(&value.last))
+            add_pending(&value, p, label[i], share[i], slope)
+            if value.last.n == MAX_PENDING:
+                add_sum(&value, loss.sum_pending(&value.last))
             slope *= share[i]
             if slope != 0.0:
                 X.add(i, slope, out)
                 total += slope
     if intercept:
         out[X.columns] += total
-    return value_of(&value, loss)
+    return loss_sum(&value, loss)
 
 
 cdef double _vector(

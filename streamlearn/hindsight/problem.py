@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from streamlearn.engine.rows import canonical, real, refuse_unfinite
+from streamlearn.engine.rows import as_floats, canonical, reject_nonfinite
 from streamlearn.estimators import frames
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.labels import encoded_labels
@@ -188,13 +188,13 @@ def checked_matrix(X: Any) -> Any:
             "column"
         )
     if not hasattr(X, "indptr") and not hasattr(X, "tocsr"):
-        dense = np.ascontiguousarray(real(X))
-        refuse_unfinite(dense, dense)
+        dense = np.ascontiguousarray(as_floats(X))
+        reject_nonfinite(dense, dense)
         return dense
     X = canonical(X if X.format == "csr" else X.tocsr())
-    data = np.ascontiguousarray(real(X.data))
+    data = np.ascontiguousarray(as_floats(X.data))
     index = X.indices if X.indices.dtype == np.int32 else X.indices.astype(np.int64, copy=False)
-    refuse_unfinite(X, data)
+    reject_nonfinite(X, data)
     if data is X.data and index is X.indices:
         return X
     return scipy.sparse.csr_array((data, np.ascontiguousarray(index), X.indptr), shape=X.shape)

@@ -124,7 +124,7 @@ class DelayedLabels(base.Base):
         key, moment = encode_id(id), seconds(t)
         with self._lock:
             label = self._accepted_label(y)
-            self.estimator.engine.waiting()
+            self.estimator.engine.raise_if_busy()
             self._join.add_label(label, key, moment)
             self._learn()
 
@@ -148,7 +148,7 @@ class DelayedLabels(base.Base):
     ) -> tuple[Any, int | None]:
         """Hold an event, and return its score and the number of labels known then; None: as now."""
         weight = checked_weight(w)
-        self.estimator.engine.waiting()  # before any change
+        self.estimator.engine.raise_if_busy()  # before any change
         self._join.add_event(self.estimator.reader, x, encode_id(key), seconds(t), weight)
         return self._learn()
 

@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 
 from streamlearn.engine.events cimport Events
 from streamlearn.late.id_table cimport IdTable
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 
 @cython.final
@@ -23,7 +23,7 @@ cdef class IncomingEvents:
         """Take the next batch."""
         cdef Py_ssize_t i, first = 0, end
         if events.n > self.room:
-            self.tag = <uint64_t*>room(self.tag, 2 * events.n * sizeof(uint64_t))
+            self.tag = <uint64_t*>reallocate(self.tag, 2 * events.n * sizeof(uint64_t))
             self.room = 2 * events.n
         for i in range(events.n):
             end = <Py_ssize_t>events.id_end[i]

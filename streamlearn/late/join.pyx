@@ -206,7 +206,7 @@ cdef class Join:
             return self.process_label(incoming, i, origin)
         incoming.fill(i, &tags)
         if tags.id == NULL:
-            events.bad.append((<Py_ssize_t>events.record[i], None, NO_ID))
+            events.invalid.append((<Py_ssize_t>events.record[i], None, NO_ID))
             return 0
         self.known = max(self.known, <Py_ssize_t>events.known[i])
         events.row(i, &row)
@@ -218,7 +218,7 @@ cdef class Join:
         incoming.fill(i, &tags)
         if tags.kind == UNLABELED or tags.id == NULL:
             why = NO_ID if tags.id == NULL else "there is no label"
-            events.bad.append((<Py_ssize_t>events.record[i], None, why))
+            events.invalid.append((<Py_ssize_t>events.record[i], None, why))
             return 0
         if tags.kind == CLASS:  # a decoder numbers classes by itself
             tags.label = self.class_code(events.classes[<Py_ssize_t>tags.label])

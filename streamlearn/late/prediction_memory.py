@@ -54,7 +54,7 @@ class PredictionMemory:
             self.scores = widened(self.scores, outputs, 0.0, split=split)
             self.timeout_scores = widened(self.timeout_scores, outputs, np.nan, split=split)
 
-    def mirror(self) -> None:
+    def swap_classes(self) -> None:
         """Swap the two classes."""
         self.scores, self.timeout_scores = -self.scores, -self.timeout_scores
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from streamlearn.rules.table cimport room
+from streamlearn.core.memory cimport reallocate
 
 import numpy as np
 
@@ -44,8 +44,8 @@ cdef class TicketPool:
 
     def grow(self, n):
         """Make room for n free tickets."""
-        self.free = <int32_t*>room(self.free, n * sizeof(int32_t))
-        self.released = <int32_t*>room(self.released, n * sizeof(int32_t))
+        self.free = <int32_t*>reallocate(self.free, n * sizeof(int32_t))
+        self.released = <int32_t*>reallocate(self.released, n * sizeof(int32_t))
         self.capacity = n
 
     def free_tickets(self):

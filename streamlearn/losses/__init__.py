@@ -1,4 +1,4 @@
-"""The losses l(p, y) of a prediction p for a label y ([Teo07], Tables 1 and 2)."""
+"""The losses l(p, y) of a prediction p for a label y ([Teo07] Tables 1 and 2)."""
 
 from streamlearn.losses.count import Poisson
 from streamlearn.losses.distance import (

@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Losses of counts ([Teo07], Table 1)."""
+"""Losses for counts ([Teo07] Table 1)."""
 
 from libc.math cimport INFINITY, exp, expm1, fabs, isfinite, log, log1p
 
@@ -17,7 +17,7 @@ from streamlearn.losses.loss cimport (
 cdef class Poisson(Loss):
     """exp(p) - y p: counts y >= 0 whose mean is exp(p). [Teo07] Table 1, "Poisson regression".
 
-    Above p = 700 the exponential goes on along its tangent, so that the slope stays finite.
+    Above p = 700 the exponential continues along its tangent, so the slope stays finite.
 
     >>> loss = Poisson()
     >>> loss.value(0.0, 3.0), loss.slope(0.0, 3.0), loss.response(0.0)
@@ -42,7 +42,7 @@ cdef class Poisson(Loss):
         return finite(entropy(rate) - rate)
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """u = e^-p follows du/ds = 1 - y u, after the tangent."""
+        """Follow the tangent, then u = e^-p with du/ds = 1 - y u."""
         cdef double lead = max(0.0, p - LAST_EXPONENT)
         if b == 0.0 or slope == 0.0 or (lead > 0.0 and b * slope <= lead):
             return slope
@@ -50,7 +50,7 @@ cdef class Poisson(Loss):
         if lead > 0.0:
             p = LAST_EXPONENT
         cdef double rest = b - lead / slope
-        return lead / b + rest / b * poisson_speed(p, y, rest)
+        return lead / b + rest / b * poisson_mean_slope(p, y, rest)
 
     cdef double response_at(self, double p) noexcept nogil:
         return exponential_slope(p)
@@ -58,15 +58,15 @@ cdef class Poisson(Loss):
     cdef double score_of(self, double y) noexcept nogil:
         return log(y) if y > 0.0 else -20.0
 
-    cdef bint admits(self, double y) noexcept nogil:
+    cdef bint accepts(self, double y) noexcept nogil:
         return y >= 0.0 and isfinite(y)
 
 
-cdef double poisson_speed(double p, double y, double b) noexcept nogil:
-    """log(e^(-y b) + e^p (1 - e^(-y b)) / y) / b: the mean slope over the time b, p <= 700."""
+cdef double poisson_mean_slope(double p, double y, double b) noexcept nogil:
+    """Return the mean slope over the time b, log(e^(-y b) + e^p (1 - e^(-y b)) / y) / b."""
     cdef double slope = exp(p) - y
     cdef double time = -expm1(-y * b) / y if y * b > 1e-16 else b
-    cdef double x = slope * time  # the sum in the logarithm, less 1
+    cdef double x = slope * time  # the sum in the logarithm, minus 1
     cdef double left, right
     if fabs(x) < 1e-8:
         return slope * (time / b) * (1.0 - 0.5 * x)

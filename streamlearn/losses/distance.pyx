@@ -1,15 +1,15 @@
 # cython: auto_pickle=False
-"""Losses of the distance p - y, for regression ([Teo07], Table 1)."""
+"""Losses of the distance p - y, for regression ([Teo07] Table 1)."""
 
 from libc.math cimport INFINITY, expm1, fabs
 
-from streamlearn.losses.loss cimport Loss, finite, until
+from streamlearn.losses.loss cimport Loss, finite, slope_until
 
-from streamlearn.losses.checks import limited
+from streamlearn.core.parameters import number
 
 
 cdef class DistanceLoss(Loss):
-    """A loss of the distance p - y: the score is on the label's scale."""
+    """A loss of the distance p - y, whose score is on the label's scale."""
 
     def __cinit__(self):
         self.score_is_label = True
@@ -44,12 +44,12 @@ cdef class Squared(DistanceLoss):
         return finite(p - y) / (1.0 + b)
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """The distance shrinks to (p - y) e^-b."""
+        """Shrink the distance to (p - y) e^-b."""
         return finite(p - y) * (-expm1(-b) / b if b > 0.0 else 1.0)
 
 
 cdef class Absolute(DistanceLoss):
-    """|p - y|: aims at the median. [Teo07] Table 1, "Least absolute deviation".
+    """|p - y|: estimates the median. [Teo07] Table 1, "Least absolute deviation".
 
     >>> loss = Absolute()
     >>> loss.value(3.0, 1.0), loss.slope(3.0, 1.0), loss.slope(1.0, 1.0)
@@ -68,14 +68,14 @@ cdef class Absolute(DistanceLoss):
         return a * y if fabs(a) <= 1.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
-        return slope * until(1.0, fabs(p - y), b)
+        return slope * slope_until(1.0, fabs(p - y), b)
 
 
 cdef class Quantile(DistanceLoss):
-    """tau (y - p) for p < y, (1 - tau) (p - y) for p > y: aims at the tau-quantile of y.
+    """tau (y - p) for p < y, (1 - tau) (p - y) for p > y: estimates the tau-quantile of y.
 
-    [Teo07] Table 1, "Quantile regression", whose tau is 1 - tau here: Quantile(0.9) is
-    exceeded by one label in ten.
+    [Teo07] Table 1, "Quantile regression", whose tau is 1 - tau here: one label in ten exceeds
+    the prediction of Quantile(0.9).
 
     >>> loss = Quantile(0.9)
     >>> loss.value(0.0, 1.0), loss.slope(0.0, 1.0), round(loss.slope(2.0, 1.0), 9)
@@ -88,7 +88,7 @@ cdef class Quantile(DistanceLoss):
     cdef readonly double tau
 
     def __cinit__(self, tau=0.5):
-        self.tau = limited(tau, "tau", 0.0, 1.0, inside=True)
+        self.tau = number("Quantile", "tau", tau, above=0.0, below=1.0)
 
     cdef double value_at(self, double p, double y) noexcept nogil:
         return finite((1.0 - self.tau) * (p - y) if p > y else self.tau * (y - p))
@@ -101,8 +101,8 @@ cdef class Quantile(DistanceLoss):
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         if p > y:
-            return until(1.0 - self.tau, p - y, b)
-        return -until(self.tau, y - p, b)
+            return slope_until(1.0 - self.tau, p - y, b)
+        return -slope_until(self.tau, y - p, b)
 
 
 cdef class EpsilonInsensitive(DistanceLoss):
@@ -119,7 +119,7 @@ cdef class EpsilonInsensitive(DistanceLoss):
     cdef readonly double epsilon
 
     def __cinit__(self, epsilon=0.1):
-        self.epsilon = limited(epsilon, "epsilon", 0.0)
+        self.epsilon = number("EpsilonInsensitive", "epsilon", epsilon, low=0.0)
 
     cdef double value_at(self, double p, double y) noexcept nogil:
         return finite(max(0.0, fabs(p - y) - self.epsilon))
@@ -131,7 +131,7 @@ cdef class EpsilonInsensitive(DistanceLoss):
         return finite(a * y + self.epsilon * fabs(a)) if fabs(a) <= 1.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
-        return slope * until(1.0, fabs(p - y) - self.epsilon, b)
+        return slope * slope_until(1.0, fabs(p - y) - self.epsilon, b)
 
 
 cdef class Huber(DistanceLoss):
@@ -150,7 +150,7 @@ cdef class Huber(DistanceLoss):
     cdef readonly double delta
 
     def __cinit__(self, delta=1.0):
-        self.delta = limited(delta, "delta", 0.0, inside=True)
+        self.delta = number("Huber", "delta", delta, above=0.0)
         self.curvature_bound = 1.0
 
     cdef double value_at(self, double p, double y) noexcept nogil:
@@ -172,7 +172,7 @@ cdef class Huber(DistanceLoss):
         return max(-self.delta, min(self.delta, finite(p - y) / (1.0 + b)))
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """At constant speed to the distance delta, from there as for Squared."""
+        """Move at constant speed to the distance delta, then like Squared."""
         cdef double lead = max(0.0, finite(fabs(p - y)) - self.delta)
         cdef double rest = b - lead / self.delta
         if rest <= 0.0:

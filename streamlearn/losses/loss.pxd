@@ -1,4 +1,4 @@
-"""The loss l(p, y) of a prediction p, as the compiled code calls it."""
+"""The C interface of losses l(p, y) of a prediction p."""
 
 from libc.math cimport exp, log, log1p
 
@@ -6,23 +6,23 @@ from streamlearn.core.parameters cimport Parameterized
 
 
 cdef enum:
-    # Beyond e^700 an exponential loss goes on along its tangent: convex still, and finite.
+    # Beyond e^700, exponential losses continue along their tangent: still convex, and finite.
     LAST_EXPONENT = 700
 
 cdef extern from *:
     """
-    #define STREAMLEARN_FEW 64
+    #define STREAMLEARN_MAX_PENDING 64
     """
     enum:
-        FEW "STREAMLEARN_FEW"  # how many losses are added up at once
+        MAX_PENDING "STREAMLEARN_MAX_PENDING"  # how many losses are summed at a time
 
 
-cdef struct Few:  # events that were learned
+cdef struct PendingEvents:  # learned events whose losses are not summed yet
     int n
-    double score[FEW]
-    double label[FEW]
-    double weight[FEW]
-    double slope[FEW]  # of the loss at the score; NaN: not known
+    double score[MAX_PENDING]
+    double label[MAX_PENDING]
+    double weight[MAX_PENDING]
+    double slope[MAX_PENDING]  # of the loss at the score, or NaN if unknown
 
 
 cdef extern from "<float.h>" nogil:
@@ -42,7 +42,7 @@ cdef class Loss(AnyLoss):
     cdef double value_at(self, double p, double y) noexcept nogil
     cdef double slope_at(self, double p, double y) noexcept nogil
     cdef double curvature_at(self, double p, double y) noexcept nogil
-    cdef double sum_of(self, const Few* few) noexcept nogil
+    cdef double sum_pending(self, const PendingEvents* pending) noexcept nogil
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil
     cdef double conjugate_at(self, double a, double y) noexcept nogil
@@ -50,7 +50,7 @@ cdef class Loss(AnyLoss):
     cdef double response_at(self, double p) noexcept nogil
     cdef double probability_at(self, double p) noexcept nogil
     cdef double score_of(self, double y) noexcept nogil
-    cdef bint admits(self, double y) noexcept nogil
+    cdef bint accepts(self, double y) noexcept nogil
 
 
 cdef class VectorLoss(AnyLoss):
@@ -65,7 +65,7 @@ cdef class VectorLoss(AnyLoss):
 
 
 cdef inline double finite(double x) noexcept nogil:
-    """`x`, or the largest number of its sign in the place of an overflow."""
+    """Return `x`, or on overflow the largest finite number with its sign."""
     if x > DBL_MAX:
         return DBL_MAX
     if x < -DBL_MAX:
@@ -74,7 +74,7 @@ cdef inline double finite(double x) noexcept nogil:
 
 
 cdef inline double exponential(double x) noexcept nogil:
-    """e^x up to x = 700, from there on its tangent."""
+    """Return e^x, or its tangent from x = 700 on."""
     if x <= LAST_EXPONENT:
         return exp(x)
     return finite(exp(<double>LAST_EXPONENT) * (1.0 + (x - LAST_EXPONENT)))
@@ -89,19 +89,19 @@ cdef inline double exponential_curvature(double x) noexcept nogil:
 
 
 cdef inline double entropy(double u) noexcept nogil:
-    """u log u, 0 at 0."""
+    """Return u log u, or 0 if u is 0."""
     return u * log(u) if u > 0.0 else 0.0
 
 
-cdef inline double until(double slope, double distance, double b) noexcept nogil:
-    """The mean slope over b of a walk at `slope` that stops after `distance` (all >= 0)."""
+cdef inline double slope_until(double slope, double distance, double b) noexcept nogil:
+    """Return the mean slope over b of a path at `slope` that stops after `distance` (all >= 0)."""
     if distance <= 0.0:
         return 0.0
     return slope if b * slope <= distance else distance / b
 
 
 cdef inline double log_growth(double a, double b) noexcept nogil:
-    """log(1 + a b) / b for a >= 0, b > 0, without loss at either end."""
+    """Return log(1 + a b) / b for a >= 0, b > 0, without cancellation or overflow."""
     cdef double x = a * b
     if x < 1e-8:
         return a * (1.0 - 0.5 * x)
@@ -113,7 +113,7 @@ cdef inline double log_growth(double a, double b) noexcept nogil:
 cdef inline void softmax(
     const double* scores, Py_ssize_t k, double scale, double* out
 ) noexcept nogil:
-    """Probabilities in the proportion of e^(scale score)."""
+    """Write probabilities proportional to e^(scale score) to `out`."""
     cdef double top = scores[0], total = 0.0
     cdef Py_ssize_t i
     for i in range(1, k):

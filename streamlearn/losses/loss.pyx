@@ -23,14 +23,14 @@ cdef enum Quantity:
 
 
 cdef class AnyLoss(Parameterized):
-    """What scalar and vector losses share: an immutable value, known by its constructor call.
+    """The base class of scalar and vector losses: immutable, identified by its parameters.
 
-    kind: "binary" (labels -1 and +1), "one-class", "regression", "multiclass", "multitarget".
-    curvature_bound: the least upper bound of the second derivative, infinite where there is none.
-    leaves_zero: False where the loss is flat at p = 0, so that a rule would never leave w = 0.
+    kind: "binary" (labels -1 and +1), "one-class", "regression", "multiclass", or "multitarget".
+    curvature_bound: the least upper bound of the second derivative, infinite if there is none.
+    leaves_zero: False if the loss is flat at p = 0, so that a rule would never leave w = 0.
     ball_proved: the minimizer of strength/2 |w|^2 + mean loss is in the ball 1/sqrt(strength).
     score_is_label: the score is on the label's scale.
-    has_probability: the score stands for a probability.
+    has_probability: the score determines a probability.
     """
 
     kind = ""
@@ -38,8 +38,8 @@ cdef class AnyLoss(Parameterized):
     def __cinit__(self, *args, **kwargs):
         name = type(self).__name__
         if not self.kind:
-            raise TypeError(f"{name} is abstract: take one of streamlearn.losses")
-        if len(args) + len(kwargs) > len(self._names):  # a __cinit__ without arguments lets them by
+            raise TypeError(f"{name} is abstract: use a loss of streamlearn.losses")
+        if len(args) + len(kwargs) > len(self._names):  # a __cinit__ without arguments accepts any
             raise TypeError(f"{name} takes {', '.join(self._names) or 'no arguments'}")
         self.curvature_bound = INFINITY
         self.leaves_zero = True
@@ -57,27 +57,27 @@ cdef class Loss(AnyLoss):
         return 0.0
 
     cdef double slope_at(self, double p, double y) noexcept nogil:
-        """A subgradient in p."""
+        """Return a subgradient in p."""
         return 0.0
 
     cdef double curvature_at(self, double p, double y) noexcept nogil:
-        """The second derivative in p where there is one, else 0."""
+        """Return the second derivative in p, or 0 where there is none."""
         return 0.0
 
-    cdef double sum_of(self, const Few* few) noexcept nogil:
-        """The weighted sum of the losses of a few events."""
+    cdef double sum_pending(self, const PendingEvents* pending) noexcept nogil:
+        """Return the weighted sum of the losses of the pending events."""
         cdef double total = 0.0
         cdef int i
-        for i in range(few.n):
-            total += few.weight[i] * self.value_at(few.score[i], few.label[i])
+        for i in range(pending.n):
+            total += pending.weight[i] * self.value_at(pending.score[i], pending.label[i])
         return total
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """The h with h = slope(p - h b): Newton's method, kept in a bracket.
+        """Solve h = slope(p - h b) for h by Newton's method in a bracket.
 
-        At a kink that is the h for which p - h b is the kink. The root is between 0 and the slope
-        at p, which the caller knows, maybe hundreds of orders of magnitude below it; so where
-        Newton's steps do not halve, the bracket is halved, in its logarithm.
+        At a kink, h is such that p - h b is the kink. The root is between 0 and the slope at p,
+        possibly hundreds of orders of magnitude smaller: if Newton's steps do not halve, the
+        logarithmic bracket is halved instead.
         """
         cdef double side = 1.0 if slope > 0.0 else -1.0
         cdef double low = 0.0, high = fabs(slope), h = high, last = high
@@ -98,102 +98,102 @@ cdef class Loss(AnyLoss):
                 if last <= 4e-16 * h:
                     break
                 continue
-            h = min(sqrt(max(low, DBL_MIN)) * sqrt(high), high)  # which may be subnormal
+            h = min(sqrt(max(low, DBL_MIN)) * sqrt(high), high)  # high may be subnormal
             last = high - low
             if last <= 4e-16 * high:
                 break
         return side * h
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """The h for which p - h b is reached by infinitely many infinitely small steps.
+        """Return the h for which infinitely many infinitesimal steps lead from p to p - h b.
 
-        That is, by dp/ds = -slope(p) from s = 0 to s = b. Where the slope is constant up to a kink
-        it is the implicit step; a curved loss has its closed form.
+        They follow dp/ds = -slope(p) from s = 0 to s = b. If the slope is constant up to a kink,
+        this is the implicit step; curved losses implement their closed form.
         """
         return self.implicit_at(p, y, b, slope)
 
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
-        """The supremum over p of a p - l(p, y); infinite where no slope comes near a."""
+        """Return the supremum over p of a p - l(p, y), infinite if a is not a limit of slopes."""
         return INFINITY
 
     cdef double lowest_at(self, double y) noexcept nogil:
-        """The infimum over p of l(p, y)."""
+        """Return the infimum over p of l(p, y)."""
         return -self.conjugate_at(0.0, y)
 
     cdef double response_at(self, double p) noexcept nogil:
-        """The prediction on the label's scale."""
+        """Return the prediction on the label's scale."""
         return p
 
     cdef double probability_at(self, double p) noexcept nogil:
-        """The probability of +1; NaN where the loss defines none."""
+        """Return the probability of +1, or NaN if the loss defines none."""
         return NAN
 
     cdef double score_of(self, double y) noexcept nogil:
-        """The score whose response is the label `y`."""
+        """Return the score whose response is the label `y`."""
         return y
 
-    cdef bint admits(self, double y) noexcept nogil:
-        """Whether `y` is a label of this loss."""
+    cdef bint accepts(self, double y) noexcept nogil:
+        """Return whether `y` is a valid label."""
         return isfinite(y)
 
     def value(self, p, y):
-        """The loss of the prediction `p` for the label `y`; numbers, or arrays that broadcast."""
-        return each(self, VALUE, p, y)
+        """Return the loss of the prediction `p` for the label `y`: numbers or broadcast arrays."""
+        return evaluate(self, VALUE, p, y)
 
     def slope(self, p, y):
-        """The derivative in `p`; at a kink, the one the papers choose."""
-        return each(self, SLOPE, p, y)
+        """Return the derivative in `p`; at a kink, the subgradient that the papers choose."""
+        return evaluate(self, SLOPE, p, y)
 
     def total(self, events):
-        """The sum of weight * loss of up to 64 events (score, label, weight, slope or NaN)."""
-        cdef Few few
-        few.n = 0
-        for score, label, weight, slope in events[:FEW]:
-            few.score[few.n] = score
-            few.label[few.n] = label
-            few.weight[few.n] = weight
-            few.slope[few.n] = slope
-            few.n += 1
-        return self.sum_of(&few)
+        """Sum weight * loss over up to 64 events (score, label, weight, slope or NaN)."""
+        cdef PendingEvents pending
+        pending.n = 0
+        for score, label, weight, slope in events[:MAX_PENDING]:
+            pending.score[pending.n] = score
+            pending.label[pending.n] = label
+            pending.weight[pending.n] = weight
+            pending.slope[pending.n] = slope
+            pending.n += 1
+        return self.sum_pending(&pending)
 
     def curvature(self, p, y):
-        """The second derivative in `p`, 0 where there is none."""
-        return each(self, CURVATURE, p, y)
+        """Return the second derivative in `p`, 0 where there is none."""
+        return evaluate(self, CURVATURE, p, y)
 
     def implicit(self, double p, double y, double b):
-        """The h with h = slope(p - h b): the slope of an implicit (proximal) step of length b."""
+        """Solve h = slope(p - h b) for h: the slope of an implicit (proximal) step of length b."""
         return self.implicit_at(p, y, b, self.slope_at(p, y))
 
     def flow(self, double p, double y, double b):
-        """The mean slope on the way from p that follows -slope for the time b."""
+        """Return the mean slope along the path from p that follows -slope for the time b."""
         return self.flow_at(p, y, b, self.slope_at(p, y))
 
     def conjugate(self, a, y):
-        """The largest a p - l(p, y) over all p; infinite where no slope comes near `a`."""
-        return each(self, CONJUGATE, a, y)
+        """Return the supremum of a p - l(p, y) over p, infinite if `a` is not a limit of slopes."""
+        return evaluate(self, CONJUGATE, a, y)
 
     def lowest(self, y):
-        """The lowest value (the infimum) of the loss for the label `y`."""
-        return each(self, LOWEST, 0.0, y)
+        """Return the infimum of the loss for the label `y`."""
+        return evaluate(self, LOWEST, 0.0, y)
 
     def response(self, p):
-        """The prediction of the score `p` on the label's scale."""
-        return each(self, RESPONSE, p, 0.0)
+        """Return the prediction of the score `p` on the label's scale."""
+        return evaluate(self, RESPONSE, p, 0.0)
 
     def probability(self, p):
-        """The probability of +1 at the score `p`; None where the loss defines none."""
-        return each(self, PROBABILITY, p, 0.0) if self.has_probability else None
+        """Return the probability of +1 at the score `p`, or None if the loss defines none."""
+        return evaluate(self, PROBABILITY, p, 0.0) if self.has_probability else None
 
     def score(self, double y):
-        """The score whose response is the label `y`."""
+        """Return the score whose response is the label `y`."""
         return self.score_of(y)
 
     def is_label(self, double y):
-        """Whether `y` is a label of this loss."""
-        return self.admits(y)
+        """Return whether `y` is a valid label."""
+        return self.accepts(y)
 
 
-cdef double one(Loss loss, Quantity what, double p, double y) noexcept nogil:
+cdef double evaluate_one(Loss loss, Quantity what, double p, double y) noexcept nogil:
     if what == VALUE:
         return loss.value_at(p, y)
     if what == SLOPE:
@@ -209,33 +209,33 @@ cdef double one(Loss loss, Quantity what, double p, double y) noexcept nogil:
     return loss.probability_at(p)
 
 
-cdef const double* numbers(object array):
-    """Where a contiguous array of doubles begins."""
+cdef const double* data_of(object array):
+    """Return the data pointer of a contiguous array of doubles."""
     return <const double*><size_t>array.ctypes.data
 
 
-cdef object each(Loss loss, Quantity what, object p, object y):
-    """One quantity, of two numbers or of each pair of two arrays."""
+cdef object evaluate(Loss loss, Quantity what, object p, object y):
+    """Evaluate one quantity for two numbers or for broadcast arrays."""
     if isinstance(p, (int, float)) and isinstance(y, (int, float)):
-        return one(loss, what, p, y)
+        return evaluate_one(loss, what, p, y)
     p, y = np.broadcast_arrays(np.asarray(p, np.float64), np.asarray(y, np.float64))
     result = np.empty(p.shape)
-    # Kept by name: the pointers hold no reference.
+    # Named, because the pointers hold no references.
     scores, labels = np.ascontiguousarray(p), np.ascontiguousarray(y)
-    cdef const double* score = numbers(scores)
-    cdef const double* label = numbers(labels)
-    cdef double* out = <double*>numbers(result)
+    cdef const double* score = data_of(scores)
+    cdef const double* label = data_of(labels)
+    cdef double* out = <double*>data_of(result)
     cdef Py_ssize_t i, n = result.size
     for i in range(n):
-        out[i] = one(loss, what, score[i], label[i])
+        out[i] = evaluate_one(loss, what, score[i], label[i])
     return result if result.ndim else float(result)
 
 
 cdef class VectorLoss(AnyLoss):
     """A loss l(f, y) of k outputs f, convex in f.
 
-    `y` is the index of a class, or as many numbers as outputs (kind "multitarget"); C code passes
-    a pointer to them. outputs: the k that the parameters ask for, 0 if they ask for none.
+    `y` is the index of a class, or one number per output (kind "multitarget"); C code passes a
+    pointer. `outputs` is the k that the parameters require, or 0 if they allow any.
     """
 
     cdef double value_of(self, const double* f, Py_ssize_t k, const double* y) noexcept nogil:
@@ -244,55 +244,55 @@ cdef class VectorLoss(AnyLoss):
     cdef void slopes_of(
         self, const double* f, Py_ssize_t k, const double* y, double* out
     ) noexcept nogil:
-        """A subgradient in f."""
+        """Write a subgradient in f to `out`."""
 
     cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
-        """The supremum over f of <a, f> - l(f, y); infinite where no slope comes near a.
+        """Return the supremum over f of <a, f> - l(f, y), infinite if a is not a limit of slopes.
 
-        What differs from a slope by rounding is taken for one.
+        Values of a that differ from a slope by rounding count as slopes.
         """
         return INFINITY
 
     cdef void probabilities_of(self, const double* f, Py_ssize_t k, double* out) noexcept nogil:
-        """The probability of each class; NaN where the loss defines none."""
+        """Write the probability of each class to `out`, NaN if the loss defines none."""
         cdef Py_ssize_t i
         for i in range(k):
             out[i] = NAN
 
     def value(self, f, y):
-        """The loss of the outputs `f` (the last axis) for the label `y`, or for each of many."""
+        """Return the loss of the outputs `f` (the last axis) for one label `y` or many."""
         f, y = self._checked(f, y)
         cdef Py_ssize_t i, k, n, width
         *batch, k = f.shape
         n = f.size // k
         width = k if self.kind == "multitarget" else 1
         result = np.empty(batch)
-        cdef const double* output = numbers(f)
-        cdef const double* label = numbers(y)
-        cdef double* out = <double*>numbers(result)
+        cdef const double* output = data_of(f)
+        cdef const double* label = data_of(y)
+        cdef double* out = <double*>data_of(result)
         for i in range(n):
             out[i] = self.value_of(output + i * k, k, label + i * width)
         return result if batch else float(result)
 
     def slope(self, f, y):
-        """The derivative in `f`, of the same shape."""
+        """Return the derivative in `f`, with the same shape."""
         f, y = self._checked(f, y)
         cdef Py_ssize_t i, k, n, width
         *_, k = f.shape
         n = f.size // k
         width = k if self.kind == "multitarget" else 1
         result = np.empty(f.shape)
-        cdef const double* output = numbers(f)
-        cdef const double* label = numbers(y)
-        cdef double* out = <double*>numbers(result)
+        cdef const double* output = data_of(f)
+        cdef const double* label = data_of(y)
+        cdef double* out = <double*>data_of(result)
         for i in range(n):
             self.slopes_of(output + i * k, k, label + i * width, out + i * k)
         return result
 
     def conjugate(self, a, y):
-        """The largest <a, f> - l(f, y) over all f, for each `a` (the last axis) and label.
+        """Return the supremum over f of <a, f> - l(f, y), for each `a` (the last axis) and label.
 
-        Infinite where no slope comes near `a`.
+        It is infinite if `a` is not a limit of slopes.
         """
         a, y = self._checked(a, y)
         cdef Py_ssize_t i, k, n, width
@@ -300,23 +300,23 @@ cdef class VectorLoss(AnyLoss):
         n = a.size // k
         width = k if self.kind == "multitarget" else 1
         result = np.empty(batch)
-        cdef const double* slope = numbers(a)
-        cdef const double* label = numbers(y)
-        cdef double* out = <double*>numbers(result)
+        cdef const double* slope = data_of(a)
+        cdef const double* label = data_of(y)
+        cdef double* out = <double*>data_of(result)
         for i in range(n):
             out[i] = self.conjugate_of(slope + i * k, k, label + i * width)
         return result if batch else float(result)
 
     def probability(self, f):
-        """The probability of each class at the outputs `f`; None where the loss defines none."""
+        """Return the probability of each class at the outputs `f`, or None if there is none."""
         if not self.has_probability:
             return None
         f = self._outputs(f)
         cdef Py_ssize_t i, k
         *_, k = f.shape
         result = np.empty(f.shape)
-        cdef const double* output = numbers(f)
-        cdef double* out = <double*>numbers(result)
+        cdef const double* output = data_of(f)
+        cdef double* out = <double*>data_of(result)
         for i in range(f.size // k):
             self.probabilities_of(output + i * k, k, out + i * k)
         return result
@@ -324,10 +324,11 @@ cdef class VectorLoss(AnyLoss):
     def _outputs(self, f):
         f = np.asarray(f, np.float64, order="C")
         if f.ndim == 0:
-            raise ValueError(f"f is {f}; it must be an array whose last axis is the outputs")
+            raise ValueError(f"f must be an array whose last axis is the outputs, got {f}")
         *_, k = f.shape
         if k == 0 or self.outputs not in (0, k):
-            raise ValueError(f"f has {k} outputs; {self!r} needs {self.outputs or 'at least one'}")
+            needed = self.outputs or "at least one"
+            raise ValueError(f"f must have {needed} outputs for {self!r}, got {k}")
         return f
 
     def _checked(self, f, y):
@@ -337,5 +338,5 @@ cdef class VectorLoss(AnyLoss):
         if self.kind == "multitarget":
             batch = f.shape
         elif not np.all((y == np.floor(y)) & (y >= 0) & (y < k)):
-            raise ValueError(f"y is {y}; it must be the index of a class, 0 to {k - 1}")
+            raise ValueError(f"y must be the index of a class, 0 to {k - 1}, got {y}")
         return f, np.ascontiguousarray(np.broadcast_to(y, batch))

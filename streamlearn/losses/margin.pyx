@@ -1,14 +1,14 @@
 # cython: auto_pickle=False
-"""Losses of the margin m = y p, y in {-1, +1}, and Novelty, whose margin is p ([Teo07], Table 1).
+"""Losses of the margin m = y p, y in {-1, +1}, and Novelty, whose margin is p ([Teo07] Table 1).
 
-In a margin the slope is -y s with s >= 0, and a step of length b leads from m to m + s b.
+The slope of a margin loss is -y s with s >= 0, and a step of length b moves m to m + s b.
 """
 
 from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, sqrt
 
 from streamlearn.losses.loss cimport (
     LAST_EXPONENT,
-    Few,
+    PendingEvents,
     Loss,
     entropy,
     exponential,
@@ -16,16 +16,16 @@ from streamlearn.losses.loss cimport (
     exponential_slope,
     finite,
     log_growth,
-    until,
+    slope_until,
 )
 
-from streamlearn.losses.checks import limited
+from streamlearn.core.parameters import number
 
 
 cdef class MarginLoss(Loss):
     """A loss of the margin y p."""
 
-    cdef bint admits(self, double y) noexcept nogil:
+    cdef bint accepts(self, double y) noexcept nogil:
         return y == 1.0 or y == -1.0
 
 
@@ -33,7 +33,7 @@ cdef class Hinge(MarginLoss):
     """max(0, threshold - y p): the soft margin of SVMs; with threshold 0, the perceptron's loss.
 
     [Teo07] Table 1, "Hinge" (threshold 0) and "Soft Margin" (threshold 1). At y p = threshold the
-    slope is 0, save for threshold 0: there it is -y, or the perceptron would never leave w = 0.
+    slope is 0, except for threshold 0: there it is -y, or the perceptron would never leave w = 0.
 
     >>> loss = Hinge()
     >>> loss.value(0.25, 1), loss.slope(0.25, 1), loss.slope(1.0, 1)
@@ -48,7 +48,7 @@ cdef class Hinge(MarginLoss):
     cdef readonly double threshold
 
     def __cinit__(self, threshold=1.0):
-        self.threshold = limited(threshold, "threshold", 0.0)
+        self.threshold = number("Hinge", "threshold", threshold, low=0.0)
         self.ball_proved = self.threshold <= 1.0
 
     cdef double value_at(self, double p, double y) noexcept nogil:
@@ -66,7 +66,7 @@ cdef class Hinge(MarginLoss):
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
         if b == 0.0:
             return slope
-        return -y * until(1.0, max(0.0, self.threshold - y * p), b)
+        return -y * slope_until(1.0, max(0.0, self.threshold - y * p), b)
 
 
 cdef class SquaredHinge(MarginLoss):
@@ -86,7 +86,7 @@ cdef class SquaredHinge(MarginLoss):
     cdef readonly double threshold
 
     def __cinit__(self, threshold=1.0):
-        self.threshold = limited(threshold, "threshold", 0.0)
+        self.threshold = number("SquaredHinge", "threshold", threshold, low=0.0)
         self.curvature_bound = 1.0
         self.leaves_zero = self.threshold > 0.0
         self.has_probability = self.threshold > 0.0
@@ -115,7 +115,7 @@ cdef class SquaredHinge(MarginLoss):
         return slope * (-expm1(-b) / b) if b > 0.0 else slope
 
     cdef double probability_at(self, double p) noexcept nogil:
-        """Its mean over +-1 is least where p = threshold (2 P(+1) - 1)."""
+        """Invert p = threshold (2 P(+1) - 1), which minimizes the mean loss over y = +-1."""
         return 0.5 * (min(1.0, max(-1.0, p / self.threshold)) + 1.0)
 
 
@@ -133,23 +133,23 @@ cdef extern from *:
     #define STREAMLEARN_LEAST(a, b) ((a) < (b) ? (a) : (b))
     #define STREAMLEARN_MOST(a, b) ((a) > (b) ? (a) : (b))
 
-    /* What two doubles differ by, as bits. */
-    static inline uint64_t streamlearn_apart(double a, double b) {
+    /* The bits in which two doubles differ. */
+    static inline uint64_t streamlearn_bit_difference(double a, double b) {
         uint64_t one, other;
         memcpy(&one, &a, 8);
         memcpy(&other, &b, 8);
         return one ^ other;
     }
 
-    /* The weighted sum of logistic losses; NaN if a slope is. No branch hangs on the data, which
-       could not be foreseen, so that compilers take two or more rounds of a loop at a time. */
+    /* The weighted sum of logistic losses; NaN if a slope is NaN. No branch depends on the data, so
+       compilers vectorize the loops. */
     STREAMLEARN_VECTORS
     static double streamlearn_logistic(
         const double *score, const double *label, const double *weight, const double *slope,
         int n
     ) {
-        double lead[STREAMLEARN_FEW], growth[STREAMLEARN_FEW];
-        uint64_t apart = 0;
+        double lead[STREAMLEARN_MAX_PENDING], growth[STREAMLEARN_MAX_PENDING];
+        uint64_t weights_differ = 0;
         for (int i = 0; i < n; i++) {
             double s = fabs(slope[i]), rest = 1.0 - s;
             growth[i] = STREAMLEARN_LEAST(s, rest) / STREAMLEARN_MOST(s, rest);
@@ -160,16 +160,16 @@ cdef extern from *:
             lead[i] = weight[i] * STREAMLEARN_LEAST(below, DBL_MAX);
         }
         for (int i = 0; i < n; i++)
-            apart |= streamlearn_apart(weight[i], weight[0]);
-        for (int i = n; i < STREAMLEARN_FEW; i++)
+            weights_differ |= streamlearn_bit_difference(weight[i], weight[0]);
+        for (int i = n; i < STREAMLEARN_MAX_PENDING; i++)
             lead[i] = growth[i] = 0.0;
-        if (apart)
+        if (weights_differ)
             for (int i = 0; i < n; i++) {
                 lead[i] += weight[i] * log1p(growth[i]);
                 growth[i] = 0.0;
             }
-        /* sums, and products of 1 + growth less 1, in pairs */
-        for (int half = STREAMLEARN_FEW / 2; half > 0; half /= 2)
+        /* pairwise sums, and pairwise products of 1 + growth, minus 1 */
+        for (int half = STREAMLEARN_MAX_PENDING / 2; half > 0; half /= 2)
             for (int i = 0; i < half; i++) {
                 lead[i] += lead[half + i];
                 growth[i] += growth[half + i] * (1.0 + growth[i]);
@@ -182,12 +182,12 @@ cdef extern from *:
     ) noexcept nogil
 
 
-cdef inline double logistic_sum(const Few* few) noexcept nogil:
-    return summed(few.score, few.label, few.weight, few.slope, few.n)
+cdef inline double logistic_sum(const PendingEvents* pending) noexcept nogil:
+    return summed(pending.score, pending.label, pending.weight, pending.slope, pending.n)
 
 
-cdef double long_step(double margin, double b) noexcept nogil:
-    """About the s with s = 1/(1 + e^z), z = m + s b, where b is large: z + log(z - m) = log b."""
+cdef double long_step_slope(double margin, double b) noexcept nogil:
+    """Approximate s = 1/(1 + e^z), z = m + s b, for large b, from z + log(z - m) = log b."""
     cdef double z
     if margin + b <= 0.0:
         return 1.0
@@ -225,17 +225,17 @@ cdef class Logistic(MarginLoss):
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return -y / (1.0 + exp(y * p))
 
-    cdef double sum_of(self, const Few* few) noexcept nogil:
-        """Of each margin m max(0, -m) + log(1 + e^-|m|), one logarithm for all.
+    cdef double sum_pending(self, const PendingEvents* pending) noexcept nogil:
+        """Sum max(0, -m) + log(1 + e^-|m|) over the margins m with one logarithm.
 
-        The slope knows e^-|m|: its size is s = 1 / (1 + e^m).
+        e^-|m| follows from the slope, whose size is s = 1 / (1 + e^m).
         """
-        cdef double total = logistic_sum(few)
-        cdef Few known
+        cdef double total = logistic_sum(pending)
+        cdef PendingEvents known
         cdef int i
         if total == total:
             return total
-        known = few[0]  # with the slopes that were missing
+        known = pending[0]  # with recomputed slopes, because one was unknown
         for i in range(known.n):
             known.slope[i] = Logistic.slope_at(self, known.score[i], known.label[i])
         return logistic_sum(&known)
@@ -245,21 +245,21 @@ cdef class Logistic(MarginLoss):
         return e / ((1.0 + e) * (1.0 + e))
 
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
-        """The entropy of (u, 1 - u) with u = -a y."""
+        """Return the negative entropy of (u, 1 - u) with u = -a y."""
         cdef double u = -a * y
         if not 0.0 <= u <= 1.0:
             return INFINITY
         return entropy(u) + (1.0 - u) * log1p(-u) if u < 1.0 else 0.0
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """s = 1/(1 + e^(m + s b)) by Halley's method: two or three rounds, as a rule.
+        """Solve s = 1/(1 + e^(m + s b)) by Halley's method, usually in two or three rounds.
 
-        From s = 0; of a long step, from where e^-z takes the place of 1/(1 + e^z).
+        The start is s = 0 or, for a long step, the solution with e^-z in place of 1/(1 + e^z).
         """
         cdef double margin = y * p, s = 0.0, step, pull = -y * slope, bend, ascent
         cdef int turn
         if b > 4.0:
-            s = long_step(margin, b)
+            s = long_step_slope(margin, b)
         for turn in range(8):
             if turn > 0 or s > 0.0:
                 pull = 1.0 / (1.0 + exp(margin + s * b))
@@ -270,13 +270,13 @@ cdef class Logistic(MarginLoss):
             s += step
             if not 0.0 < s <= 1.0:
                 break
-            # The order is three: the next step would be below rounding.
+            # Convergence is cubic: the next step would be below rounding.
             if fabs(step) <= 1e-5 * s and fabs(step) * b <= 1e-5:
                 return -y * s
         return Loss.implicit_at(self, p, y, b, slope)
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """m' + e^m' = m + e^m + b; far out the slope is 1 or e^-m."""
+        """Solve m' + e^m' = m + e^m + b; for large |m| the slope is 1 or e^-m."""
         cdef double margin = y * p
         cdef double lead = max(0.0, LINEAR - margin)
         if b < 1e-17:
@@ -285,54 +285,54 @@ cdef class Logistic(MarginLoss):
             return -y * log_growth(exp(-margin), b)
         if b <= lead:
             return -y
-        return -y * ((lead + logistic_rise(max(margin, LINEAR), b - lead)) / b)
+        return -y * ((lead + logistic_margin_gain(max(margin, LINEAR), b - lead)) / b)
 
     cdef double probability_at(self, double p) noexcept nogil:
         return 1.0 / (1.0 + exp(-p))
 
 
 cdef enum:
-    FIRST = -4  # where the table of z(c) begins
-    FINEST = 4  # nodes in a unit of c
+    FIRST = -4  # the first c of the table of z(c)
+    FINEST = 4  # nodes per unit of c
     NODES = 257
 
 cdef struct Node:
-    double z  # with z + e^z = c
-    double pace  # dz/dc = 1/(1 + e^z), from a node to the next
+    double z  # the solution of z + e^z = c
+    double rate  # dz/dc = 1/(1 + e^z), per node
 
 cdef Node[NODES] NODE
 
 
-cdef int lay_nodes() except -1:
+cdef int build_nodes() except -1:
     cdef double z = FIRST
     cdef int k, _turn
     for k in range(NODES):
-        for _turn in range(20):  # Newton's, from the node before
+        for _turn in range(20):  # Newton's method, from the previous node
             z -= (z + exp(z) - (FIRST + k / <double>FINEST)) / (1.0 + exp(z))
         NODE[k] = Node(z, 1.0 / (FINEST * (1.0 + exp(z))))
     return 0
 
 
-lay_nodes()
+build_nodes()
 
 
-cdef inline double landing(double c) noexcept nogil:
-    """z with z + e^z = c, to 1e-6: the cubic through two nodes."""
+cdef inline double interpolated_root(double c) noexcept nogil:
+    """Return z with z + e^z = c to 1e-6, by cubic interpolation between two nodes."""
     cdef double x = (c - FIRST) * FINEST
     cdef int k = min(<int>x, NODES - 2)
     cdef double t = x - k, rise = NODE[k + 1].z - NODE[k].z
     return NODE[k].z + t * (
-        rise + (1.0 - t) * ((NODE[k].pace - rise) * (1.0 - t) + (rise - NODE[k + 1].pace) * t)
+        rise + (1.0 - t) * ((NODE[k].rate - rise) * (1.0 - t) + (rise - NODE[k + 1].rate) * t)
     )
 
 
-cdef inline double one_step(
+cdef inline double halley_step(
     double margin, double e, double b, double d, double* step
 ) noexcept nogil:
-    """Halley's step from d, which is > 0 and, on the way, not far above the root."""
+    """Return d after one step of Halley's method; d is > 0 and not far above the root."""
     cdef double growth, ascent
     if d < 0.1:
-        # e^d - 1, without loss
+        # e^d - 1 without cancellation
         growth = e * d * (1.0 + d * (1.0 / 2.0 + d * (1.0 / 6.0 + d * (1.0 / 24.0 + d * (
             1.0 / 120.0 + d * (1.0 / 720.0 + d * (1.0 / 5040.0 + d * (
                 1.0 / 40320.0 + d / 362880.0))))))))
@@ -344,11 +344,11 @@ cdef inline double one_step(
     return d - step[0]
 
 
-cdef double logistic_rise(double margin, double b) noexcept nogil:
-    """The d >= 0 with d + e^m (e^d - 1) = b, |m| <= 37: Halley's method.
+cdef double logistic_margin_gain(double margin, double b) noexcept nogil:
+    """Solve d + e^m (e^d - 1) = b for d >= 0, |m| <= 37, by Halley's method.
 
-    In d, not in z = m + d, so that a small b loses nothing. A start that is right to 1e-6 needs one
-    step: the place on the parabola for a short way, the table for z + e^z = m + e^m + b else.
+    Solving for d instead of z = m + d keeps precision for small b. A start that is accurate to 1e-6
+    needs one step: the root of a parabola for small b, else the table of z + e^z = m + e^m + b.
     """
     cdef double e = exp(margin)
     cdef double pace = 1.0 + e
@@ -357,15 +357,15 @@ cdef double logistic_rise(double margin, double b) noexcept nogil:
     cdef int _turn
     if b <= 0.02 * pace:
         d = 2.0 * b / (pace + sqrt(pace * pace + 2.0 * e * b))
-        return one_step(margin, e, b, d, &step)
+        return halley_step(margin, e, b, d, &step)
     if FIRST <= c <= FIRST + (NODES - 1) // FINEST:
-        return one_step(margin, e, b, landing(c) - margin, &step)
+        return halley_step(margin, e, b, interpolated_root(c) - margin, &step)
     b = min(b, 1e307)  # keeps e^(m + d) finite
     d = b / pace
     if d > 1.0:
         d = min(d, log(b + e) - margin)
     for _turn in range(100):
-        d = one_step(margin, e, b, d, &step)
+        d = halley_step(margin, e, b, d, &step)
         if fabs(step) <= 1e-6 * min(d, 1.0):
             break
     return d
@@ -374,7 +374,7 @@ cdef double logistic_rise(double margin, double b) noexcept nogil:
 cdef class Exponential(MarginLoss):
     """exp(-y p): boosting's loss. [Teo07] Table 1, "Exponential".
 
-    Below the margin -700 it goes on along its tangent, so that its slope stays finite.
+    Below the margin -700 it continues along its tangent, so the slope stays finite.
 
     >>> loss = Exponential()
     >>> loss.value(0.0, 1), loss.slope(0.0, -1), loss.probability(0.0)
@@ -401,7 +401,7 @@ cdef class Exponential(MarginLoss):
         return finite(entropy(u) - u) if 0.0 <= u <= exponential_slope(LAST_EXPONENT) else INFINITY
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
-        """e^m' = e^m + b, after the tangent."""
+        """Follow the tangent, then e^m' = e^m + b."""
         cdef double speed = exponential_slope(-y * p)
         cdef double lead = max(0.0, -y * p - LAST_EXPONENT)
         cdef double rest = b - lead / speed if lead > 0.0 else b
@@ -410,14 +410,14 @@ cdef class Exponential(MarginLoss):
         return -y * (lead / b + rest / b * log_growth(speed, rest))
 
     cdef double probability_at(self, double p) noexcept nogil:
-        """Its mean over +-1 is least where p = 1/2 log(P(+1)/P(-1))."""
+        """Invert p = 1/2 log(P(+1)/P(-1)), which minimizes the mean loss over y = +-1."""
         return 1.0 / (1.0 + exp(-2.0 * p))
 
 
 cdef class Novelty(Loss):
-    """max(0, threshold - p): the one-class SVM's loss; the label is not read.
+    """max(0, threshold - p): the one-class SVM's loss, which ignores the label.
 
-    [Teo07] Table 1, "Novelty", whose slope is misprinted: it is 0 from p = threshold on.
+    [Teo07] Table 1, "Novelty", whose slope is misprinted: it is 0 for p >= threshold.
 
     >>> loss = Novelty()
     >>> loss.value(0.25, 1), loss.slope(0.25, 1), loss.slope(1.0, 1)
@@ -430,7 +430,7 @@ cdef class Novelty(Loss):
     cdef readonly double threshold
 
     def __cinit__(self, threshold=1.0):
-        self.threshold = limited(threshold, "threshold", 0.0)
+        self.threshold = number("Novelty", "threshold", threshold, low=0.0)
         self.leaves_zero = self.threshold > 0.0
 
     cdef double value_at(self, double p, double y) noexcept nogil:
@@ -443,4 +443,4 @@ cdef class Novelty(Loss):
         return a * self.threshold if -1.0 <= a <= 0.0 else INFINITY
 
     cdef double implicit_at(self, double p, double y, double b, double slope) noexcept nogil:
-        return -until(1.0, max(0.0, self.threshold - p), b)
+        return -slope_until(1.0, max(0.0, self.threshold - p), b)

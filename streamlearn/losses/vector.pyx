@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""Losses of several outputs f, one per class or target ([Teo07], Table 2)."""
+"""Losses of several outputs f, one per class or target ([Teo07] Table 2)."""
 
 from collections.abc import Mapping
 
@@ -10,18 +10,19 @@ from streamlearn.losses.loss cimport DBL_MAX, VectorLoss, entropy, finite, softm
 
 import numpy as np
 
-from streamlearn.losses.checks import limited, prices, semidefinite, square
+from streamlearn.core.parameters import number
+from streamlearn.losses.checks import checked_costs, semidefinite, square_matrix
 
 
-cdef double ROUNDING = 1e-9  # how far from a slope what was computed as one may be
+cdef double ROUNDING = 1e-9  # tolerance of computed slopes
 
 
-cdef double* table(Py_ssize_t n) except NULL:
-    """Room for an n x n matrix, row by row."""
-    cdef double* room = <double*>malloc(max(n * n, 1) * sizeof(double))
-    if room == NULL:
+cdef double* allocate_matrix(Py_ssize_t n) except NULL:
+    """Allocate an n x n matrix in row-major order."""
+    cdef double* matrix = <double*>malloc(max(n * n, 1) * sizeof(double))
+    if matrix == NULL:
         raise MemoryError
-    return room
+    return matrix
 
 
 cdef class MulticlassHinge(VectorLoss):
@@ -54,20 +55,21 @@ cdef class MulticlassHinge(VectorLoss):
     cdef double* scales
 
     def __cinit__(self, cost=None, rescale=0.0):
-        self.rescale = limited(rescale, "rescale", 0.0)
+        self.rescale = number("MulticlassHinge", "rescale", rescale, low=0.0)
         if isinstance(cost, Mapping):
-            self.costs = {true: prices(true, row, self.rescale) for true, row in cost.items()}
+            costs = {true: checked_costs(true, row, self.rescale) for true, row in cost.items()}
+            self.costs = costs
             return
         if cost is None:
             return
-        rows = square(cost, "cost").tolist()
+        rows = square_matrix(cost, "cost").tolist()
         self.costs = tuple([
-            tuple(prices(i, dict(enumerate(row)), self.rescale).values())
+            tuple(checked_costs(i, dict(enumerate(row)), self.rescale).values())
             for i, row in enumerate(rows)
         ])
         cdef Py_ssize_t n = len(rows), here, there
-        self.deltas = table(n)
-        self.scales = table(n)
+        self.deltas = allocate_matrix(n)
+        self.scales = allocate_matrix(n)
         for here in range(n):
             for there in range(n):
                 self.deltas[here * n + there] = self.costs[here][there]
@@ -80,13 +82,13 @@ cdef class MulticlassHinge(VectorLoss):
 
     @property
     def cost(self):
-        """The costs as numbers: a mapping (a copy), rows, or None."""
+        """The costs: a copy of the mapping, the rows of the matrix, or None."""
         if isinstance(self.costs, dict):
             return {true: dict(row) for true, row in self.costs.items()}
         return self.costs
 
     def bound(self, labels):
-        """The same loss with its costs as a matrix in the order of `labels`."""
+        """Return the same loss with its costs as a matrix in the order of `labels`."""
         costs = self.costs
         if costs is None:
             return self
@@ -101,7 +103,7 @@ cdef class MulticlassHinge(VectorLoss):
     cdef Py_ssize_t worst(
         self, const double* f, Py_ssize_t k, Py_ssize_t y, double* value, double* scale
     ) noexcept nogil:
-        """The y' of the maximum, its value and Delta^rescale."""
+        """Return the maximizing y'; set the maximum and Delta^rescale."""
         cdef Py_ssize_t best = y, i, n = self.outputs
         cdef double delta, factor, loss
         value[0] = scale[0] = 0.0
@@ -136,7 +138,7 @@ cdef class MulticlassHinge(VectorLoss):
         out[true] -= scale
 
     cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
-        """a is a mean of scale (e_y' - e_y) with the weights a_y' / scale, and costs -Delta."""
+        """Return minus the mean cost if a is a mean of scale (e_y' - e_y), else infinity."""
         cdef double total = a[<Py_ssize_t>y[0]], used = 0.0, value = 0.0, delta, factor
         cdef Py_ssize_t i, true = <Py_ssize_t>y[0], n = self.outputs
         for i in range(k):
@@ -158,7 +160,7 @@ cdef class MulticlassHinge(VectorLoss):
 
     def _outputs(self, f):
         if isinstance(self.costs, dict):
-            raise ValueError("cost names labels; call bound(labels) for their order in f first")
+            raise ValueError("cost names labels; call bound(labels) first to set their order in f")
         return super()._outputs(f)
 
 
@@ -190,7 +192,7 @@ cdef class Softmax(VectorLoss):
     ) noexcept nogil:
         cdef Py_ssize_t i, true = <Py_ssize_t>y[0]
         self.probabilities_of(f, k, out)
-        # Minus the others' sum, not p - 1, which loses digits where p is near 1.
+        # Minus the sum of the others, because p - 1 loses digits when p is near 1.
         out[true] = 0.0
         cdef double others = 0.0
         for i in range(k):
@@ -198,7 +200,7 @@ cdef class Softmax(VectorLoss):
         out[true] = -others
 
     cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
-        """Minus the entropy of the probabilities a + e_y."""
+        """Return the negative entropy of the probabilities a + e_y."""
         cdef double total = 0.0, value = 0.0, share
         cdef Py_ssize_t i, true = <Py_ssize_t>y[0]
         for i in range(k):
@@ -222,7 +224,7 @@ cdef double highest(const double* f, Py_ssize_t k) noexcept nogil:
 
 
 cdef class MultiSquared(VectorLoss):
-    """1/2 (f - y)' M (f - y), M positive semidefinite; `metric=None` is the identity.
+    """1/2 (f - y)' M (f - y), M positive semidefinite; `metric=None` means the identity.
 
     [Teo07] Table 2, "Multivariate Regression".
 
@@ -247,8 +249,8 @@ cdef class MultiSquared(VectorLoss):
         self.metric = tuple(map(tuple, array.tolist()))
         cdef Py_ssize_t n = len(array), i, j
         inverse = np.linalg.pinv(array, rcond=1e-10, hermitian=True).tolist()
-        self.matrix = table(n)
-        self.inverse = table(n)
+        self.matrix = allocate_matrix(n)
+        self.inverse = allocate_matrix(n)
         for i in range(n):
             for j in range(n):
                 self.matrix[i * n + j] = self.metric[i][j]
@@ -262,7 +264,7 @@ cdef class MultiSquared(VectorLoss):
     cdef double times(
         self, const double* f, Py_ssize_t k, const double* y, Py_ssize_t i, double scale
     ) noexcept nogil:
-        """The entry i of M (f - y), times `scale`."""
+        """Return entry i of M (f - y), times `scale`."""
         cdef double total = 0.0
         cdef Py_ssize_t j, n = self.outputs
         if n == 0:
@@ -289,7 +291,7 @@ cdef class MultiSquared(VectorLoss):
             out[i] = finite(self.times(f, k, y, i, scale) / scale)
 
     cdef double conjugate_of(self, const double* a, Py_ssize_t k, const double* y) noexcept nogil:
-        """<a, y> + 1/2 a' M^-1 a, where M reaches a."""
+        """Return <a, y> + 1/2 a' M^-1 a, infinite if a is not in the range of M."""
         cdef double value = 0.0, top = 0.0, back, reached
         cdef Py_ssize_t i, j, c, n = self.outputs
         for i in range(k):
@@ -311,7 +313,7 @@ cdef class MultiSquared(VectorLoss):
 
 
 cdef double safe_scale(const double* f, Py_ssize_t k, const double* y) noexcept nogil:
-    """1, or what brings distances beyond 1e100 down to 1: their squares would overflow."""
+    """Return 1, or for distances beyond 1e100 their inverse, because their squares overflow."""
     cdef double top = 0.0
     cdef Py_ssize_t i
     for i in range(k):

@@ -8,7 +8,7 @@
 from libc.math cimport INFINITY, exp, expm1, fabs, fmax, log, log1p, pow
 
 from streamlearn.penalties.penalty cimport (
-    DualVector, EVERYTHING, POWER, Penalty, Shape, Watch,
+    DualVector, EVERYTHING, POWER, Penalty, Shape, Statistic,
 )
 
 from streamlearn.penalties.norms import L2, Zero
@@ -17,7 +17,7 @@ from streamlearn.core.parameters import number
 
 import numpy as np
 
-# a projection is inside its set only up to rounding
+# projections are inside their set only up to rounding
 SLACK = 1e-9
 
 
@@ -32,11 +32,11 @@ cdef double distribution(const Shape* shape, double s, Py_ssize_t j) noexcept no
 
 
 cdef class KL(Penalty):
-    """Psi(w) = strength sum_j w_j ln(w_j / prior_j) on the simplex; prior None: uniform.
+    """Psi(w) = strength sum_j w_j ln(w_j / prior_j) on the simplex; `prior=None` means uniform.
 
-    `prior` is a sequence of positive numbers, one for each slot in order of appearance (columns,
-    with `learn_rows`); slots past its end share its smallest entry. It is normalized over the
-    slots known. The normalizer takes a pass over all slots: O(n) an event.
+    `prior` is a sequence of positive numbers, one per slot in order of appearance (columns, with
+    `learn_rows`); later slots get its smallest entry. It is normalized over the known slots. The
+    normalizer makes a pass over all slots: O(n) per event.
 
     >>> KL(1.0).minimizer([0.0, 0.0], a=1.0, b=1.0)
     array([0.5, 0.5])
@@ -75,7 +75,7 @@ cdef class KL(Penalty):
         return 1.0
 
     def distribution(self, n):
-        """The prior over n slots."""
+        """Return the prior over n slots."""
         p = np.full(n, 1.0 if self.prior is None else min(self.prior))
         if self.prior is not None:
             p[: len(self.prior)] = self.prior[:n]
@@ -93,7 +93,7 @@ cdef class KL(Penalty):
         return h if h == INFINITY else self.strength * h
 
     def prox(self, v, step=1.0):
-        """Every w_j solves w + c ln(w / prior) = v - nu; bisection on nu until they sum to 1."""
+        """Solve w + c ln(w / prior) = v - nu, with nu by bisection such that the w_j sum to 1."""
         from scipy.special import wrightomega
 
         v = np.asarray(v, dtype=float)
@@ -107,16 +107,16 @@ cdef class KL(Penalty):
             low, high = (nu, high) if w.sum() > 1.0 else (low, nu)
         return w / w.sum()
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         return EVERYTHING
 
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        """w_j = prior_j exp(-s_j / (a strength + b)) / Z."""
+        """Set w_j = prior_j exp(-s_j / (a strength + b)) / Z."""
         cdef double denominator = a * self.strength + b, top = -INFINITY, total = 0.0
         cdef Py_ssize_t j
-        shape.bend = distribution
+        shape.transform = distribution
         shape.table = self.table
         shape.size = self.length
         shape.p = self.least
@@ -178,7 +178,7 @@ cdef class LpSquared(Penalty):
         top = float(m.max(initial=0.0))
         if top == 0.0:
             return 0.0
-        # not **, whose result Cython takes for complex: squared it would be NaN, not infinite
+        # not **, whose result is complex in Cython: its square would be NaN, not infinite
         cdef double norm = top * pow(float(((m / top) ** self.p).sum()), 1.0 / self.p)
         return norm * norm / (2.0 * (self.p - 1.0))
 
@@ -186,7 +186,7 @@ cdef class LpSquared(Penalty):
         return self.strength * self.auxiliary(w)
 
     def prox(self, v, step=1.0):
-        """|w_j| + c N^(2-p) |w_j|^(p-1) = |v_j| with N = |w|_p: bisection on N, then on w."""
+        """Solve |w_j| + c N^(2-p) |w_j|^(p-1) = |v_j| with N = |w|_p: bisect N, then w."""
         v = np.asarray(v, dtype=float)
         m, c = np.abs(v), step * self.strength / (self.p - 1.0)
         if not m.any() or c == 0.0:
@@ -207,7 +207,7 @@ cdef class LpSquared(Penalty):
                 high = norm
         return np.sign(v) * (top * w)
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         return EVERYTHING if self.l1 > 0.0 else POWER
 
     def attach(self, DualVector s, rho):
@@ -217,10 +217,10 @@ cdef class LpSquared(Penalty):
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        """w = grad r*(-s / (a strength + b)): [Zhu09] Figure 2, line 3; [Xiao10] section 7.2."""
+        """Set w = grad r*(-s / (a strength + b)), [Zhu09] Figure 2 line 3, [Xiao10] section 7.2."""
         cdef double denominator = a * self.strength + b, total = s.sum, unit = s.unit, m
         cdef Py_ssize_t j
-        shape.bend = power
+        shape.transform = power
         shape.threshold = a * self.l1
         shape.q = self.q - 1.0
         if self.l1 > 0.0:
@@ -253,8 +253,8 @@ cdef class Entropy(Penalty):
     """Entropy for signed weights ([Zhu09] section VII) inside the ball |w|_1 <= radius.
 
     Psi(w) = strength sum_j [(|w_j| + scale) ln(1 + |w_j| / scale) - |w_j|]. It is strongly convex
-    only inside the ball, so the radius is required; whether the ball binds takes a pass over all
-    slots: O(n) an event.
+    only inside a ball, so the radius is required. Checking whether the ball binds makes a pass over
+    all slots: O(n) per event.
     """
 
     _names = ("strength", "radius", "scale")
@@ -280,11 +280,11 @@ cdef class Entropy(Penalty):
 
     @property
     def modulus(self):
-        """Its strong convexity depends on the number of slots: see `modulus_over`."""
+        """The strength; the strong convexity depends on the number of slots (`modulus_over`)."""
         return self.strength
 
     def modulus_over(self, n):
-        """The modulus of h in the l1 norm over n slots: 1 / (radius + n scale)."""
+        """Return the modulus of h in the l1 norm over n slots: 1 / (radius + n scale)."""
         return 1.0 / (self.size + n * self.scale)
 
     def auxiliary(self, w):
@@ -298,7 +298,7 @@ cdef class Entropy(Penalty):
         return h if h == INFINITY else self.strength * h
 
     def prox(self, v, step=1.0):
-        """|w_j| + c ln(1 + |w_j| / e) = |v_j| - nu, with nu = 0 unless the ball binds."""
+        """Solve |w_j| + c ln(1 + |w_j| / e) = |v_j| - nu, with nu = 0 unless the ball binds."""
         from scipy.special import wrightomega
 
         v = np.asarray(v, dtype=float)
@@ -309,7 +309,7 @@ cdef class Entropy(Penalty):
             if c == 0.0:
                 return u
             w = np.maximum(c * wrightomega((u + e) / c + np.log(e / c)) - e, 0.0)
-            for _ in range(3):  # the closed form cancels where w is small beside e
+            for _ in range(3):  # the closed form loses digits where w is small relative to e
                 w -= (w + c * np.log1p(w / e) - u) / (1.0 + c / (w + e))
             return np.maximum(w, 0.0)
 
@@ -320,26 +320,26 @@ cdef class Entropy(Penalty):
                 low, high = (nu, high) if weights(nu).sum() > self.size else (low, nu)
         return np.sign(v) * weights(low)
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         return EVERYTHING
 
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        """w_j = sgn(theta) scale (exp(|theta| - nu) - 1), theta = -s / (a strength + b)."""
+        """Set w_j = sgn(theta) scale (exp(|theta| - nu) - 1), theta = -s / (a strength + b)."""
         cdef double denominator = a * self.strength + b, top = 0.0, total, slope, m, move
-        cdef double room = self.size / self.scale
+        cdef double limit = self.size / self.scale
         cdef Py_ssize_t j
         cdef int _turn
-        shape.bend = exponential
+        shape.transform = exponential
         shape.p = self.scale
         shape.scale = 1.0 / denominator if denominator > 0.0 else 0.0
         shape.threshold = 0.0
         for j in range(s.n):
             top = fmax(top, fabs(s.cells[j * s.width]) * shape.scale)
-        # the largest slot alone fills the ball at this nu, so the root lies above, and Newton
-        # on a convex falling function climbs to it
-        shape.threshold = fmax(0.0, top - log1p(room))
+        # the largest slot alone fills the ball at this nu, so the root is above it, and Newton's
+        # method on a convex decreasing function approaches it from below
+        shape.threshold = fmax(0.0, top - log1p(limit))
         for _turn in range(100):
             total = 0.0
             slope = 0.0
@@ -348,9 +348,9 @@ cdef class Entropy(Penalty):
                 if m > 0.0:
                     total += expm1(m)
                     slope += exp(m)
-            if total <= room or slope == 0.0:
+            if total <= limit or slope == 0.0:
                 break
-            move = (total - room) / slope
+            move = (total - limit) / slope
             shape.threshold += move
             if move <= 1e-16 * shape.threshold:
                 break

@@ -14,7 +14,7 @@ cdef class Zero(Penalty):
 
     simple = True
     coordinatewise = True
-    summable = True
+    has_closed_sums = True
 
     def value(self, w):
         return 0.0
@@ -34,7 +34,7 @@ cdef class L1(Penalty):
     _examples = ((0.02,), (0.0,))
     simple = True
     coordinatewise = True
-    summable = True
+    has_closed_sums = True
 
     def __init__(self, strength):
         self.l1 = number("L1", "strength", strength, low=0.0)
@@ -60,7 +60,7 @@ cdef class L2(Penalty):
     _examples = ((0.5,), (2.0,))
     simple = True
     coordinatewise = True
-    summable = True
+    has_closed_sums = True
 
     def __init__(self, strength):
         self.l2 = number("L2", "strength", strength, low=0.0)
@@ -73,11 +73,11 @@ cdef class L2(Penalty):
         return self if self.l2 > 0.0 else Zero()
 
     def value(self, w):
-        # 0 whatever the weights: their square may be infinite, and 0 times that is no number
+        # the square may overflow, and 0 times infinity is NaN
         if self.l2 == 0.0:
             return 0.0
         w = np.asarray(w, dtype=float)
-        # not a BLAS product, whose threads wait at full speed
+        # not a BLAS product, whose threads busy-wait
         return 0.5 * self.l2 * float(np.square(w).sum())
 
     def prox(self, v, step=1.0):
@@ -91,7 +91,7 @@ cdef class ElasticNet(Penalty):
     _examples = ((0.01, 0.3), (0.03, 0.0))
     simple = True
     coordinatewise = True
-    summable = True
+    has_closed_sums = True
 
     def __init__(self, l1, l2):
         self.l1 = number("ElasticNet", "l1", l1, low=0.0)
@@ -111,7 +111,7 @@ cdef class ElasticNet(Penalty):
 
 
 cdef double berhu(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
-    """The smaller of the l1 branch and the quadratic branch: they cross at the threshold."""
+    """Return the smaller of the l1 and the quadratic branch, which cross at the threshold."""
     cdef double inner = (fabs(s) - shape.threshold) * shape.scale
     cdef double outer = (fabs(s) - shape.p) * shape.q
     cdef double m = inner if inner < outer else outer
@@ -154,13 +154,13 @@ cdef class Berhu(Penalty):
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
         cdef double outer = b + a * self.strength / self.threshold
-        shape.bend = berhu
+        shape.transform = berhu
         shape.threshold = a * self.strength + b * rho
         shape.scale = 1.0 / b if b > 0.0 else 0.0
         shape.p = b * rho
         shape.q = 1.0 / outer if outer > 0.0 else 0.0
 
-    cdef double coordinate(self, double s, double a, double b) noexcept nogil:
+    cdef double coordinate_minimizer(self, double s, double a, double b) noexcept nogil:
         cdef double m = (fabs(s) - a * self.strength) / b
         if m <= 0.0:
             return 0.0
@@ -168,23 +168,23 @@ cdef class Berhu(Penalty):
             m = fabs(s) / (b + a * self.strength / self.threshold)
         return -m if s > 0.0 else m
 
-    cdef double repeat(self, double w, double step, double k) noexcept nogil:
-        """One prox after the other: the branch may change on the way."""
+    cdef double repeat_prox(self, double w, double step, double k) noexcept nogil:
+        """Apply one prox after the other, because the branch may change."""
         while k > 0.0 and w != 0.0:
-            w = self.coordinate(-w, step, 1.0)
+            w = self.coordinate_minimizer(-w, step, 1.0)
             k -= 1.0
         return w
 
-    cdef double repeat_sum(self, double w, double step, double k) noexcept nogil:
+    cdef double repeat_prox_sum(self, double w, double step, double k) noexcept nogil:
         cdef double total = 0.0
         while k > 0.0 and w != 0.0:
-            w = self.coordinate(-w, step, 1.0)
+            w = self.coordinate_minimizer(-w, step, 1.0)
             total += w
             k -= 1.0
         return total
 
 
 def soft(v, threshold):
-    """v moved toward 0 by `threshold`, and 0 where it would pass it."""
+    """Return v moved toward 0 by `threshold`, and 0 within it."""
     v = np.asarray(v, dtype=float)
     return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)

@@ -1,29 +1,22 @@
-"""Numbers kept in order with the sums of the largest: what thresholds over all slots need.
+"""Sorted numbers with the sums of the largest, for thresholds over all slots.
 
 A treap over slots, keyed by (key, slot). Each node knows the count, sum and sum of squares of its
-subtree, so that "at which level c is the sum of (key - c) over the larger keys equal to r" takes
-O(log n), as does a change of one key. The shape depends on the keys alone (a slot's priority is a
-hash of its number), so a tree rebuilt after loading answers bit for bit like the one saved.
+subtree. Finding the level c at which the sum of (key - c) over the larger keys equals r takes
+O(log n), and so does changing one key. The shape depends on the keys alone (a slot's priority is a
+hash of its number), so a tree rebuilt after loading gives bit-identical answers.
 """
 
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
+
+from streamlearn.core.memory cimport reallocate
+from streamlearn.core.random cimport mix64
 
 DEF NONE = -1
 
 
 cdef inline unsigned long long priority(Py_ssize_t j) noexcept nogil:
-    cdef unsigned long long z = <unsigned long long>j + 0x9E3779B97F4A7C15ULL
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL
-    return z ^ (z >> 31)
-
-
-cdef void* room(void* block, size_t size) except NULL:
-    block = realloc(block, size)
-    if block == NULL:
-        raise MemoryError
-    return block
+    return mix64(<unsigned long long>j + 0x9E3779B97F4A7C15ULL)
 
 
 cdef class Order:
@@ -43,15 +36,15 @@ cdef class Order:
         return object.__sizeof__(self) + 48 * self.capacity
 
     cdef int reserve(self, Py_ssize_t n) except -1:
-        """Room for slots 0..n-1."""
+        """Reserve slots 0 .. n-1."""
         if n <= self.capacity:
             return 0
-        self.left = <Py_ssize_t*>room(self.left, n * sizeof(Py_ssize_t))
-        self.right = <Py_ssize_t*>room(self.right, n * sizeof(Py_ssize_t))
-        self.count = <Py_ssize_t*>room(self.count, n * sizeof(Py_ssize_t))
-        self.key = <double*>room(self.key, n * sizeof(double))
-        self.total = <double*>room(self.total, n * sizeof(double))
-        self.square = <double*>room(self.square, n * sizeof(double))
+        self.left = <Py_ssize_t*>reallocate(self.left, n * sizeof(Py_ssize_t))
+        self.right = <Py_ssize_t*>reallocate(self.right, n * sizeof(Py_ssize_t))
+        self.count = <Py_ssize_t*>reallocate(self.count, n * sizeof(Py_ssize_t))
+        self.key = <double*>reallocate(self.key, n * sizeof(double))
+        self.total = <double*>reallocate(self.total, n * sizeof(double))
+        self.square = <double*>reallocate(self.square, n * sizeof(double))
         memset(self.count + self.capacity, 0, (n - self.capacity) * sizeof(Py_ssize_t))
         self.capacity = n
         return 0
@@ -82,7 +75,7 @@ cdef class Order:
     cdef void split(
         self, Py_ssize_t t, Py_ssize_t j, Py_ssize_t* low, Py_ssize_t* high
     ) noexcept nogil:
-        """Into what comes before slot j's key and what comes after."""
+        """Split into the slots before slot j's key and those after."""
         if t == NONE:
             low[0] = NONE
             high[0] = NONE
@@ -138,17 +131,17 @@ cdef class Order:
         self.root = self.put(self.root, j)
 
     cdef void remove(self, Py_ssize_t j) noexcept nogil:
-        """Forget slot j, if it is there."""
+        """Remove slot j, if present."""
         if self.count[j] == 0:
             return
         self.root = self.take(self.root, j)
         self.count[j] = 0
 
     cdef double level(self, double target, double base, Py_ssize_t zeros) noexcept nogil:
-        """The c with sum max(0, key - c) = target, over the keys and `zeros` keys equal to `base`.
+        """Return c with sum max(0, key - c) = target, over all keys and `zeros` keys of `base`.
 
-        From the largest key downwards: with the m largest of sum S, c = (S - target) / m, and m
-        is right when the next key is not above c.
+        Searches from the largest key down: if the m largest keys sum to S, c = (S - target) / m,
+        and m is right when the next key is not above c.
         """
         cdef Py_ssize_t t = self.root, m = 0, right, taken
         cdef double s = 0.0, c = base, k, above
@@ -178,7 +171,7 @@ cdef class Order:
         return c
 
     cdef double soft_total(self, double threshold) noexcept nogil:
-        """sum max(0, key - threshold)."""
+        """Return sum max(0, key - threshold)."""
         cdef Py_ssize_t t = self.root, r
         cdef double s = 0.0
         while t != NONE:
@@ -193,7 +186,7 @@ cdef class Order:
         return s
 
     cdef double soft_square(self, double threshold) noexcept nogil:
-        """sum max(0, key - threshold)^2."""
+        """Return sum max(0, key - threshold)^2."""
         cdef Py_ssize_t t = self.root, r
         cdef double s = 0.0, k
         while t != NONE:

@@ -2,22 +2,22 @@ from streamlearn.penalties.order cimport Order
 from streamlearn.core.row cimport soft
 from streamlearn.core.parameters cimport Parameterized
 
-# What of the dual vector a penalty wants kept up to date.
-cdef enum Watch:
-    NOTHING     # its formula needs no more than the slot's own number
+# The statistic of the dual vector that a penalty needs.
+cdef enum Statistic:
+    NOTHING     # none: the weight depends on the slot's own number only
     NORM        # |s|_2
     POWER       # sum |s|^q
-    ORDER       # |s| (or -s) in order
-    EVERYTHING  # a pass over all slots per event
+    ORDER       # |s| (or -s), sorted
+    EVERYTHING  # all slots: a pass per event
 
 # How a slot's sum of gradients s becomes its weight:
-# w = scale * soft(s, threshold), or bend(shape, s, j) where a penalty needs another form.
-ctypedef double (*Bend)(const Shape* shape, double s, Py_ssize_t j) noexcept nogil
+# w = scale * soft(s, threshold), or transform(shape, s, j) if a penalty needs another form.
+ctypedef double (*Transform)(const Shape* shape, double s, Py_ssize_t j) noexcept nogil
 
 cdef struct Shape:
     double threshold
     double scale
-    Bend bend
+    Transform transform
     double p
     double q
     const double* table
@@ -25,24 +25,24 @@ cdef struct Shape:
 
 
 cdef inline void set_soft(Shape* shape, double threshold, double denominator) noexcept nogil:
-    """argmin <s, w> + threshold |w|_1 + denominator / 2 |w|^2, slot by slot."""
-    shape.bend = NULL
+    """Set the shape of argmin <s, w> + threshold |w|_1 + denominator / 2 |w|^2."""
+    shape.transform = NULL
     shape.threshold = threshold
     shape.scale = -1.0 / denominator if denominator > 0.0 else 0.0
 
 
-cdef inline double read(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
-    if shape.bend != NULL:
-        return shape.bend(shape, s, j)
+cdef inline double slot_weight(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
+    if shape.transform != NULL:
+        return shape.transform(shape, s, j)
     return shape.scale * soft(s, shape.threshold)
 
 
 cdef class DualVector:
-    """The sums of gradients s_0 .. s_{n-1} of a rule, and what its penalty asks of them."""
+    """The sums of gradients s_0 .. s_{n-1} of a rule, and the statistic that its penalty needs."""
     cdef double* cells
     cdef int width
     cdef Py_ssize_t n
-    cdef Watch watch
+    cdef Statistic statistic
     cdef bint signed_order
     cdef double q
     cdef double sum, peak, unit
@@ -56,10 +56,10 @@ cdef class DualVector:
 
 cdef class Penalty(Parameterized):
     cdef readonly double l1, l2, radius
-    cdef Watch watches(self, double rho)
+    cdef Statistic statistic_for(self, double rho)
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil
-    cdef double coordinate(self, double s, double a, double b) noexcept nogil
-    cdef double repeat(self, double w, double step, double k) noexcept nogil
-    cdef double repeat_sum(self, double w, double step, double k) noexcept nogil
+    cdef double coordinate_minimizer(self, double s, double a, double b) noexcept nogil
+    cdef double repeat_prox(self, double w, double step, double k) noexcept nogil
+    cdef double repeat_prox_sum(self, double w, double step, double k) noexcept nogil

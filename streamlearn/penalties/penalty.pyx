@@ -1,9 +1,9 @@
 """The penalty Psi(w) and the three ways in which rules use it.
 
-- Dual rules ([Xiao10]) minimize <s, w> + a Psi(w) + b h(w), where s is the sum of all gradients:
+- Dual rules ([Xiao10]) minimize <s, w> + a Psi(w) + b h(w), where s is the sum of gradients:
   `shape` turns a, b and statistics of s into the few scalars that determine every slot's weight.
-- Rules with a step size per slot work slot by slot: `coordinate` is that minimizer for one slot,
-  and `repeat` is the prox applied k times to a slot that no event has touched.
+- Rules with a step size per slot work slot by slot: `coordinate_minimizer` is that minimizer
+  for one slot, and `repeat_prox` is the prox applied k times to a slot that no event has touched.
 - Primal rules with one step size for all slots use the strengths `l1`, `l2` and `radius` directly.
 
 `value` and `prox` are the interface for users and the hindsight solvers.
@@ -19,28 +19,28 @@ import numpy as np
 INFINITY = float("inf")
 
 
-cdef inline double raised(double x, double q) noexcept nogil:
-    """x^q; the 2-norm is common, and a product many times quicker."""
+cdef inline double raise_to(double x, double q) noexcept nogil:
+    """Return x^q; for the common 2-norm, a product is many times faster than pow."""
     return x * x if q == 2.0 else pow(x, q)
 
 
 cdef class DualVector:
     def __cinit__(self):
-        self.watch = NOTHING
+        self.statistic = NOTHING
         self.q = 2.0
 
     cdef void change(self, Py_ssize_t j, double old, double new) noexcept nogil:
-        """Slot j went from `old` to `new`. Sums drift, so they are taken anew from time to time."""
-        if self.watch == NORM:
+        """Update the statistic for slot j; sums drift, so they are recomputed from time to time."""
+        if self.statistic == NORM:
             self.sum += new * new - old * old
-        elif self.watch == POWER:
+        elif self.statistic == POWER:
             if fabs(new) > 2.0 * self.unit:
                 self.refresh()
                 return
             self.sum += (
-                raised(fabs(new) / self.unit, self.q) - raised(fabs(old) / self.unit, self.q)
+                raise_to(fabs(new) / self.unit, self.q) - raise_to(fabs(old) / self.unit, self.q)
             )
-        elif self.watch == ORDER:
+        elif self.statistic == ORDER:
             self.order.remove(j)
             if self.signed_order:
                 self.order.insert(j, -new)
@@ -55,7 +55,7 @@ cdef class DualVector:
             self.refresh()
 
     cdef void refresh(self) noexcept nogil:
-        """Take the sum anew; `unit`, the largest |s|, keeps its powers from overflowing."""
+        """Recompute the sum; scaling by `unit`, the largest |s|, keeps powers from overflowing."""
         cdef Py_ssize_t j
         cdef double x
         self.sum = 0.0
@@ -64,10 +64,10 @@ cdef class DualVector:
             self.unit = fmax(self.unit, fabs(self.cells[j * self.width]))
         for j in range(self.n):
             x = fabs(self.cells[j * self.width])
-            if self.watch == NORM:
+            if self.statistic == NORM:
                 self.sum += x * x
             elif x > 0.0:
-                self.sum += raised(x / self.unit, self.q)
+                self.sum += raise_to(x / self.unit, self.q)
         self.peak = self.sum
         self.changes = 0.0
 
@@ -75,7 +75,7 @@ cdef class DualVector:
         cdef Py_ssize_t j
         self.cells = cells
         self.n = n
-        if self.watch == ORDER:
+        if self.statistic == ORDER:
             self.order.reserve(capacity)
             if self.signed_order:
                 for j in range(old, n):
@@ -83,10 +83,10 @@ cdef class DualVector:
         return 0
 
     cdef int rebuild(self) except -1:
-        """From the slots alone, as after loading."""
+        """Rebuild the order from the slots, after loading."""
         cdef Py_ssize_t j
         cdef double x
-        if self.watch == ORDER:
+        if self.statistic == ORDER:
             self.order.clear()
             for j in range(self.n):
                 x = self.cells[j * self.width]
@@ -98,25 +98,25 @@ cdef class DualVector:
 
 
 cdef class Penalty(Parameterized):
-    """Psi(w): a convex function that says which weights are dear.
+    """A convex penalty Psi(w) on the weights.
 
-    `l1` and `l2` are the strengths of its l1 and squared l2 parts, `radius` that of its 2-norm
-    ball. `modulus` is its strong convexity, `dual_norm` the q of the norm |.|_q in which
-    gradients are measured beside it.
+    `l1` and `l2` are the strengths of its l1 and squared l2 parts, and `radius` is the radius of
+    its 2-norm ball. `modulus` is its strong convexity, and `dual_norm` the q of the norm |.|_q that
+    measures gradients in its geometry.
     """
 
     # Psi is l1 |w|_1 + l2/2 |w|^2 on the ball of `radius`, so a lazy primal rule can use it
     simple = False
-    # Psi is a sum over slots, so a rule with a step per slot can use it
+    # Psi is a sum over slots, so a rule with a step size per slot can use it
     coordinatewise = False
     # has its own auxiliary function h ([Xiao10] Algorithm 1) instead of |w|^2 / 2
     own_geometry = False
     # w is a distribution over the slots
     on_simplex = False
     dual_norm = 2.0
-    # `shape` yields a threshold that never falls and a scale: the weights of a slot left alone
+    # `shape` sets a scale and a threshold that never decreases: the weights of an untouched slot
     # can be summed over time in closed form
-    summable = False
+    has_closed_sums = False
 
     def __cinit__(self):
         self.radius = INFINITY
@@ -128,11 +128,11 @@ cdef class Penalty(Parameterized):
 
     @property
     def norm_limit(self):
-        """The largest 2-norm of a w that Psi allows, infinity if there is none."""
+        """The largest 2-norm of a w that Psi allows, or infinity."""
         return self.radius
 
     def canonical(self):
-        """The simplest penalty that is the same function: two that are equal have one.
+        """Return the simplest penalty that is the same function; equal functions have the same one.
 
         >>> from streamlearn.penalties import ElasticNet
         >>> ElasticNet(0.1, 0.0).canonical(), ElasticNet(0.0, 0.0).canonical()
@@ -141,19 +141,19 @@ cdef class Penalty(Parameterized):
         return self
 
     def value(self, w):
-        """Psi(w); infinite outside its domain."""
+        """Return Psi(w), infinite outside its domain."""
         raise NotImplementedError
 
     def prox(self, v, step=1.0):
-        """argmin_w  step Psi(w) + |w - v|^2 / 2."""
+        """Return argmin_w  step Psi(w) + |w - v|^2 / 2."""
         raise NotImplementedError
 
     def auxiliary(self, w):
-        """h(w) of [Xiao10] Algorithm 1 without the rho term: |w|^2 / 2 unless Psi has its own."""
+        """Return h(w) of [Xiao10] Algorithm 1 without rho: |w|^2 / 2 unless Psi has its own."""
         w = np.asarray(w, dtype=float)
         return 0.5 * float(w @ w)
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         if self.radius < INFINITY:
             return ORDER if rho > 0.0 else NORM
         return NOTHING
@@ -161,25 +161,25 @@ cdef class Penalty(Parameterized):
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        """Scalars of argmin <s, w> + a Psi(w) + b (|w|^2 / 2 + rho |w|_1)."""
+        """Set the scalars of argmin <s, w> + a Psi(w) + b (|w|^2 / 2 + rho |w|_1)."""
         cdef double norm
         set_soft(shape, a * self.l1 + b * rho, a * self.l2 + b)
-        if s.watch == NORM or s.watch == ORDER:
+        if s.statistic == NORM or s.statistic == ORDER:
             # a ball only shortens the vector
-            norm = sqrt(s.sum if s.watch == NORM else s.order.soft_square(shape.threshold))
+            norm = sqrt(s.sum if s.statistic == NORM else s.order.soft_square(shape.threshold))
             if -shape.scale * norm > self.radius:
                 shape.scale = -self.radius / norm
 
-    cdef double coordinate(self, double s, double a, double b) noexcept nogil:
-        """argmin  s w + a Psi_j(w) + b w^2 / 2 for one slot."""
+    cdef double coordinate_minimizer(self, double s, double a, double b) noexcept nogil:
+        """Return argmin  s w + a Psi_j(w) + b w^2 / 2 for one slot."""
         cdef double excess = fabs(s) - a * self.l1
         if excess <= 0.0:
             return 0.0
         excess /= a * self.l2 + b
         return -excess if s > 0.0 else excess
 
-    cdef double repeat(self, double w, double step, double k) noexcept nogil:
-        """prox_{step Psi_j} applied k times to w: |w| c^k - step l1 (c + .. + c^k)."""
+    cdef double repeat_prox(self, double w, double step, double k) noexcept nogil:
+        """Apply prox_{step Psi_j} k times to w: |w| c^k - step l1 (c + .. + c^k)."""
         cdef double m = fabs(w), d, c = 1.0
         if self.l2 > 0.0:
             d = log1p(step * self.l2)
@@ -192,8 +192,8 @@ cdef class Penalty(Parameterized):
             return 0.0
         return m if w > 0.0 else -m
 
-    cdef double repeat_sum(self, double w, double step, double k) noexcept nogil:
-        """repeat(w, 1) + .. + repeat(w, k)."""
+    cdef double repeat_prox_sum(self, double w, double step, double k) noexcept nogil:
+        """Return repeat_prox(w, 1) + .. + repeat_prox(w, k)."""
         cdef double m = fabs(w), total, d, steps = k, ratio
         if w == 0.0 or step == 0.0:
             return k * w
@@ -211,12 +211,12 @@ cdef class Penalty(Parameterized):
             total = k * m
         return total if w > 0.0 else -total
 
-    def repeated(self, w, step, k):
-        """The prox applied k times to one weight (coordinate-wise penalties)."""
-        return self.repeat(w, step, k)
+    def repeated_prox(self, w, step, k):
+        """Apply the prox k times to one weight (coordinate-wise penalties)."""
+        return self.repeat_prox(w, step, k)
 
     def minimizer(self, s, a, b, rho=0.0):
-        """argmin_w <s, w> + a Psi(w) + b h(w), the step of [Xiao10] Algorithm 1, as an array.
+        """Return argmin_w <s, w> + a Psi(w) + b h(w), the step of [Xiao10] Algorithm 1.
 
         >>> from streamlearn.penalties import L1
         >>> L1(0.5).minimizer([3.0, -0.2], a=1.0, b=1.0)
@@ -231,13 +231,13 @@ cdef class Penalty(Parameterized):
         self.attach(vector, rho)
         vector.grow(cells, 0, n, n)
         vector.rebuild()
-        if vector.watch == NORM or vector.watch == POWER:
+        if vector.statistic == NORM or vector.statistic == POWER:
             vector.refresh()
         self.shape(a, b, rho, vector, &shape)
-        return np.array([read(&shape, cells[j], j) + 0.0 for j in range(n)])
+        return np.array([slot_weight(&shape, cells[j], j) + 0.0 for j in range(n)])
 
     def attach(self, DualVector s, rho):
-        """Tell a dual vector what this penalty watches."""
-        s.watch = self.watches(rho)
-        if s.watch == ORDER:
+        """Set the statistic that the dual vector tracks for this penalty."""
+        s.statistic = self.statistic_for(rho)
+        if s.statistic == ORDER:
             s.order = Order()

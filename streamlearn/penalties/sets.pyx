@@ -5,14 +5,14 @@ The l-infinity norm is here too: its prox is the residual of a projection on the
 
 from libc.math cimport INFINITY, fabs
 
-from streamlearn.penalties.penalty cimport DualVector, ORDER, Penalty, Shape, Watch
+from streamlearn.penalties.penalty cimport DualVector, ORDER, Penalty, Shape, Statistic
 
 from streamlearn.penalties.norms import Zero
 from streamlearn.core.parameters import number
 
 import numpy as np
 
-# a projection is inside its set only up to rounding
+# projections are inside their set only up to rounding
 SLACK = 1e-9
 
 
@@ -22,7 +22,7 @@ cdef class Ball(Penalty):
     _names = ("radius",)
     _examples = ((0.3,),)
     simple = True
-    summable = True
+    has_closed_sums = True
 
     def __init__(self, radius):
         self.radius = number("Ball", "radius", radius, above=0.0)
@@ -38,7 +38,7 @@ cdef class Ball(Penalty):
 cdef class L1Ball(Penalty):
     """|w|_1 <= radius: hard l1-regularization.
 
-    The threshold depends on all slots, kept in order: O(d log n) an event.
+    The threshold depends on all slots, which are kept sorted: O(d log n) per event.
     """
 
     _names = ("radius",)
@@ -62,15 +62,15 @@ cdef class L1Ball(Penalty):
     def prox(self, v, step=1.0):
         v = np.asarray(v, dtype=float)
         m = np.abs(v)
-        return v.copy() if m.sum() <= self.size else np.sign(v) * projected(m, self.size)
+        return v.copy() if m.sum() <= self.size else np.sign(v) * project_to_sum(m, self.size)
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         return ORDER
 
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        shape.bend = NULL
+        shape.transform = NULL
         shape.threshold = b * rho
         shape.scale = -1.0 / b if b > 0.0 else 0.0
         if s.order.soft_total(shape.threshold) > b * self.size:
@@ -89,7 +89,7 @@ cdef double clipped(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
 cdef class LInfinity(Penalty):
     """Psi(w) = strength max_j |w_j|: the largest weights are equal.
 
-    Where they are cut depends on all slots, kept in order: O(d log n) an event.
+    The clipping level depends on all slots, which are kept sorted: O(d log n) per event.
     """
 
     _names = ("strength",)
@@ -113,17 +113,17 @@ cdef class LInfinity(Penalty):
             return v.copy()
         if m.sum() <= total:
             return np.zeros_like(v)
-        limit = m.max() - projected(m, total).max()
+        limit = m.max() - project_to_sum(m, total).max()
         return np.clip(v, -limit, limit)
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         return ORDER
 
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
         cdef double excess = a * self.strength
-        shape.bend = clipped
+        shape.transform = clipped
         shape.threshold = b * rho
         shape.scale = -1.0 / b if b > 0.0 else 0.0
         if excess <= 0.0:
@@ -142,7 +142,7 @@ cdef double one_sided(const Shape* shape, double s, Py_ssize_t j) noexcept nogil
 cdef class Simplex(Penalty):
     """w_j >= 0 and sum w_j = 1, over the slots known when an event is scored.
 
-    The projection depends on all slots, kept in order: O(d log n) an event.
+    The projection depends on all slots, which are kept sorted: O(d log n) per event.
     """
 
     on_simplex = True
@@ -157,9 +157,9 @@ cdef class Simplex(Penalty):
         return 0.0 if inside else INFINITY
 
     def prox(self, v, step=1.0):
-        return projected(np.asarray(v, dtype=float), 1.0)
+        return project_to_sum(np.asarray(v, dtype=float), 1.0)
 
-    cdef Watch watches(self, double rho):
+    cdef Statistic statistic_for(self, double rho):
         return ORDER
 
     def attach(self, DualVector s, rho):
@@ -169,20 +169,20 @@ cdef class Simplex(Penalty):
     cdef void shape(
         self, double a, double b, double rho, DualVector s, Shape* shape
     ) noexcept nogil:
-        shape.bend = one_sided
+        shape.transform = one_sided
         if b > 0.0:
             shape.scale = 1.0 / b
             shape.threshold = s.order.level(b, 0.0, 0) / b
         else:
-            # no event yet: the minimizer of h, which is uniform
+            # before the first event: the minimizer of h, which is uniform
             shape.scale = 0.0
             shape.threshold = -1.0 / s.n if s.n > 0 else 0.0
 
 
-def projected(v, total):
-    """v cut at the level above which it sums to `total`.
+def project_to_sum(v, total):
+    """Return max(0, v - level) for the level at which the result sums to `total`.
 
-    As distances from the greatest: beside numbers as great as it, `total` would be lost.
+    Works with differences from the largest v, because `total` may be below its rounding error.
     """
     if not len(v):
         return v.copy()

@@ -4,8 +4,8 @@ cimport cython
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
 
 from streamlearn.engine.watcher cimport Watcher
-from streamlearn.losses.loss cimport FEW, Few, Loss, VectorLoss
-from streamlearn.losses.total cimport add_up, note, plus, sum_of_few, value_of
+from streamlearn.losses.loss cimport MAX_PENDING, PendingEvents, Loss, VectorLoss
+from streamlearn.losses.loss_sum cimport add_sum, add_pending, loss_sum, sum_in_lanes, two_sum
 from streamlearn.regret.reservoir cimport Reservoir, at
 from streamlearn.core.row cimport Row
 
@@ -29,7 +29,7 @@ cdef class ProgressiveSums(Watcher):
     def __init__(self, loss, capacity, seed=0, width=1, penalized=True):
         self.exact = True
         self.penalized = penalized
-        self.priced = penalized
+        self.needs_penalty = penalized
         self.next_penalty_read = 0.0 if penalized else INFINITY
         self.due = INFINITY
         self.loss = loss
@@ -37,50 +37,50 @@ cdef class ProgressiveSums(Watcher):
         self.outputs = 1
         self.sample = Reservoir(capacity, seed, width)
 
-    cdef void turn(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
+    cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         cdef int few = self.losses.last.n
         cdef double weight = self.losses.last.weight[few - 1]
         self.outputs = outputs
-        self.priced = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
+        self.needs_penalty = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
         self.sample.offer(row, y, weight, few - 1 - self.offered)
         self.offered = few
-        if not self.priced and self.past + few >= self.next_penalty_read:
+        if not self.needs_penalty and self.past + few >= self.next_penalty_read:
             self.sample_penalty()
         if self.past + few >= self.due:
             with gil:
                 self.call_wake()
         if not self.scalar:
             self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
-        elif few == FEW:
-            self.add_value((<Loss>self.loss).sum_of(&self.losses.last))
-        self.stop = self.events_to_note()
+        elif few == MAX_PENDING:
+            self.add_value((<Loss>self.loss).sum_pending(&self.losses.last))
+        self.process_at = self.events_to_note()
 
     cdef void add_value(self, double value) noexcept nogil:
         """Add the sum of the losses of the noted events."""
-        plus(&self.penalty_sum, &self.penalty_rest, self.noted_penalty())
-        self.penalty_past += self.losses.last.n if self.priced else 0
+        two_sum(&self.penalty_sum, &self.penalty_rest, self.noted_penalty())
+        self.penalty_past += self.losses.last.n if self.needs_penalty else 0
         self.weight_past += self.noted_weight()
         self.past += self.losses.last.n
         self.offered = 0
-        add_up(&self.losses, value)
+        add_sum(&self.losses, value)
 
     cdef int events_to_note(self) noexcept nogil:
-        """Return how many events may be noted before the next `turn`."""
+        """Return how many events may be noted before the next `process`."""
         cdef double now = self.past + self.losses.last.n
         cdef double wait = min(<double>self.sample.wait(), self.due - now)
-        if not self.priced:
+        if not self.needs_penalty:
             wait = min(wait, self.next_penalty_read - now)
         if not self.scalar or not wait > 1.0:
             return self.losses.last.n + 1
-        return <int>min(wait + self.losses.last.n, <double>FEW)
+        return <int>min(wait + self.losses.last.n, <double>MAX_PENDING)
 
     cdef double noted_weight(self) noexcept nogil:
         """Return the weight of the noted events."""
-        return sum_of_few(self.losses.last.weight, self.losses.last.n)
+        return sum_in_lanes(self.losses.last.weight, self.losses.last.n)
 
     cdef double noted_penalty(self) noexcept nogil:
         """Return the sum of Psi(w) before each noted event, if it was known."""
-        return sum_of_few(self.penalties, self.losses.last.n) if self.priced else 0.0
+        return sum_in_lanes(self.penalties, self.losses.last.n) if self.needs_penalty else 0.0
 
     cdef int call_wake(self) except -1:
         """Call `wake`, which returns when it is due next."""
@@ -120,7 +120,7 @@ cdef class ProgressiveSums(Watcher):
 
     cdef void set_penalty(self, double penalty) noexcept nogil:
         cdef PenaltyGap gap = self.gap_to(penalty)
-        plus(&self.penalty_sum, &self.penalty_rest, gap.total)
+        two_sum(&self.penalty_sum, &self.penalty_rest, gap.total)
         self.penalty_variance += gap.variance
         self.penalty_past += gap.events
         self.exact = self.exact and gap.events <= 1.0
@@ -146,14 +146,14 @@ cdef class ProgressiveSums(Watcher):
 
     cdef double events_since_read(self) noexcept nogil:
         """Return the number of events since Psi(w) was known."""
-        if self.priced or not self.penalized:
+        if self.needs_penalty or not self.penalized:
             return 0.0
         return self.past + self.losses.last.n - self.penalty_past
 
     cdef void corrected(self) noexcept nogil:
         """Read Psi(w) again: the weights moved without an event."""
         cdef double value
-        if self.penalized and not self.priced and self.events_since_read() == 0.0:
+        if self.penalized and not self.needs_penalty and self.events_since_read() == 0.0:
             value = self.penalty_value()
             if value == value:
                 self.penalty = value
@@ -161,7 +161,7 @@ cdef class ProgressiveSums(Watcher):
     def wake_at(self, double events):
         """Call `wake` after this number of events; it returns the next such number."""
         self.due = events
-        self.stop = 0
+        self.process_at = 0
 
     def observe(self, starts, slots, values, labels, weights, scores):
         """Add a batch of rows in CSR arrays, with the score of each before it was learned.
@@ -199,15 +199,15 @@ cdef class ProgressiveSums(Watcher):
                 row.slot = slot + start[i]
                 row.value = value + start[i]
                 row.square = 0.0  # not used
-                self.see(&row, label + i * width, share[i], k, NAN, NAN)
+                self.record_event(&row, label + i * width, share[i], k, NAN, NAN)
 
     def use_loss(self, loss):
         """Use the same loss, for other classes."""
         self.loss = loss
 
-    def mirror(self):
+    def swap_classes(self):
         """Swap the two classes in the sample."""
-        self.sample.mirror()
+        self.sample.swap_classes()
 
     @property
     def events(self):
@@ -231,7 +231,7 @@ cdef class ProgressiveSums(Watcher):
         """The weighted sum of the losses before learning."""
         if not self.scalar:
             return self.losses.sum + self.losses.rest
-        return value_of(&self.losses, self.loss)
+        return loss_sum(&self.losses, self.loss)
 
     def penalty_estimate(self):
         """Return the sum of Psi(w_t) over events, its standard error, and whether it is exact."""
@@ -249,7 +249,7 @@ cdef class ProgressiveSums(Watcher):
 
     def state(self):
         """Return everything as plain data and arrays."""
-        cdef Few* last = &self.losses.last
+        cdef PendingEvents* last = &self.losses.last
         cdef int i
         return {
             "events": self.past,
@@ -276,10 +276,10 @@ cdef class ProgressiveSums(Watcher):
         self.losses.last.n = 0
         for score, label, weight, slope, penalty in state["noted"]:
             self.penalties[self.losses.last.n] = penalty
-            note(&self.losses, score, label, weight, slope)
-            self.priced = penalty == penalty  # no NaN: known
+            add_pending(&self.losses, score, label, weight, slope)
+            self.needs_penalty = penalty == penalty  # no NaN: known
         self.offered = self.losses.last.n
-        self.stop = 0
+        self.process_at = 0
         (
             self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
             self.penalty_change, self.penalty_past, self.next_penalty_read, self.exact,

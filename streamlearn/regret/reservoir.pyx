@@ -190,7 +190,7 @@ cdef class Reservoir:
             "width": self.width,
         }
 
-    def mirror(self):
+    def swap_classes(self):
         """Swap the two classes."""
         cdef Py_ssize_t k, i
         # A new log, because a snapshot may refer to this one.

@@ -86,7 +86,7 @@ class Tracker:
         if not options["targets"]:
             raise ValueError(f"{loss!r} needs the number of targets, as in Tracker(.., targets=2)")
         # As in the papers of rules that weigh the penalty once, regret is of the losses alone.
-        self._includes_penalty = not any(rule.weighs_once for rule in learner.rules())
+        self._includes_penalty = not any(rule.penalty_counts_once for rule in learner.rules())
         self.ledger = Ledger(
             loss,
             penalty if self._includes_penalty else Zero(),

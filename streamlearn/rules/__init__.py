@@ -1,4 +1,4 @@
-"""Rules: how the weights move. One paper's algorithm a file."""
+"""Rules: how the weights move. One algorithm per file."""
 
 from streamlearn.rules.accelerated import AcceleratedDualAveraging
 from streamlearn.rules.adagrad import AdaGrad

@@ -1,21 +1,21 @@
 """Accelerated regularized dual averaging: [Xiao10] Algorithm 3 with (37) and (38).
 
     alpha_t = t / 2,  A_t = t (t + 1) / 4,  theta_t = 2 / (t + 1),  beta_t = gamma (t+1)^1.5 / 2
-    u_t = (1 - theta_t) w_{t-1} + theta_t v_{t-1}        the slope is asked here
+    u_t = (1 - theta_t) w_{t-1} + theta_t v_{t-1}        the slope is evaluated here
     v_t = argmin <s, v> + A_t Psi(v) + (L + beta_t) h(v)   with s = sum alpha_tau g_tau
-    w_t = (1 - theta_t) w_{t-1} + theta_t v_t              that is, sum alpha_tau v_tau / A_t
+    w_t = (1 - theta_t) w_{t-1} + theta_t v_t              which is sum alpha_tau v_tau / A_t
 
-A slot's sum of alpha_tau v_tau is brought up to date when an event touches it.
+A slot's sum of alpha_tau v_tau is updated when an event touches the slot.
 """
 
 from libc.math cimport fabs, fmax, pow
 
-from streamlearn.penalties.penalty cimport read
+from streamlearn.penalties.penalty cimport slot_weight
 from streamlearn.core.row cimport Row
 from streamlearn.rules.dual cimport Dual
 from streamlearn.rules.rule cimport StepSums, Rule
 
-from streamlearn.rules.needs import euclidean, not_simplex, smooth
+from streamlearn.rules.requirements import euclidean, one_output_on_simplex, smooth
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
@@ -28,20 +28,20 @@ DEF WIDTH = 3
 cdef class AcceleratedDualAveraging(Dual):
     """Accelerated RDA ([Xiao10] Algorithm 3), for smooth losses, best with batches.
 
-    `smoothness` is L, the Lipschitz constant of the gradients; None: the largest |x|^2 seen times
-    the loss's bound on the curvature. O(d) an event with Zero, L1, L2, ElasticNet and Ball; with
-    thresholds over all slots, and when averaged once more, O(n).
+    `smoothness` is L, the Lipschitz constant of the gradients; None means the largest |x|^2 seen
+    times the loss's curvature bound. An event costs O(d) with Zero, L1, L2, ElasticNet and Ball,
+    and O(n) with thresholds over all slots or when the weights are averaged.
     """
 
     _names = ("gamma", "smoothness")
     _examples = ((), (0.5, 2.0))
     fields = (
-        Field("gradients", merge="sum", odd=True),
-        Field("total", odd=True),
+        Field("gradients", merge="sum", flips_sign=True),
+        Field("total", flips_sign=True),
         Field("seen"),
     )
     scalars = (*Dual.scalars, "longest", "coming")
-    needs = (not_simplex, euclidean, smooth)
+    needs = (one_output_on_simplex, euclidean, smooth)
     cdef readonly double gamma
     cdef readonly object smoothness
     cdef public double longest, coming
@@ -56,40 +56,40 @@ cdef class AcceleratedDualAveraging(Dual):
 
     def start(self):
         Dual.start(self)
-        self.watchful = self.smoothness is None
-        self.looks_ahead = True
-        self.longest = 0.0 if self.watchful else self.smoothness
+        self.observes_events = self.smoothness is None
+        self.separate_query = True
+        self.longest = 0.0 if self.observes_events else self.smoothness
         self.coming = self.longest
         self.bend = self.loss.curvature_bound
         if self.lazy:
             self.history = StepSums()
-        # an average of w, itself an average, has no closed form
+        # w is an average, and an average of averages has no closed form
         self.lazy = False
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        Dual.grown(self, old)
+    cdef int slots_added(self, Py_ssize_t old) except -1:
+        Dual.slots_added(self, old)
         if self.history is not None:
             self.history.reserve(self.n)
         return 0
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cells[j * WIDTH + SEEN] = self.t
 
     cdef void coefficients(self, double* a, double* b) noexcept nogil:
         a[0] = 0.25 * self.t * (self.t + 1.0)
         b[0] = self.longest + 0.5 * self.gamma * pow(self.t + 1.0, 1.5)
 
-    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
-        # it counts from the step that learns it on
+    cdef void observe(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
+        # takes effect at the step that learns the event
         self.coming = fmax(self.coming, weight * row.square * self.bend)
 
     cdef double total(self, Py_ssize_t j, double t) noexcept nogil:
-        """sum alpha_tau v_tau of slot j through step t."""
+        """Return sum alpha_tau v_tau of slot j through step t."""
         cdef double* cell = self.cells + j * WIDTH
         cdef double more
         if self.history is None:
             return cell[TOTAL]
-        more = self.history.between(fabs(cell[SUMS]), cell[SEEN], t)
+        more = self.history.sum_between(fabs(cell[SUMS]), cell[SEEN], t)
         return cell[TOTAL] + (-more if cell[SUMS] > 0.0 else more)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
@@ -105,7 +105,7 @@ cdef class AcceleratedDualAveraging(Dual):
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            v = read(&self.shape, self.cells[j * WIDTH], j)
+            v = slot_weight(&self.shape, self.cells[j * WIDTH], j)
             p += ((1.0 - theta) * self.weight(j) + theta * v) * row.value[i]
         return p
 
@@ -123,23 +123,23 @@ cdef class AcceleratedDualAveraging(Dual):
         self.reshape()
         if self.history is None:
             for j in range(self.n):
-                self.cells[j * WIDTH + TOTAL] += alpha * read(
+                self.cells[j * WIDTH + TOTAL] += alpha * slot_weight(
                     &self.shape, self.cells[j * WIDTH], j
                 )
             return
         self.history.append(-alpha * self.shape.scale, self.shape.threshold)
-        self.tired = self.history.full()
+        self.needs_rebase = self.history.full()
 
-    cdef void rest(self) noexcept nogil:
+    cdef void rebase(self) noexcept nogil:
         cdef Py_ssize_t j
         for j in range(self.n):
             self.cells[j * WIDTH + TOTAL] = self.total(j, self.t)
             self.cells[j * WIDTH + SEEN] = self.t
-        self.history.forget(self.t)
-        self.tired = False
+        self.history.drop_until(self.t)
+        self.needs_rebase = False
 
     def bound(self, u):
-        return None, "accelerated dual averaging is proved in expectation only ([Xiao10] Theorem 6)"
+        return None, "its bound holds only in expectation ([Xiao10] Theorem 6)"
 
     def state(self):
         state = Dual.state(self)

@@ -1,6 +1,6 @@
-from streamlearn.rules.recalling import Recalling
+from streamlearn.rules.caching import CachingRule
 
-class AdaGrad(Recalling):
+class AdaGrad(CachingRule):
     def __init__(self, step: float = 0.1) -> None: ...
     @property
     def step(self) -> float: ...

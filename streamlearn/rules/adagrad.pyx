@@ -2,16 +2,16 @@
 
     H_j += g_j^2,  eta_j = step / sqrt(H_j),  w_j <- prox of eta_j Psi_j at (w_j - eta_j g_j)
 
-The prox moves every slot at every event; for a slot left alone its k-fold application has a
-closed form (`Penalty.repeat`).
+The prox moves every slot at every event. For an untouched slot, applying it k times has a closed
+form (`Penalty.repeat_prox`).
 """
 
 from libc.math cimport sqrt
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.recalling cimport Recalling
+from streamlearn.rules.caching cimport CachingRule
 
-from streamlearn.rules.needs import coordinatewise
+from streamlearn.rules.requirements import coordinatewise
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
@@ -20,33 +20,34 @@ DEF SQUARES = 1
 DEF SEEN = 2
 
 
-cdef class AdaGrad(Recalling):
-    """AdaGrad with composite steps: zeros are exact with l1; O(d) an event."""
+cdef class AdaGrad(CachingRule):
+    """AdaGrad with composite steps: exact zeros with l1; O(d) per event."""
 
     _names = ("step",)
     _examples = ((0.1,),)
-    fields = (Field("weight", odd=True), Field("squares", merge="sum"), Field("seen"))
+    fields = (Field("weight", flips_sign=True), Field("squares", merge="sum"), Field("seen"))
     needs = (coordinatewise,)
     cdef readonly double step
 
     def __init__(self, step=0.1):
         self.step = number("AdaGrad", "step", step, above=0.0)
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cells[3 * j + SEEN] = self.t
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
-        """The weight of slot j after t steps, if no event touched it meanwhile."""
+        """Return the weight of slot j after t steps, if it stays untouched."""
         cdef double* cell = self.cells + 3 * j
+        cdef double steps = t - cell[SEEN]
         if cell[WEIGHT] == 0.0:
             return 0.0
-        return self.penalty.repeat(cell[WEIGHT], self.step / sqrt(cell[SQUARES]), t - cell[SEEN])
+        return self.penalty.repeat_prox(cell[WEIGHT], self.step / sqrt(cell[SQUARES]), steps)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.after(j, self.t)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef const double* weights = self.recall(row)
+        cdef const double* weights = self.cached_weights(row)
         cdef double g, eta
         cdef double* cell
         cdef Py_ssize_t i
@@ -58,15 +59,15 @@ cdef class AdaGrad(Recalling):
             cell[WEIGHT] = 0.0
             if cell[SQUARES] > 0.0:
                 eta = self.step / sqrt(cell[SQUARES])
-                cell[WEIGHT] = self.penalty.repeat(weights[i] - eta * g, eta, 1.0)
+                cell[WEIGHT] = self.penalty.repeat_prox(weights[i] - eta * g, eta, 1.0)
         self.t += 1.0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double w
         if b <= a or self.cells[3 * j + WEIGHT] == 0.0:
             return 0.0
         # w_{a+1} is the weight after a steps
         w = self.after(j, a)
-        return w + self.penalty.repeat_sum(
+        return w + self.penalty.repeat_prox_sum(
             w, self.step / sqrt(self.cells[3 * j + SQUARES]), b - 1.0 - a
         )

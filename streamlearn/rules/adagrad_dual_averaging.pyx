@@ -8,17 +8,17 @@ from libc.math cimport ceil, fabs, log1p, sqrt
 from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
-from streamlearn.rules.needs import coordinatewise
+from streamlearn.rules.requirements import coordinatewise
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
 
 cdef class AdaGradDualAveraging(Rule):
-    """Dual averaging with a step for every slot: exact zeros under l1; O(d) an event."""
+    """Dual averaging with a step size per slot: exact zeros with l1; O(d) per event."""
 
     _names = ("step", "delta")
     _examples = ((0.3,), (0.5, 0.2))
-    fields = (Field("gradients", merge="sum", odd=True), Field("squares", merge="sum"))
+    fields = (Field("gradients", merge="sum", flips_sign=True), Field("squares", merge="sum"))
     needs = (coordinatewise,)
     cdef readonly double step, delta
     cdef bint berhu
@@ -34,7 +34,7 @@ cdef class AdaGradDualAveraging(Rule):
         cdef double s = self.cells[2 * j]
         if s == 0.0:
             return 0.0
-        return self.penalty.coordinate(
+        return self.penalty.coordinate_minimizer(
             s, t, (self.delta + sqrt(self.cells[2 * j + 1])) / self.step
         )
 
@@ -52,8 +52,8 @@ cdef class AdaGradDualAveraging(Rule):
             cell[1] += g * g
         self.t += 1.0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        """The sum over t = a .. b - 1 of (|s| - t l1)_+ / (h + t l2)."""
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        """Sum (|s| - t l1)_+ / (h + t l2) over t = a .. b - 1."""
         cdef double s = fabs(self.cells[2 * j]), total = 0.0, w, h, t, last, l1, l2, steps
         if b <= a or s == 0.0:
             return 0.0
@@ -84,7 +84,7 @@ cdef class AdaGradDualAveraging(Rule):
 
 
 cdef double reciprocals(double x, double count) noexcept nogil:
-    """1/x + 1/(x+1) + .. for `count` terms: the first few as they are, then Euler-Maclaurin."""
+    """Sum `count` terms 1/x + 1/(x+1) + ..: the first few directly, the rest by Euler-Maclaurin."""
     cdef double total = 0.0, y, u, v
     while count > 0.0 and (x < 24.0 or count < 4.0):
         total += 1.0 / x

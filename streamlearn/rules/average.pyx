@@ -11,13 +11,15 @@ the steps in between. Rules without a closed form for that sum cost O(n) per eve
 
 from libc.stdlib cimport free
 
+from streamlearn.core.random cimport mix64
 from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
-from streamlearn.rules.table cimport copied, paste, room
+from streamlearn.core.memory cimport reallocate
+from streamlearn.rules.table cimport to_array, copy_from_array
 
 import numpy as np
 
-KINDS = {"uniform": UNIFORM, "tail": TAIL, "random": RANDOM}
+AVERAGES = {"uniform": UNIFORM, "tail": TAIL, "random": RANDOM}
 
 
 cdef class Average:
@@ -25,11 +27,11 @@ cdef class Average:
 
     def __init__(self, Rule rule, kind, seed=0):
         self.rule = rule
-        self.kind = KINDS[kind]
+        self.kind = AVERAGES[kind]
         self.lazy = rule.lazy
         self.random = <unsigned long long>(seed & 0xFFFFFFFFFFFFFFFF)
         if self.lazy and self.kind != RANDOM:
-            rule.keep_ledger()
+            rule.record_steps()
         self.grow()
 
     def __dealloc__(self):
@@ -41,13 +43,13 @@ cdef class Average:
         return object.__sizeof__(self) + 24 * self.capacity
 
     cdef int grow(self) except -1:
-        """As many slots as the rule knows; a new one had weight 0 so far."""
+        """Grow to the rule's slots; a new slot had weight 0 so far."""
         cdef Py_ssize_t j, n = self.rule.n
         if n > self.capacity:
             self.capacity = n if n > 2 * self.capacity else 2 * self.capacity
-            self.recent = <double*>room(self.recent, self.capacity * sizeof(double))
-            self.older = <double*>room(self.older, self.capacity * sizeof(double))
-            self.seen = <double*>room(self.seen, self.capacity * sizeof(double))
+            self.recent = <double*>reallocate(self.recent, self.capacity * sizeof(double))
+            self.older = <double*>reallocate(self.older, self.capacity * sizeof(double))
+            self.seen = <double*>reallocate(self.seen, self.capacity * sizeof(double))
         for j in range(self.n, n):
             self.recent[j] = 0.0
             self.older[j] = 0.0
@@ -56,16 +58,12 @@ cdef class Average:
         return 0
 
     cdef double uniform(self) noexcept nogil:
-        """A number in [0, 1) from a generator whose state is one integer (splitmix64)."""
-        cdef unsigned long long z
+        """Draw a number in [0, 1) by SplitMix64, whose state is one integer."""
         self.random += 0x9E3779B97F4A7C15ULL
-        z = self.random
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL
-        return <double>((z ^ (z >> 31)) >> 11) / 9007199254740992.0
+        return <double>(mix64(self.random) >> 11) / 9007199254740992.0
 
     cdef void before(self, Row* row) noexcept nogil:
-        """The row is about to change: add up its slots' weights through this event, t + 1."""
+        """Add up the weights of the row's slots through event t + 1, before they change."""
         cdef double t = self.rule.t + 1.0
         cdef Py_ssize_t i, j
         if self.kind == RANDOM:
@@ -75,14 +73,14 @@ cdef class Average:
         elif self.lazy:
             for i in range(row.n):
                 j = row.slot[i]
-                self.recent[j] += self.rule.between(j, self.seen[j], t)
+                self.recent[j] += self.rule.weight_sum(j, self.seen[j], t)
                 self.seen[j] = t
         else:
             for j in range(self.n):
                 self.recent[j] += self.rule.weight(j)
 
     cdef void after(self) noexcept nogil:
-        """The tail begins anew at powers of two."""
+        """Restart the tail at powers of two."""
         cdef unsigned long long t = <unsigned long long>self.rule.t
         cdef Py_ssize_t j
         if self.kind == TAIL and t & (t - 1) == 0:
@@ -96,11 +94,11 @@ cdef class Average:
         cdef Py_ssize_t j
         if self.lazy and self.kind != RANDOM:
             for j in range(self.n):
-                self.recent[j] += self.rule.between(j, self.seen[j], t)
+                self.recent[j] += self.rule.weight_sum(j, self.seen[j], t)
                 self.seen[j] = t
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        """The average weight of slot j."""
+        """Return the average weight of slot j."""
         cdef double t = self.rule.t, total, start = 0.5
         if t == 0.0:
             return self.rule.weight(j)
@@ -110,7 +108,7 @@ cdef class Average:
         if self.kind == RANDOM:
             return total
         if self.lazy:
-            total += self.rule.between(j, self.seen[j], t)
+            total += self.rule.weight_sum(j, self.seen[j], t)
         if self.kind == UNIFORM:
             return total / t
         while 4.0 * start <= t:
@@ -125,46 +123,46 @@ cdef class Average:
         return p
 
     def weights(self, start=0, stop=None):
-        """The average weights of slots start .. stop - 1."""
+        """Return the average weights of slots start .. stop - 1."""
         last = self.rule.n if stop is None else stop
         return np.array([self.weight(j) for j in range(start, last)])
 
-    def mirror(self):
-        """Exchange the two classes."""
+    def swap_classes(self):
+        """Swap the two classes."""
         cdef Py_ssize_t j
         for j in range(self.n):
             self.recent[j] = -self.recent[j]
             self.older[j] = -self.older[j]
 
-    def spread(self, Py_ssize_t old, Py_ssize_t new):
+    def widen_outputs(self, Py_ssize_t old, Py_ssize_t new):
         """Give every feature `new` slots instead of `old`, after the rule has done so."""
         cdef Py_ssize_t features = self.n // old
-        recent = copied(self.recent, self.n)
-        older = copied(self.older, self.n)
-        seen = copied(self.seen, self.n)
+        recent = to_array(self.recent, self.n)
+        older = to_array(self.older, self.n)
+        seen = to_array(self.seen, self.n)
         self.grow()
-        paste(self.recent, widened(recent, features, old, new, 0.0))
-        paste(self.older, widened(older, features, old, new, 0.0))
-        paste(self.seen, widened(seen, features, old, new, self.rule.t))
+        copy_from_array(self.recent, widened(recent, features, old, new, 0.0))
+        copy_from_array(self.older, widened(older, features, old, new, 0.0))
+        copy_from_array(self.seen, widened(seen, features, old, new, self.rule.t))
 
     def state(self):
         return {
-            "recent": copied(self.recent, self.n),
-            "older": copied(self.older, self.n),
-            "seen": copied(self.seen, self.n),
+            "recent": to_array(self.recent, self.n),
+            "older": to_array(self.older, self.n),
+            "seen": to_array(self.seen, self.n),
             "random": self.random,
         }
 
     def restore(self, state):
         self.grow()
-        paste(self.recent, state["recent"])
-        paste(self.older, state["older"])
-        paste(self.seen, state["seen"])
+        copy_from_array(self.recent, state["recent"])
+        copy_from_array(self.older, state["older"])
+        copy_from_array(self.seen, state["seen"])
         self.random = state["random"]
 
 
 def widened(array, features, old, new, fill):
-    """`array` of features x old entries with room for `new` each."""
+    """Widen `array` from features x old to features x new entries, filling with `fill`."""
     wide = np.full((features, new), fill)
     wide[:, :old] = array.reshape(features, old)
     return wide

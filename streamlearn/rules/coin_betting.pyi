@@ -1,6 +1,6 @@
-from streamlearn.rules.guarded import Guarded
+from streamlearn.rules.self_tuning import SelfTuning
 
-class CoinBetting(Guarded):
+class CoinBetting(SelfTuning):
     def __init__(self, alpha: float = 1.0, beta: float = 1.0) -> None: ...
     @property
     def alpha(self) -> float: ...

@@ -1,6 +1,6 @@
-from streamlearn.rules.guarded import Sized
+from streamlearn.rules.self_tuning import Normalized
 
-class DiagonalNewton(Sized):
+class DiagonalNewton(Normalized):
     def __init__(self, prior: float = 3.0, size: str = "largest") -> None: ...
     @property
     def prior(self) -> float: ...

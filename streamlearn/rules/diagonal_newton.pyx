@@ -1,11 +1,11 @@
-"""A diagonal second-order learner with an implicit step.
+"""A diagonal second-order rule with an implicit step.
 
-With u = x / s (s_j the size of feature j, the largest |x_j| so far), q_j from `prior` on and
-B = sum u_j^2 / q_j, the slope h at the place reached solves h = slope(p - h B), and
+With u = x / s (s_j is the size of feature j, the largest |x_j| so far), q_j starting at `prior`,
+and B = sum u_j^2 / q_j, the slope h at the end of the step solves h = slope(p - h B), and
 
     w_j <- w_j - h u_j / (q_j s_j),   then   q_j += u_j^2 times the loss's curvature at p.
 
-`size` "typical" is a size that outliers hardly move (rules/sizes.pyx).
+With `size="typical"`, outliers hardly change the sizes (rules/feature_sizes.pyx).
 """
 
 from streamlearn.losses.loss cimport Loss
@@ -13,48 +13,48 @@ from streamlearn.core.pairs cimport (
     Pair,
     first,
     firsts,
-    less,
+    subtract,
     load,
-    mate,
-    over,
-    plus,
+    partner,
+    divide,
+    add,
     second,
     seconds,
     store,
-    times,
-    two,
+    multiply,
+    make_pair,
 )
 from streamlearn.core.row cimport Row
-from streamlearn.rules.guarded cimport Sized
+from streamlearn.rules.self_tuning cimport Normalized
 
-from streamlearn.rules.guarded import kind_of_size
+from streamlearn.rules.self_tuning import checked_size
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
 DEF CURVATURE = 1
 
 
-cdef class DiagonalNewton(Sized):
+cdef class DiagonalNewton(Normalized):
     """Implicit Newton steps along each slot; `prior` is the curvature each starts with."""
 
     _names = ("prior", "size")
     _examples = ((), (0.7,), (3.0, "typical"))
-    fields = (Field("weight", odd=True), Field("curvature"))
+    fields = (Field("weight", flips_sign=True), Field("curvature"))
     cdef readonly double prior
 
     def __init__(self, prior=3.0, size="largest"):
         self.prior = number("DiagonalNewton", "prior", prior, above=0.0)
-        self.size = kind_of_size("DiagonalNewton", size)
+        self.size = checked_size("DiagonalNewton", size)
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cells[self.stride * j + CURVATURE] = self.prior
 
-    cdef void learn_met(
+    cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
         cdef double h, bend = weight * loss.curvature_at(p, y)
-        cdef Pair u, w, q, reach = two(0.0, 0.0)
-        # by names of their own, or they would be read anew after every store
+        cdef Pair u, w, q, reach = make_pair(0.0, 0.0)
+        # local copies, because stores would force these to be reloaded
         cdef double* cells = self.cells
         cdef double* a
         cdef double* b
@@ -63,26 +63,26 @@ cdef class DiagonalNewton(Sized):
         cdef const int* slot = row.slot
         cdef Py_ssize_t i, j, n = row.n, stride = self.stride
         for i in range(0, n, 2):
-            j = mate(i, n)
+            j = partner(i, n)
             u = load(unit + i)
-            w = over(u, seconds(load(cells + stride * slot[i]), load(cells + stride * slot[j])))
+            w = divide(u, seconds(load(cells + stride * slot[i]), load(cells + stride * slot[j])))
             store(moves + i, w)
-            reach = plus(reach, times(u, w))
+            reach = add(reach, multiply(u, w))
         h = weight * loss.implicit_at(p, y, weight * (first(reach) + second(reach)), slope)
         self.t += 1.0
         self.watch_label(loss, y)
         if bend == 0.0:
-            # a loss made of straight pieces: its slope stands in, as in online Newton steps
+            # a piecewise linear loss: use the squared slope, as in online Newton steps
             bend = weight * slope * slope
         if h == 0.0:
-            # at a kink such a step stands still; the slope that the papers choose leaves it
+            # at a kink the implicit step is 0; the papers' choice of slope moves on
             h = weight * slope
         for i in range(0, n, 2):
-            j = mate(i, n)
+            j = partner(i, n)
             a = cells + stride * slot[i]
             b = cells + stride * slot[j]
             u = load(unit + i)
-            w = less(firsts(load(a), load(b)), times(two(h, h), load(moves + i)))
-            q = plus(seconds(load(a), load(b)), times(times(u, u), two(bend, bend)))
+            w = subtract(firsts(load(a), load(b)), multiply(make_pair(h, h), load(moves + i)))
+            q = add(seconds(load(a), load(b)), multiply(multiply(u, u), make_pair(bend, bend)))
             store(b, seconds(w, q))
             store(a, firsts(w, q))

@@ -4,8 +4,8 @@ The state of a slot is its sum of gradients s_j. After t events
 
     w = argmin_w  <s, w> + a_t Psi(w) + b_t h(w),
 
-and a member says what a_t and b_t are. The penalty turns them into the few scalars from which any
-weight is read (`Penalty.shape`), so an event costs O(its features) unless the penalty needs more.
+where a_t and b_t depend on the rule. `Penalty.shape` turns them into the few scalars that determine
+every weight, so an event costs O(its features) unless the penalty needs more.
 """
 
 from libc.math cimport INFINITY, fabs, fmax, pow, sqrt
@@ -15,24 +15,24 @@ from streamlearn.penalties.penalty cimport (
     EVERYTHING,
     NOTHING,
     ORDER,
-    read,
+    slot_weight,
     set_soft,
 )
 from streamlearn.core.row cimport Row, soft_dot
 from streamlearn.rules.rule cimport StepSums, Rule
 
-from streamlearn.rules.needs import not_simplex
+from streamlearn.rules.requirements import one_output_on_simplex
 from streamlearn.rules.rule import Field
 
 import numpy as np
 
 
 cdef class Dual(Rule):
-    """Dual averaging in general."""
+    """The base class of dual averaging rules."""
 
-    fields = (Field("gradients", merge="sum", odd=True),)
-    scalars = ("t", "largest_gradient", "spent", "slots_at_start", "watched")
-    needs = (not_simplex,)
+    fields = (Field("gradients", merge="sum", flips_sign=True),)
+    scalars = ("t", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
+    needs = (one_output_on_simplex,)
 
     def start(self):
         if self.geometry is None:
@@ -40,35 +40,35 @@ cdef class Dual(Rule):
         self.vector = DualVector()
         self.vector.width = self.width
         self.geometry.attach(self.vector, self.rho)
-        self.watching = self.vector.watch != NOTHING and self.vector.watch != EVERYTHING
-        self.plain = self.geometry.simple and self.vector.watch == NOTHING
-        self.lazy = self.geometry.summable and self.vector.watch != ORDER
+        self.tracks_statistic = self.vector.statistic not in (NOTHING, EVERYTHING)
+        self.l1_l2_only = self.geometry.simple and self.vector.statistic == NOTHING
+        self.lazy = self.geometry.has_closed_sums and self.vector.statistic != ORDER
         self.q = self.geometry.dual_norm
         self.modulus = 1.0
         self.sigma = self.geometry.modulus
         self.reshape()
 
-    cdef int grown(self, Py_ssize_t old) except -1:
+    cdef int slots_added(self, Py_ssize_t old) except -1:
         self.vector.grow(self.cells, old, self.n, self.table.capacity)
         if hasattr(self.geometry, "modulus_over"):
             self.modulus = self.geometry.modulus_over(self.n)
-        if self.vector.watch == EVERYTHING or self.geometry.on_simplex:
+        if self.vector.statistic == EVERYTHING or self.geometry.on_simplex:
             self.reshape()
         return 0
 
     # -- one row --------------------------------------------------------------------------------
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return read(&self.shape, self.cells[j * self.width], j)
+        return slot_weight(&self.shape, self.cells[j * self.width], j)
 
     cdef double score(self, Row* row) noexcept nogil:
         cdef double p = 0.0
         cdef Py_ssize_t i
-        if self.shape.bend == NULL:
+        if self.shape.transform == NULL:
             p = soft_dot(self.cells, row.slot, row.value, row.n, self.shape.threshold)
             return self.shape.scale * p
         for i in range(row.n):
-            p += read(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
+            p += slot_weight(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
         return p
 
     cdef double query(self, Row* row) noexcept nogil:
@@ -77,8 +77,8 @@ cdef class Dual(Rule):
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double gradient = 0.0
         Dual.add(self, row, slope)
-        # a root is worth a look only where the gradient may be the largest
-        if self.accounting or self.q != 2.0 or not (
+        # computes a square root only where the gradient may be the largest
+        if self.sums_bound or self.q != 2.0 or not (
             slope * slope * row.square < self.largest_gradient * self.largest_gradient
         ):
             if slope != 0.0:
@@ -86,28 +86,28 @@ cdef class Dual(Rule):
                 gradient *= sqrt(row.square) if self.q == 2.0 else self.gradient_norm(row)
             if gradient > self.largest_gradient:
                 self.largest_gradient = gradient
-            if self.accounting:
-                self.account(gradient)
+            if self.sums_bound:
+                self.add_to_bound(gradient)
         if self.t == 0.0:
             self.slots_at_start = self.n
         self.t += 1.0
-        if self.plain:
+        if self.l1_l2_only:
             self.coefficients(&self.a, &self.b)
-            Dual.soften(self)
+            Dual.reshape_l1_l2(self)
         else:
             self.reshape()
-        if self.ledger is not None:
-            self.ledger.append(-self.shape.scale, self.shape.threshold)
-            self.tired = self.ledger.full()
+        if self.step_sums is not None:
+            self.step_sums.append(-self.shape.scale, self.shape.threshold)
+            self.needs_rebase = self.step_sums.full()
 
     cdef void add(self, Row* row, double slope) noexcept nogil:
-        """s += slope x."""
+        """Add slope * x to s."""
         cdef double* cells = self.cells
         cdef const double* value = row.value
         cdef const int* slot = row.slot
         cdef double old
         cdef Py_ssize_t i, j, n = row.n
-        if self.width == 1 and not self.watching:
+        if self.width == 1 and not self.tracks_statistic:
             for i in range(n):
                 cells[slot[i]] += slope * value[i]
             return
@@ -115,11 +115,11 @@ cdef class Dual(Rule):
             j = slot[i] * self.width
             old = cells[j]
             cells[j] = old + slope * value[i]
-            if self.watching:
+            if self.tracks_statistic:
                 self.vector.change(slot[i], old, cells[j])
 
     cdef double gradient_norm(self, Row* row) noexcept nogil:
-        """|x|_q."""
+        """Return |x|_q."""
         cdef double top = 0.0, total = 0.0
         cdef Py_ssize_t i
         for i in range(row.n):
@@ -131,57 +131,57 @@ cdef class Dual(Rule):
         return top * pow(total, 1.0 / self.q)
 
     cdef void coefficients(self, double* a, double* b) noexcept nogil:
-        """a_t and b_t for t events."""
+        """Set a_t and b_t for t events."""
         a[0] = self.t
         b[0] = 1.0
 
     cdef void reshape(self) noexcept nogil:
-        # before any event s = 0, and w is where h is least
+        # before the first event s = 0, and w minimizes h
         self.a = 0.0
         self.b = 1.0
         if self.t > 0.0:
             self.coefficients(&self.a, &self.b)
         self.geometry.shape(self.a, self.b, self.rho, self.vector, &self.shape)
 
-    cdef void soften(self) noexcept nogil:
-        """`reshape` where the penalty is no more than its two strengths."""
+    cdef void reshape_l1_l2(self) noexcept nogil:
+        """Do the work of `reshape` for penalties that are l1 and l2 only."""
         set_soft(
             &self.shape,
             self.a * self.geometry.l1 + self.b * self.rho,
             self.a * self.geometry.l2 + self.b,
         )
 
-    cdef void account(self, double gradient) noexcept nogil:
-        """Add event t + 1, with a gradient of this norm, to what the regret bound sums up."""
+    cdef void add_to_bound(self, double gradient) noexcept nogil:
+        """Add event t + 1, whose gradient has this norm, to the sum in the regret bound."""
 
     # -- averages --------------------------------------------------------------------------------
 
-    cdef int keep_ledger(self) except -1:
-        self.ledger = StepSums()
-        self.ledger.reserve(self.n)
-        self.ledger.base = self.t
-        self.ledger.append(-self.shape.scale, self.shape.threshold)
+    cdef int record_steps(self) except -1:
+        self.step_sums = StepSums()
+        self.step_sums.reserve(self.n)
+        self.step_sums.base = self.t
+        self.step_sums.append(-self.shape.scale, self.shape.threshold)
         return 0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double s = self.cells[j * self.width]
-        cdef double total = self.ledger.between(fabs(s), a, b)
+        cdef double total = self.step_sums.sum_between(fabs(s), a, b)
         return -total if s > 0.0 else total
 
-    cdef void rest(self) noexcept nogil:
-        self.ledger.forget(self.t)
-        self.tired = False
+    cdef void rebase(self) noexcept nogil:
+        self.step_sums.drop_until(self.t)
+        self.needs_rebase = False
 
     # -- the regret bound ------------------------------------------------------------------------
 
     def distance(self, u):
-        """(h(u), None): how far u is from the start; or (None, why it is not known)."""
+        """Return (h(u), None), the distance of u from the start, or (None, why it is unknown)."""
         if u is None:
             radius = self.geometry.norm_limit
             if radius == INFINITY:
                 return None, (
-                    f"the bound of {type(self).__name__} is against a given comparator: "
-                    "regret_bound(u)")
+                    f"the bound of {type(self).__name__} needs a comparator u: "
+                    "call regret_bound(u)")
             if self.geometry.on_simplex:
                 return self.farthest(), None
             u = radius
@@ -189,7 +189,7 @@ cdef class Dual(Rule):
             if self.geometry.on_simplex:
                 return self.farthest(), None
             norm = abs(float(u))
-            # one weight alone has all the norm there is, and the largest h but for rho
+            # h is largest, except for the rho term, when a single weight has all of the norm
             return self.geometry.auxiliary([norm]) + self.rho * norm * max(self.n, 1) ** 0.5, None
         u = np.asarray(u, dtype=float)
         if self.penalty.value(u) == INFINITY:
@@ -200,25 +200,25 @@ cdef class Dual(Rule):
         return h, None
 
     def farthest(self):
-        """The largest h on the simplex, at one of its corners."""
+        """Return the largest h on the simplex, which is at a corner."""
         if self.geometry.own_geometry:
             return float(-np.log(self.geometry.distribution(max(self.n, 1)).min()))
         return 0.5 - 0.5 / max(self.n, 1)
 
-    def moved(self):
-        """Why h is not the same function for all events, if it is not."""
+    def domain_changed(self):
+        """Return why h was not the same function for all events, or None."""
         if self.geometry.on_simplex and self.t > 0.0 and self.slots_at_start != self.n:
-            return "the simplex grew with the slots; make all slots known first (learn_rows does)"
+            return "new slots were added to the simplex; use learn_rows, which adds all slots first"
         return None
 
     # -- state ------------------------------------------------------------------------------------
 
     @property
-    def watched(self):
+    def statistic_state(self):
         return [self.vector.sum, self.vector.peak, self.vector.unit, self.vector.changes]
 
-    @watched.setter
-    def watched(self, numbers):
+    @statistic_state.setter
+    def statistic_state(self, numbers):
         self.vector.sum, self.vector.peak, self.vector.unit, self.vector.changes = numbers
 
     def restored(self):
@@ -227,5 +227,5 @@ cdef class Dual(Rule):
 
     @property
     def step_size(self):
-        """How much a weight above the threshold moves for a unit of gradient."""
-        return -self.shape.scale if self.shape.bend == NULL else None
+        """The change of a weight above the threshold per unit of gradient."""
+        return -self.shape.scale if self.shape.transform == NULL else None

@@ -1,15 +1,15 @@
 """Regularized dual averaging: [Xiao10] Algorithm 1, with the enhanced l1 of Algorithm 2.
 
-    w_{t+1} = argmin_w  <gbar_t, w> + Psi(w) + (beta_t / t) h(w),
+    w_{t+1} = argmin_w  <gbar_t, w> + Psi(w) + (beta_t / t) h(w)
 
-multiplied by t: <s, w> + t Psi(w) + beta_t h(w), with s the sum of gradients.
+Multiplied by t, the objective is <s, w> + t Psi(w) + beta_t h(w), where s is the sum of gradients.
 """
 
 from libc.math cimport fmax, log, sqrt
 
 from streamlearn.rules.dual cimport Dual
 
-from streamlearn.rules.needs import enhances, strongly_convex
+from streamlearn.rules.requirements import no_enhanced_l1, strongly_convex
 from streamlearn.rules.schedules import Constant, InverseSqrt
 from streamlearn.core.parameters import number
 
@@ -17,12 +17,12 @@ SCHEDULES = {"sqrt": 0, "constant": 1, "log": 2, "zero": 3}
 
 
 cdef class DualAveraging(Dual):
-    """RDA ([Xiao10] Algorithms 1 and 2): exact zeros with l1, whatever the penalty.
+    """RDA ([Xiao10] Algorithms 1 and 2): exact zeros with l1; supports every penalty.
 
     beta_t is gamma sqrt t, gamma, gamma (1 + ln t) or 0 (`schedule`: "sqrt", "constant", "log",
-    "zero"), and h = |w|^2 / 2 + rho |w|_1, or the penalty's own. Small gamma learns fast.
-    A free intercept has threshold 0 (Algorithm 2); with schedule "zero" only the penalty holds
-    the weights, so the intercept is a feature of value 1 inside it.
+    "zero"), and h is |w|^2 / 2 + rho |w|_1 or the penalty's own. A smaller gamma learns faster.
+    A free intercept has threshold 0 (Algorithm 2). With schedule "zero" only the penalty bounds
+    the weights, so the intercept is a feature of value 1 inside the penalty.
     """
 
     _names = ("gamma", "rho", "schedule")
@@ -33,7 +33,7 @@ cdef class DualAveraging(Dual):
         (1.0, 0.01, "log"),
         (1.0, 0.0, "zero"),
     )
-    needs = (*Dual.needs, enhances, strongly_convex)
+    needs = (*Dual.needs, no_enhanced_l1, strongly_convex)
 
     def __init__(self, gamma=1.0, rho=0.0, schedule="sqrt"):
         name = type(self).__name__
@@ -51,7 +51,7 @@ cdef class DualAveraging(Dual):
         return "inside" if self.schedule == "zero" else "free"
 
     def for_intercept(self):
-        """Threshold 0: without the penalty, and without rho (section 6.1, last paragraph)."""
+        """Return the rule with threshold 0: no penalty, no rho (section 6.1, last paragraph)."""
         from streamlearn.penalties.norms import Zero
 
         free = self.params | {"rho": 0.0} if "rho" in self._names else self.params
@@ -75,24 +75,24 @@ cdef class DualAveraging(Dual):
 
     def start(self):
         Dual.start(self)
-        # where Psi adds no curvature, the sum of 1/beta has a closed form
-        self.accounting = self.sigma > 0.0 or self.schedule == "log"
+        # if Psi adds no curvature, the sum of 1/beta has a closed form
+        self.sums_bound = self.sigma > 0.0 or self.schedule == "log"
 
-    cdef void account(self, double gradient) noexcept nogil:
+    cdef void add_to_bound(self, double gradient) noexcept nogil:
         cdef double beta = self.b if self.t > 0.0 else self.beta_0()
-        self.spent += 1.0 / (self.modulus * (self.sigma * self.t + beta))
+        self.bound_sum += 1.0 / (self.modulus * (self.sigma * self.t + beta))
 
     def slack(self):
-        """The sum of 1/(sigma tau + beta_tau) for tau = 0 .. t-1, in the modulus of h."""
-        if self.accounting:
-            return self.spent
+        """Return the sum of 1/(sigma tau + beta_tau) for tau = 0 .. t-1, over the modulus of h."""
+        if self.sums_bound:
+            return self.bound_sum
         steps = InverseSqrt(1.0) if self.schedule == "sqrt" else Constant(1.0)
         # beta_0 = beta_1, so the first term counts twice
         total = 1.0 + (steps.sum_to(self.t - 1.0) if self.t > 1.0 else 0.0)
         return total / (self.gamma * self.modulus)
 
     def bound(self, u):
-        reason = self.moved()
+        reason = self.domain_changed()
         distance = 0.0
         if reason is None and self.schedule != "zero":
             distance, reason = self.distance(u)

@@ -7,7 +7,7 @@ class ForwardBackward(Scaled):
     @property
     def step(self) -> Schedule: ...
 
-class Thresholded(Rule):
+class L1ForwardBackward(Rule):
     def __init__(self, step: float | Schedule) -> None: ...
     scale: float
     drift: float

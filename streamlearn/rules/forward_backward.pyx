@@ -2,8 +2,8 @@
 
     w <- prox( w - alpha_t slope x ),  the prox of alpha_t Psi
 
-Slots left alone are lazy: w_j = scale * soft(v_j, drift - mark_j), where `drift` adds up the
-thresholds of all steps and mark_j is its value when slot j was last touched.
+Untouched slots are lazy: w_j = scale * soft(v_j, drift - mark_j), where `drift` is the sum of the
+thresholds of all steps and mark_j its value when slot j was last touched.
 """
 
 from libc.math cimport fabs
@@ -14,7 +14,7 @@ from streamlearn.rules.rule cimport StepSums, Rule
 from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
-from streamlearn.rules.needs import simple
+from streamlearn.rules.requirements import simple
 from streamlearn.rules.rule import Field
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
@@ -31,12 +31,12 @@ cdef class ForwardBackward(Scaled):
         self.step = schedule("ForwardBackward", step)
 
     def variant(self, Penalty penalty):
-        return Thresholded(self.step) if penalty.l1 > 0.0 else ForwardBackward(self.step)
+        return L1ForwardBackward(self.step) if penalty.l1 > 0.0 else ForwardBackward(self.step)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double step = self.step.at(self.t + 1.0), shrink = 1.0 / (1.0 + step * self.l2)
         self.measure(row, slope)
-        # prox of l2: divide what the gradient step leaves, the new gradient too
+        # the prox of l2 also divides the new gradient
         self.move(row, slope, step * shrink, shrink, self.penalty.radius)
 
     @property
@@ -44,11 +44,11 @@ cdef class ForwardBackward(Scaled):
         return self.step(self.t + 1.0)
 
 
-cdef class Thresholded(Rule):
-    """ForwardBackward where the penalty has an l1 part."""
+cdef class L1ForwardBackward(Rule):
+    """ForwardBackward for penalties with an l1 part."""
 
     _names = ("step",)
-    fields = (Field("vector", odd=True), Field("mark"))
+    fields = (Field("vector", flips_sign=True), Field("mark"))
     scalars = ("t", "scale", "drift")
     cdef readonly Schedule step
     cdef public double scale, drift
@@ -67,7 +67,7 @@ cdef class Thresholded(Rule):
 
         return ForwardBackward(self.step).bind(Zero(), self.loss)
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cells[2 * j + 1] = self.drift
 
     cdef double vector(self, Py_ssize_t j) noexcept nogil:
@@ -91,37 +91,37 @@ cdef class Thresholded(Rule):
         self.drift += step * self.l1 / self.scale
         self.scale /= 1.0 + step * self.l2
         self.t += 1.0
-        self.tired = self.scale < 1e-100 or self.drift > 1e100
-        if self.ledger is not None:
-            self.ledger.append(self.scale, self.drift)
-            # sums over past scales lose digits where the scale falls fast
-            self.tired = self.tired or self.ledger.full() or self.scale < 1e-3
+        self.needs_rebase = self.scale < 1e-100 or self.drift > 1e100
+        if self.step_sums is not None:
+            self.step_sums.append(self.scale, self.drift)
+            # sums over past scales lose digits when the scale decreases fast
+            self.needs_rebase = self.needs_rebase or self.step_sums.full() or self.scale < 1e-3
 
-    cdef void rest(self) noexcept nogil:
-        """Bring the scale back to 1 and the drift to 0."""
+    cdef void rebase(self) noexcept nogil:
+        """Reset the scale to 1 and the drift to 0."""
         cdef Py_ssize_t j
         for j in range(self.n):
             self.cells[2 * j] = self.weight(j)
             self.cells[2 * j + 1] = 0.0
         self.scale = 1.0
         self.drift = 0.0
-        if self.ledger is not None:
-            self.ledger.forget(self.t)
-            self.ledger.scales[1] = 1.0
-            self.ledger.products[1] = 0.0
-            self.ledger.thresholds[1] = 0.0
-        self.tired = False
+        if self.step_sums is not None:
+            self.step_sums.drop_until(self.t)
+            self.step_sums.scales[1] = 1.0
+            self.step_sums.products[1] = 0.0
+            self.step_sums.thresholds[1] = 0.0
+        self.needs_rebase = False
 
-    cdef int keep_ledger(self) except -1:
-        self.ledger = StepSums()
-        self.ledger.reserve(self.n)
-        self.ledger.base = self.t
-        self.ledger.append(self.scale, self.drift)
+    cdef int record_steps(self) except -1:
+        self.step_sums = StepSums()
+        self.step_sums.reserve(self.n)
+        self.step_sums.base = self.t
+        self.step_sums.append(self.scale, self.drift)
         return 0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double v = self.cells[2 * j]
-        cdef double total = self.ledger.between(fabs(v) + self.cells[2 * j + 1], a, b)
+        cdef double total = self.step_sums.sum_between(fabs(v) + self.cells[2 * j + 1], a, b)
         return total if v >= 0.0 else -total
 
     @property

@@ -1,6 +1,6 @@
-from streamlearn.rules.recalling import Recalling
+from streamlearn.rules.caching import CachingRule
 
-class FTRLProximal(Recalling):
+class FTRLProximal(CachingRule):
     def __init__(self, alpha: float = 0.1, beta: float = 1.0) -> None: ...
     @property
     def alpha(self) -> float: ...

@@ -7,25 +7,25 @@
 from libc.math cimport sqrt
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.recalling cimport Recalling
+from streamlearn.rules.caching cimport CachingRule
 
-from streamlearn.rules.needs import coordinatewise
+from streamlearn.rules.requirements import coordinatewise
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
 
-cdef class FTRLProximal(Recalling):
-    """FTRL-Proximal, as in click prediction; O(d) an event.
+cdef class FTRLProximal(CachingRule):
+    """FTRL-Proximal, known from click prediction; O(d) per event.
 
-    As in its paper the penalty is weighed once against the sum of all losses, where other rules
-    weigh it once an event: strengths are of the order of 1, not of 1/events.
+    As in the paper, the penalty counts once against the sum of all losses. In other rules it counts
+    once per event. Strengths are therefore of order 1, not 1/events.
     """
 
     _names = ("alpha", "beta")
     _examples = ((), (0.2, 0.5))
-    fields = (Field("z", odd=True), Field("n", merge="sum"))
+    fields = (Field("z", flips_sign=True), Field("n", merge="sum"))
     needs = (coordinatewise,)
-    weighs_once = True
+    penalty_counts_once = True
     cdef readonly double alpha, beta
 
     def __init__(self, alpha=0.1, beta=1.0):
@@ -36,10 +36,10 @@ cdef class FTRLProximal(Recalling):
         cdef double z = self.cells[2 * j], n = self.cells[2 * j + 1]
         if z == 0.0:
             return 0.0
-        return self.penalty.coordinate(z, 1.0, (self.beta + sqrt(n)) / self.alpha)
+        return self.penalty.coordinate_minimizer(z, 1.0, (self.beta + sqrt(n)) / self.alpha)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef const double* weights = self.recall(row)
+        cdef const double* weights = self.cached_weights(row)
         cdef double g, n
         cdef double* cell
         cdef Py_ssize_t i

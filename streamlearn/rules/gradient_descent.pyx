@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, the baseline of [Xiao10]: (3) with the subgradient of section 6.2.
+"""Stochastic gradient descent: [Xiao10] equation (3) with the subgradient of section 6.2.
 
     w <- project_C( w - alpha_t (slope x + xi) ),   xi = l1 sgn(w) + l2 w
 """
@@ -11,17 +11,17 @@ from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
-from streamlearn.rules.needs import simple
+from streamlearn.rules.requirements import simple
 from streamlearn.rules.rule import Field
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 
 cdef class GradientDescent(Scaled):
-    """Gradient descent with a step that you choose: a number, or one of `sl.rules.schedules`.
+    """Gradient descent with a chosen step size: a number, or a `sl.rules.schedules` object.
 
-    l2 and a ball cost O(d) an event. The subgradient of l1 is not lazy: near 0 a weight changes
-    its sign at nearly every step, and a slot that comes back after k events replays them, O(k) at
-    worst. It never yields zeros; ForwardBackward and DualAveraging do.
+    With l2 or a ball, an event costs O(d). The subgradient of l1 has no lazy form, because near 0 a
+    weight changes sign at nearly every step: a slot untouched for k events replays up to k steps.
+    It never yields exact zeros; ForwardBackward and DualAveraging do.
     """
 
     _names = ("step",)
@@ -33,9 +33,9 @@ cdef class GradientDescent(Scaled):
         self.step = schedule(type(self).__name__, step)
 
     def variant(self, Penalty penalty):
-        return SignedGradientDescent(self.step) if penalty.l1 > 0.0 else GradientDescent(self.step)
+        return L1GradientDescent(self.step) if penalty.l1 > 0.0 else GradientDescent(self.step)
 
-    cdef bint forgets(self) noexcept nogil:
+    cdef bint erases_weights(self) noexcept nogil:
         return self.step.at(self.t + 1.0) * self.l2 == 1.0
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
@@ -48,11 +48,11 @@ cdef class GradientDescent(Scaled):
         return self.step(self.t + 1.0)
 
 
-cdef class SignedGradientDescent(Rule):
-    """GradientDescent where the penalty has an l1 part."""
+cdef class L1GradientDescent(Rule):
+    """GradientDescent for penalties with an l1 part."""
 
     _names = ("step",)
-    fields = (Field("weight", odd=True), Field("seen"))
+    fields = (Field("weight", flips_sign=True), Field("seen"))
     cdef readonly Schedule step
     cdef double l1, l2
 
@@ -68,14 +68,14 @@ cdef class SignedGradientDescent(Rule):
 
         return GradientDescent(self.step).bind(Zero(), self.loss)
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cells[2 * j + 1] = self.t
 
     cdef double replay(self, double w, double t, double now, double* total) noexcept nogil:
-        """w after the steps t+1 .. now; `total` gathers the weights passed on the way."""
+        """Return w after the steps t+1 .. now; `total` accumulates the weights on the way."""
         cdef double alpha, sign, path
         if self.l2 == 0.0 and w != 0.0 and total == NULL:
-            # all at once, if no sign changes on the way
+            # in closed form if the sign does not change on the way
             path = self.l1 * (self.step.total(now) - self.step.total(t))
             if path < fabs(w):
                 return w - path if w > 0.0 else w + path
@@ -103,8 +103,8 @@ cdef class SignedGradientDescent(Rule):
             self.cells[2 * j + 1] = self.t + 1.0
         self.t += 1.0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        """Step after step: the sum has no closed form near 0."""
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        """Sum step by step: there is no closed form near 0."""
         cdef double w, total
         if b <= a:
             return 0.0

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 
+from streamlearn.rules.feature_sizes import SIZE_KINDS as SIZE_KINDS
 from streamlearn.rules.rule import Rule
-from streamlearn.rules.sizes import KINDS as KINDS
 
 class Mixture(Rule):
     def __init__(self, rules: Sequence[Rule] | None = None, share: float = 1e-3) -> None: ...

@@ -1,8 +1,8 @@
 from streamlearn.losses.loss cimport Loss
-from streamlearn.rules.guarded cimport Sized
+from streamlearn.rules.self_tuning cimport Normalized
 
 
-cdef class NormalizedAdaptive(Sized):
+cdef class NormalizedAdaptive(Normalized):
     cdef readonly double rate
     cdef readonly str kind
     cdef public double norm

@@ -1,8 +1,8 @@
-from streamlearn.rules.guarded import Sized
+from streamlearn.rules.self_tuning import Normalized
 
 UPDATES: dict[str, int]
 
-class NormalizedAdaptive(Sized):
+class NormalizedAdaptive(Normalized):
     def __init__(
         self, rate: float = 1.0, update: str = "explicit", size: str = "largest"
     ) -> None: ...

@@ -1,4 +1,4 @@
-from streamlearn.rules.scaled import Ballistic
+from streamlearn.rules.scaled import ProjectedSubgradient
 
-class Pegasos(Ballistic):
+class Pegasos(ProjectedSubgradient):
     def __init__(self, project: bool | float | None = True) -> None: ...

@@ -4,18 +4,18 @@
 """
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.scaled cimport Ballistic
+from streamlearn.rules.scaled cimport ProjectedSubgradient
 
-from streamlearn.rules.needs import strong_l2
-from streamlearn.rules.scaled import outside, projection
+from streamlearn.rules.requirements import strong_l2
+from streamlearn.rules.scaled import outside_ball, projection
 
 
-cdef class Pegasos(Ballistic):
+cdef class Pegasos(ProjectedSubgradient):
     """Subgradient steps of size 1/(lambda t) on lambda/2 |w|^2 + loss ([Do09] section 3.3).
 
     `project`: True for the paper's ball, a number for a ball of that radius, False for none.
-    The step comes from the penalty's curvature, so the intercept is a feature of value 1 inside
-    the penalty.
+    The step size comes from the penalty's curvature, so the intercept is a feature of value 1
+    inside the penalty.
     """
 
     _names = ("project",)
@@ -32,13 +32,13 @@ cdef class Pegasos(Ballistic):
         gradient = self.gradient_norm()
         if gradient > self.largest_gradient:
             self.largest_gradient = gradient
-        self.spent += 0.5 * self.largest_gradient * self.largest_gradient * step
+        self.bound_sum += 0.5 * self.largest_gradient * self.largest_gradient * step
         self.move(row, slope, step, (t - 1.0) / t, self.limit())
 
     def bound(self, u):
-        """[Do09] Lemma 1: half the sum of G_t^2 / (lambda t)."""
-        reason = outside(u, self.limit())
-        return (None, reason) if reason else (self.spent, None)
+        """Return the bound of [Do09] Lemma 1: half the sum of G_t^2 / (lambda t)."""
+        reason = outside_ball(u, self.limit())
+        return (None, reason) if reason else (self.bound_sum, None)
 
     @property
     def step_size(self):

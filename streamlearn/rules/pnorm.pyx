@@ -1,6 +1,6 @@
 """p-norm regularized dual averaging: [Xiao10] section 7.2.
 
-h(w) = |w|_p^2 / (2 (p - 1)); with beta_t = gamma sqrt t the weights are
+With h(w) = |w|_p^2 / (2 (p - 1)) and beta_t = gamma sqrt t, the weights are
 
     w = theta^{-1}(ghat),   ghat_j = -(p-1) sqrt t / gamma * soft(gbar_j, lambda).
 """
@@ -11,16 +11,16 @@ from streamlearn.penalties.geometries cimport LpSquared
 from streamlearn.rules.dual cimport Dual
 from streamlearn.rules.dual_averaging cimport DualAveraging
 
-from streamlearn.rules.needs import l1_only
+from streamlearn.rules.requirements import l1_only
 from streamlearn.core.parameters import number
 
 
 cdef class PNormDualAveraging(DualAveraging):
-    """RDA in the p-norm ([Xiao10] section 7.2): for dense features and few true weights.
+    """RDA in the p-norm ([Xiao10] section 7.2): for dense features and few relevant ones.
 
-    p = None takes the conjugate exponent q = max(2, ln n) for the n slots known when a weight is
-    read. Without l1, sum |s|^q is kept up to date: O(d) an event, and O(n) when n changes q; with
-    l1 the norm of the truncated vector takes a pass over all slots, O(n) an event.
+    `p=None` means the conjugate exponent q = max(2, ln n), where n is the current number of slots.
+    Without l1, sum |s|^q is updated incrementally: O(d) per event, and O(n) when n changes q. With
+    l1, the norm of the truncated vector needs a pass over all slots: O(n) per event.
     """
 
     _names = ("gamma", "p")
@@ -39,18 +39,18 @@ cdef class PNormDualAveraging(DualAveraging):
         self.geometry = self.norm
         DualAveraging.start(self)
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        Dual.grown(self, old)
+    cdef int slots_added(self, Py_ssize_t old) except -1:
+        Dual.slots_added(self, old)
         if self.p is None:
             self.norm.set_q(fmax(2.0, log(<double>self.n)))
             self.q = self.norm.q
             self.vector.q = self.norm.q
-            if self.watching:
+            if self.tracks_statistic:
                 self.vector.refresh()
             self.reshape()
         return 0
 
-    def moved(self):
+    def domain_changed(self):
         if self.p is None and self.t > 0.0 and self.slots_at_start != self.n:
-            return "p follows the number of slots, which grew; give p, or use learn_rows"
+            return "p changed with the number of slots; set p, or use learn_rows"
         return None

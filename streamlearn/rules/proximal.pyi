@@ -1,6 +1,6 @@
-from streamlearn.rules.balanced import Balanced
+from streamlearn.rules.adaptive_curvature import AdaptiveCurvature
 
-class Proximal(Balanced):
+class Proximal(AdaptiveCurvature):
     def __init__(
         self,
         radius: float | None = None,

@@ -3,40 +3,41 @@
     tau_t  balances  2 tau_t R^2  and  G_t^2 / (2 (lambda_{1:t} + tau_{1:t}))
     w <- project( w - (lambda w + slope x) / (lambda_{1:t} + tau_{1:t}) )
 
-With a horizon T, strategy 2: only tau_1 > 0, the minimizer of Theorem 2's B(tau). Without a radius,
-section 3.4: R starts small and grows by sqrt 2 whenever |w| comes near it; the sums restart then,
-and w is carried over (Algorithm 3 as printed restarts w as well, which its Table 1 does not need).
-The first step of a phase has length |x| 2R/G: where all rows are nearly as long as G allows, it
-leaves the ball of R at once, and R runs away with the luck of the first events. Restrained, a phase
-begins with the curvature G/R, so that no step is longer than R; Corollary 1 allows any tau.
+With a horizon T, this is strategy 2: only tau_1 > 0, the minimizer of B(tau) in Theorem 2. Without
+a radius (section 3.4), R starts small and grows by sqrt 2 whenever |w| comes close to it. The sums
+restart then, and w is kept (the printed Algorithm 3 restarts w too, which Table 1 does not need).
+
+The first step of a phase has length |x| 2R/G. If all rows are nearly as long as G allows, it leaves
+the ball of R immediately, and R keeps growing by the luck of the first events. With `restrained`, a
+phase begins with the curvature G/R, so no step is longer than R; Corollary 1 allows any tau.
 """
 
 from libc.math cimport fmin, sqrt
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.balanced cimport Balanced
+from streamlearn.rules.adaptive_curvature cimport AdaptiveCurvature
 
-from streamlearn.rules.balanced import optional
+from streamlearn.rules.adaptive_curvature import optional
 from streamlearn.errors import IncompatibleError
-from streamlearn.rules.needs import accurate
+from streamlearn.rules.requirements import accuracy_needs_l2
 from streamlearn.rules.scaled import projection
 from streamlearn.core.parameters import number
 
 
-cdef class Proximal(Balanced):
+cdef class Proximal(AdaptiveCurvature):
     """Proximal regularization for online learning ([Do09] Algorithm 2).
 
-    `radius` is R; None: the optimistic doubling of Algorithm 3. `gradient_bound` is G, None: the
-    largest gradient seen. `project=r` projects on the ball of r after the step; the paper's S is
-    project=radius, and the regret bound holds only then. `horizon=T` chooses tau_1 for T events
-    and needs both numbers.
+    `radius` is R; None means the optimistic doubling of Algorithm 3. `gradient_bound` is G; None
+    means the largest gradient seen. `project=r` projects on the ball of radius r after the step;
+    the paper's S is project=radius, and the regret bound holds only then. `horizon=T` chooses tau_1
+    for T events and requires `radius` and `gradient_bound`.
     """
 
     _names = ("radius", "gradient_bound", "project", "horizon")
     _examples = ((), (1.0,), (0.4, None, 0.4), (1.0, 2.0, 1.0, 60))
     cdef readonly object horizon
     cdef double first, slack
-    cdef bint optimistic, restraint
+    cdef bint optimistic, limits_steps
 
     def __init__(self, radius=None, gradient_bound=None, project=None, horizon=None):
         self.radius = optional("Proximal", "radius", radius)
@@ -45,12 +46,12 @@ cdef class Proximal(Balanced):
         self.horizon = optional("Proximal", "horizon", horizon)
         if horizon is not None and (radius is None or gradient_bound is None):
             raise IncompatibleError(
-                "Proximal: horizon minimizes a bound that needs R and G before the first event; "
-                "give radius and gradient_bound as well"
+                "Proximal: horizon requires R and G before the first event; "
+                "set radius and gradient_bound too"
             )
 
     def start(self):
-        Balanced.start(self)
+        AdaptiveCurvature.start(self)
         self.optimistic = self.radius is None
         self.R = fmin(1.0, 1.0 / sqrt(self.l2)) if self.optimistic else self.radius
         self.first = -1.0
@@ -66,8 +67,8 @@ cdef class Proximal(Balanced):
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double c, G, tau, step = 0.0
         self.measure(row, slope)
-        G = self.settle_bound()
-        if self.restraint and self.curvature == 0.0:
+        G = self.update_gradient_bound()
+        if self.limits_steps and self.curvature == 0.0:
             self.curvature = G / self.R
         c = self.l2 * (self.t - self.since + 1.0) + self.curvature
         if self.first < 0.0:
@@ -77,7 +78,7 @@ cdef class Proximal(Balanced):
         self.curvature += tau
         if c + tau > 0.0:
             step = 1.0 / (c + tau)
-        self.spent += 2.0 * tau * self.R * self.R + 0.5 * G * G * step
+        self.bound_sum += 2.0 * tau * self.R * self.R + 0.5 * G * G * step
         self.move(row, slope, step, 1.0 - self.l2 * step, self.limit())
         if self.optimistic and sqrt(self.square) >= self.R - self.slack:
             # a new phase
@@ -87,21 +88,21 @@ cdef class Proximal(Balanced):
 
     def bound(self, u):
         if self.optimistic:
-            return None, "nothing is proved for the optimistic radius on a stream; give a radius"
-        return Balanced.bound(self, u)
+            return None, "no bound is proved for the optimistic radius on a stream; set radius"
+        return AdaptiveCurvature.bound(self, u)
 
 
 cdef class OptimisticProximal(Proximal):
-    """The optimistic proximal solver ([Do09] Algorithm 3), no radius to choose.
+    """The optimistic proximal solver ([Do09] Algorithm 3), without a radius parameter.
 
     R starts at min(1, 1/sqrt(lambda)) and grows by sqrt 2 when |w| reaches
-    R - sqrt(2 accuracy / lambda). Projected on the ball of Pegasos. `restrained`: no step is longer
-    than R, which keeps R from running away where all rows are of about the same length.
+    R - sqrt(2 accuracy / lambda). Weights are projected on the ball of Pegasos. With `restrained`,
+    no step is longer than R, which keeps R stable when all rows have about the same length.
     """
 
     _names = ("gradient_bound", "accuracy", "restrained")
     _examples = ((), (2.0, 0.1), (None, 0.0, True))
-    needs = (*Proximal.needs, accurate)
+    needs = (*Proximal.needs, accuracy_needs_l2)
     cdef readonly double accuracy
     cdef readonly bint restrained
 
@@ -112,7 +113,7 @@ cdef class OptimisticProximal(Proximal):
 
     def start(self):
         Proximal.start(self)
-        self.restraint = self.restrained
+        self.limits_steps = self.restrained
         if self.accuracy > 0.0:
             self.slack = sqrt(2.0 * self.accuracy / self.l2)
 
@@ -124,9 +125,9 @@ cdef class OptimisticProximal(Proximal):
 
 
 def best_tau(l2, R, G, T):
-    """argmin over tau >= 0 of B(tau) = 4 tau R^2 + G^2/l2 [1/(1+z) + ln((T+z)/(1+z))], z = tau/l2.
+    """Minimize B(tau) = 4 tau R^2 + G^2/l2 [1/(1+z) + ln((T+z)/(1+z))] over tau >= 0, z = tau/l2.
 
-    B' = 0 where (2 R l2 / G)^2 = 1/(1+z)^2 + 1/(1+z) - 1/(T+z), whose right side falls with z.
+    B' = 0 where (2 R l2 / G)^2 = 1/(1+z)^2 + 1/(1+z) - 1/(T+z); the right side decreases with z.
     """
     from scipy.optimize import brentq
 

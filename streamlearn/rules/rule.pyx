@@ -1,13 +1,13 @@
-"""What a rule is: per-slot state, declared once, with a score and an update per row.
+"""The base class of rules: per-slot state, declared once, with a score and an update per row.
 
-A member declares
+A rule declares
 
-- `fields`: its per-slot numbers, each with a start value, how the same number from two workers
-  merges, and whether it changes sign when the two classes change places;
-- `scalars`: the names of its other numbers;
-- `needs`: what the penalty and the loss must be like (rules/needs.py).
+- `fields`: its per-slot numbers, each with a start value, how the numbers of two workers merge,
+  and whether the sign flips when the two classes are swapped;
+- `scalars`: the names of its other state;
+- `needs`: its requirements on the penalty and the loss (rules/requirements.py).
 
-Growth of the table, memory count, save, load, copy and pickle follow from that declaration.
+Table growth, memory accounting, saving, loading, copying and pickling follow from this declaration.
 """
 
 from libc.math cimport NAN
@@ -16,7 +16,8 @@ from libc.stdlib cimport abort, free, malloc
 from streamlearn.losses.loss cimport Loss
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.core.row cimport Row
-from streamlearn.rules.table cimport SlotTable, copied, paste, room
+from streamlearn.core.memory cimport reallocate
+from streamlearn.rules.table cimport SlotTable, to_array, copy_from_array
 from streamlearn.core.parameters cimport Parameterized
 
 from typing import NamedTuple
@@ -27,18 +28,18 @@ from streamlearn.errors import ModelFileError
 
 
 class Field(NamedTuple):
-    """One number of every slot."""
+    """A number that a rule keeps for every slot."""
 
     name: str
     start: float = 0.0
-    merge: str | None = None  # how two workers' numbers combine: "sum", "max" or not at all
-    odd: bool = False  # changes sign when the classes change places
+    merge: str | None = None  # how the numbers of two workers combine: "sum", "max", or None
+    flips_sign: bool = False  # when the two classes are swapped
 
 
 cdef class StepSums:
     def __cinit__(self):
         self.reserve(1024)
-        self.forget(0.0)
+        self.drop_until(0.0)
 
     def __dealloc__(self):
         free(self.scales)
@@ -49,16 +50,16 @@ cdef class StepSums:
         return object.__sizeof__(self) + 24 * self.capacity
 
     cdef int reserve(self, Py_ssize_t n) except -1:
-        """Room for n steps: with as many as slots, settling them all costs O(1) a step."""
+        """Reserve n steps: with as many as slots, settling all slots costs O(1) per step."""
         if n > self.capacity:
-            self.scales = <double*>room(self.scales, (n + 1) * sizeof(double))
-            self.products = <double*>room(self.products, (n + 1) * sizeof(double))
-            self.thresholds = <double*>room(self.thresholds, (n + 1) * sizeof(double))
+            self.scales = <double*>reallocate(self.scales, (n + 1) * sizeof(double))
+            self.products = <double*>reallocate(self.products, (n + 1) * sizeof(double))
+            self.thresholds = <double*>reallocate(self.thresholds, (n + 1) * sizeof(double))
             self.capacity = n
         return 0
 
     cdef int append(self, double c, double threshold) noexcept nogil:
-        """The scalars of the next step; the caller rests before it is full."""
+        """Append the scalars of the next step; the caller rebases before capacity is reached."""
         cdef Py_ssize_t i = self.size
         self.scales[i + 1] = self.scales[i] + c
         self.products[i + 1] = self.products[i] + c * threshold
@@ -69,14 +70,14 @@ cdef class StepSums:
     cdef bint full(self) noexcept nogil:
         return self.size >= self.capacity - 1
 
-    cdef double between(self, double key, double a, double b) noexcept nogil:
-        """The sum of c (key - T)_+ over the steps a < t <= b; T never falls."""
+    cdef double sum_between(self, double key, double a, double b) noexcept nogil:
+        """Sum c (key - T)_+ over the steps a < t <= b; T never decreases."""
         cdef Py_ssize_t low = <Py_ssize_t>(a - self.base), high = <Py_ssize_t>(b - self.base)
         cdef Py_ssize_t first = low, middle
         if low >= high:
             return 0.0
         if self.thresholds[high] >= key:
-            # past the step where the weight became 0
+            # skip the steps after the weight became 0
             while low < high:
                 middle = (low + high + 1) // 2
                 if self.thresholds[middle] < key:
@@ -88,8 +89,8 @@ cdef class StepSums:
             self.products[high] - self.products[first]
         )
 
-    cdef void forget(self, double t) noexcept nogil:
-        """Drop the steps up to t; what comes after keeps its place."""
+    cdef void drop_until(self, double t) noexcept nogil:
+        """Drop the steps up to t; later steps keep their numbers."""
         cdef Py_ssize_t i, gone = <Py_ssize_t>(t - self.base)
         cdef Py_ssize_t left = self.size - gone
         cdef double c = self.scales[gone], p = self.products[gone]
@@ -111,35 +112,38 @@ cdef class StepSums:
         m = self.size + 1
         return {
             "base": self.base,
-            "scales": copied(self.scales, m),
-            "products": copied(self.products, m),
-            "thresholds": copied(self.thresholds, m),
+            "scales": to_array(self.scales, m),
+            "products": to_array(self.products, m),
+            "thresholds": to_array(self.thresholds, m),
         }
 
     def restore(self, state):
         m = len(state["scales"])
         self.reserve(m)
-        paste(self.scales, state["scales"])
-        paste(self.products, state["products"])
-        paste(self.thresholds, state["thresholds"])
+        copy_from_array(self.scales, state["scales"])
+        copy_from_array(self.products, state["products"])
+        copy_from_array(self.thresholds, state["thresholds"])
         self.size = m - 1
         self.base = state["base"]
 
 
 cdef class Rule(Parameterized):
-    """How the weights move when an event is learned."""
+    """How the weights move when an event is learned.
+
+    `intercept` is "free" (outside the penalty where the penalty allows) or "inside" (a feature of
+    value 1). `learns_events`: learns whole events (row, label) instead of slopes, so no batches
+    and no vector losses. `penalty_counts_once`: the penalty counts once against the sum of all
+    losses, not once per event. `can_share_table`: its numbers may be stored next to those of other
+    rules, at `stride`.
+    """
 
     fields = ()
     scalars = ("t",)
     needs = ()
-    # "free": outside the penalty where the penalty allows; "inside": a feature of value 1
     intercept = "free"
-    # learns whole events (row, label), not slopes: no batches, no vector losses
-    whole = False
-    # the penalty counts once against the sum of all losses, not once an event
-    weighs_once = False
-    # its numbers may lie beside those of others: it finds them by `stride`
-    strides = False
+    learns_events = False
+    penalty_counts_once = False
+    can_share_table = False
 
     def __cinit__(self):
         self.lazy = True
@@ -148,46 +152,46 @@ cdef class Rule(Parameterized):
         free(self.scratch)
 
     def __sizeof__(self):
-        table = 0 if self.table is None or self.hosted else self.table.__sizeof__()
+        table = 0 if self.table is None or self.table_is_shared else self.table.__sizeof__()
         return object.__sizeof__(self) + table
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- setup and growth -----------------------------------------------------------------------
 
     def bind(self, Penalty penalty, loss):
-        """A fresh rule with these parameters, for this penalty and loss; refuses what cannot be."""
-        from streamlearn.rules.needs import check
+        """Return a new rule for this penalty and loss; IncompatibleError if they do not fit."""
+        from streamlearn.rules.requirements import check
 
         check(self, penalty, loss)
         cdef Rule rule = self.variant(penalty)
         rule.penalty = penalty
         rule.loss = loss
         rule.width = len(rule.fields)
-        rule.sit(SlotTable(rule.width), 0)
+        rule.attach(SlotTable(rule.width), 0)
         rule.start()
         return rule
 
-    def sit(self, SlotTable table, offset):
-        """Keep the numbers of a slot in this table, from `offset` on."""
+    def attach(self, SlotTable table, offset):
+        """Store the numbers of each slot in this table, starting at `offset`."""
         self.table = table
         self.offset = offset
         self.stride = table.width
-        self.hosted = self.stride != self.width
+        self.table_is_shared = self.stride != self.width
 
     def variant(self, Penalty penalty):
-        """The class that does it for this penalty; usually one does it for all."""
+        """Return the implementation for this penalty; most rules have one for all."""
         return type(self)(**self.params)
 
     def start(self):
-        """Called once, when penalty and loss are known."""
+        """Initialize the state, once the penalty and the loss are set."""
 
     def for_intercept(self):
-        """The rule with which a free intercept moves: this one, with nothing to pay."""
+        """Return the rule for a free intercept: this one without a penalty."""
         from streamlearn.penalties.norms import Zero
 
         return type(self)(**self.params).bind(Zero(), self.loss)
 
     cdef int grow(self, Py_ssize_t n) except -1:
-        """Make slots up to n - 1 known."""
+        """Add slots up to n - 1."""
         cdef Py_ssize_t old = self.n, j
         cdef int f
         if n <= old:
@@ -198,28 +202,28 @@ cdef class Rule(Parameterized):
         for f in range(self.width):
             start_value(self.cells + f, self.stride, old, n, starts[f])
         for j in range(old, n):
-            self.born(j)
+            self.init_slot(j)
         self.n = n
-        if self.ledger is not None:
-            self.ledger.reserve(n)
-        self.grown(old)
+        if self.step_sums is not None:
+            self.step_sums.reserve(n)
+        self.slots_added(old)
         return 0
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
-        """Slot j, at its start values, becomes known now."""
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
+        """Initialize slot j where constant start values are not enough."""
 
-    cdef int grown(self, Py_ssize_t old) except -1:
-        """The slots from `old` on became known."""
+    cdef int slots_added(self, Py_ssize_t old) except -1:
+        """Handle the new slots, from `old` on."""
         return 0
 
-    cdef int keep_ledger(self) except -1:
-        """Record the scalars of every step, for averages of rules that move all slots at once."""
+    cdef int record_steps(self) except -1:
+        """Record the scalars of every step, for closed-form averages of untouched slots."""
         return 0
 
     # -- one row --------------------------------------------------------------------------------
 
     cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil:
-        """Room for a number per feature of the row at hand."""
+        """Return a buffer of at least n numbers, valid until the next call."""
         if n > self.scratch_room:
             self.scratch_room = 2 * n + 16
             free(self.scratch)
@@ -229,71 +233,71 @@ cdef class Rule(Parameterized):
         return self.scratch
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        """The weight of slot j."""
+        """Return the weight of slot j."""
         return 0.0
 
     cdef double score(self, Row* row) noexcept nogil:
-        """<w, x>."""
+        """Return <w, x>."""
         cdef double p = 0.0
         cdef Py_ssize_t i
         for i in range(row.n):
             p += self.weight(row.slot[i]) * row.value[i]
         return p
 
-    cdef void fetch(self, Row* row, Py_ssize_t shift) noexcept nogil:
-        """This row, its slots moved by `shift`, comes soon (of rules with `fetches`)."""
+    cdef void prefetch_row(self, Row* row, Py_ssize_t shift) noexcept nogil:
+        """Prefetch the state of a coming row, its slots shifted (rules with `prefetches`)."""
 
     cdef double query(self, Row* row) noexcept nogil:
-        """<u, x> at the point u where the rule asks for the slope; most ask at w."""
+        """Return <u, x> at the point u where the rule evaluates the slope; for most, w."""
         return self.score(row)
 
     cdef double predict(self, Row* row) noexcept nogil:
-        """The score that a prediction is made of; some rules guard it."""
+        """Return the score used for predictions; self-tuning rules clip it."""
         return self.score(row)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        """Learn the gradient slope * x."""
+        """Learn from the gradient slope * x."""
         self.t += 1.0
 
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
-        """Learn a whole event; the score before learning."""
-        cdef double p = self.meet(row)
-        self.learn_met(row, loss, y, weight, p, loss.slope_at(p, y))
+        """Learn an event and return its score before learning."""
+        cdef double p = self.score_for_learning(row)
+        self.apply(row, loss, y, weight, p, loss.slope_at(p, y))
         return p
 
-    cdef double meet(self, Row* row) noexcept nogil:
-        """The score of an event that is about to be learned."""
+    cdef double score_for_learning(self, Row* row) noexcept nogil:
+        """Return the score of an event that is learned next."""
         return self.query(row)
 
-    cdef void learn_met(
+    cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
-        """Learn the event that was met, with this slope at its score p."""
+        """Learn the event scored last, given the slope at its score p."""
         self.update(row, weight * slope)
 
-    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
-        """For `watchful` rules: an event that is about to be learned, and its loss at w = 0."""
+    cdef void observe(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
+        """Record an event that is learned next and its loss at w = 0 (`observes_events`)."""
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        """The sum of slot j's weights over the steps a < t <= b, if no event touched it then."""
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        """Return the sum of slot j's weights over the steps a < t <= b, if it is untouched then."""
         return (b - a) * self.weight(j)
 
-    cdef bint forgets(self) noexcept nogil:
-        """Whether the next step shrinks all weights to 0: averages are settled before it."""
+    cdef bint erases_weights(self) noexcept nogil:
+        """Return whether the next step sets all weights to 0; averages are settled before it."""
         return False
 
     cdef double penalty_now(self) noexcept nogil:
-        """Psi(w) where it is known without a pass over all slots, else NaN."""
+        """Return Psi(w) if it is known without a pass over all slots, else NaN."""
         return NAN
 
-    cdef void rest(self) noexcept nogil:
-        """House-keeping between two steps."""
-        self.tired = False
+    cdef void rebase(self) noexcept nogil:
+        """Rebase scales and sums between two steps, before they overflow."""
+        self.needs_rebase = False
 
-    # -- what users see -------------------------------------------------------------------------
+    # -- public interface -----------------------------------------------------------------------
 
     def weights(self, start=0, stop=None):
-        """The weights of slots start .. stop - 1."""
+        """Return the weights of slots start .. stop - 1."""
         cdef Py_ssize_t j, first = start, last = self.n if stop is None else stop
         out = np.zeros(max(last - first, 0))
         cdef double* w = <double*><size_t>out.ctypes.data
@@ -303,78 +307,83 @@ cdef class Rule(Parameterized):
         return out
 
     def bound(self, u):
-        """(the paper's bound on the regret against u, None), or (None, the reason for none)."""
+        """Return (the paper's regret bound against u, None), or (None, why there is none)."""
         return None, f"no bound is proved for {type(self).__name__}"
 
     @property
     def step_size(self):
-        """The step of the next event, where the rule has one for all slots."""
+        """The step size of the next event, if it is the same for all slots."""
         return None
 
     @property
-    def sums_slopes(self):
-        """Whether weights follow from a sum of slopes, out of which one can be taken again."""
-        return not self.whole and any([f.merge == "sum" and f.odd for f in self.fields])
+    def sums_gradients(self):
+        """Whether the weights follow from a sum of gradients, so one of them can be subtracted."""
+        if self.learns_events:
+            return False
+        return any([field.merge == "sum" and field.flips_sign for field in self.fields])
 
     # -- state, from the declaration --------------------------------------------------------------
 
     def state(self):
-        """All that is learned, as plain data and arrays."""
-        state = self.scalars_now()
-        state["cells"] = self.table.part(self.offset, self.width, self.n)
-        if self.ledger is not None:
-            state["ledger"] = self.ledger.state()
+        """Return the learned state as plain data and arrays."""
+        state = self.scalar_state()
+        state["cells"] = self.table.copy_columns(self.offset, self.width, self.n)
+        if self.step_sums is not None:
+            state["step_sums"] = self.step_sums.state()
         return state
 
-    def scalars_now(self):
-        """What is learned beside the numbers of slots."""
+    def scalar_state(self):
+        """Return the learned state except for the per-slot numbers."""
         return {name: getattr(self, name) for name in self.scalars}
 
     def restore_scalars(self, state):
-        """Go on from what `scalars_now` gave."""
+        """Restore what `scalar_state` returned."""
         for name in self.scalars:
             setattr(self, name, state[name])
         self.restored()
 
     def restore(self, state):
-        """Go on from `state`, to the bit."""
+        """Restore what `state` returned; learning resumes bit-identically."""
         cells = state["cells"]
         if cells.shape != (len(cells), self.width) or len(cells) < self.n:
-            raise ModelFileError(f"not the state of {type(self).__name__}: {cells.shape} numbers")
+            raise ModelFileError(
+                f"the saved state of shape {cells.shape} does not fit {type(self).__name__}: load "
+                "it into the rule that wrote it"
+            )
         self.grow(len(cells))
-        self.table.paste(self.offset, cells)
-        if "ledger" in state:
-            self.keep_ledger()
-            self.ledger.restore(state["ledger"])
-            self.ledger.reserve(self.n)
+        self.table.restore_columns(self.offset, cells)
+        if "step_sums" in state:
+            self.record_steps()
+            self.step_sums.restore(state["step_sums"])
+            self.step_sums.reserve(self.n)
         self.restore_scalars(state)
 
     def restored(self):
-        """Called after `restore`, to rebuild what is derived."""
+        """Rebuild derived values after `restore`."""
 
-    def mirror(self):
-        """Exchange the two classes."""
+    def swap_classes(self):
+        """Swap the two classes."""
         cdef Py_ssize_t j
         cdef int f
         for f in range(self.width):
-            if self.fields[f].odd:
+            if self.fields[f].flips_sign:
                 for j in range(self.n):
                     self.cells[j * self.stride + f] = -self.cells[j * self.stride + f]
         self.restored()
 
-    def spread(self, Py_ssize_t old, Py_ssize_t new):
-        """Give every feature `new` slots instead of `old`, one for each class."""
+    def widen_outputs(self, Py_ssize_t old, Py_ssize_t new):
+        """Give every feature `new` slots instead of `old`, one per class."""
         cdef Py_ssize_t features = self.n // old, j, k
-        cells = self.table.part(self.offset, self.width, self.n)
+        cells = self.table.copy_columns(self.offset, self.width, self.n)
         wide = np.empty((features, new, self.width))
         for k, field in enumerate(self.fields):
             wide[:, :, k] = field.start
         wide[:, :old] = cells.reshape(features, old, self.width)
         self.grow(features * new)
-        self.table.paste(self.offset, wide.reshape(features * new, self.width))
+        self.table.restore_columns(self.offset, wide.reshape(features * new, self.width))
         for j in range(features):
             for k in range(old, new):
-                self.born(j * new + k)
+                self.init_slot(j * new + k)
         self.restored()
 
     def __reduce__(self):

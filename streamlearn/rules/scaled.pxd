@@ -3,11 +3,11 @@ from streamlearn.rules.rule cimport Rule
 
 
 cdef class Scaled(Rule):
-    cdef public double scale, square, peak, changes, largest_gradient, spent
+    cdef public double scale, square, peak, changes, largest_gradient, bound_sum
     cdef double dot, length
-    # <w, x> of the row last asked about
-    cdef const int* asked
-    cdef double asked_score
+    # <w, x> of the row scored last
+    cdef const int* cached_slots
+    cdef double cached_score
     cdef double l2
     cdef void measure(self, Row* row, double slope) noexcept nogil
     cdef double gradient_norm(self) noexcept nogil
@@ -17,7 +17,7 @@ cdef class Scaled(Rule):
     cdef void refresh(self) noexcept nogil
 
 
-cdef class Ballistic(Scaled):
+cdef class ProjectedSubgradient(Scaled):
     cdef readonly object project
     cdef public double largest_loss, largest_weight
     cdef double fixed_radius

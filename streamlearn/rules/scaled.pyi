@@ -8,13 +8,13 @@ class Scaled(Rule):
     peak: float
     changes: float
     largest_gradient: float
-    spent: float
+    bound_sum: float
 
-class Ballistic(Scaled):
+class ProjectedSubgradient(Scaled):
     largest_loss: float
     largest_weight: float
     @property
     def project(self) -> bool | float | None: ...
 
-def outside(u: ArrayLike | None, radius: float) -> str | None: ...
+def outside_ball(u: ArrayLike | None, radius: float) -> str | None: ...
 def projection(owner: str, project: bool | float | None) -> bool | float | None: ...

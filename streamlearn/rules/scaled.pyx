@@ -1,8 +1,8 @@
 """Rules that shrink all weights together: w = scale * v ([Do09], and the baselines of [Xiao10]).
 
 A step  w <- project(shrink w - step slope x)  changes one scalar and the slots of the event. |w|^2
-is kept up to date through  |a w + b x|^2 = a^2 |w|^2 + 2 a b <w, x> + b^2 |x|^2  and taken anew
-from time to time, so projecting on a ball costs nothing more.
+is updated by  |a w + b x|^2 = a^2 |w|^2 + 2 a b <w, x> + b^2 |x|^2  and recomputed from time to
+time, so projecting on a ball costs nothing extra.
 """
 
 from libc.math cimport INFINITY, NAN, fabs, sqrt
@@ -17,10 +17,10 @@ import numpy as np
 
 
 cdef class Scaled(Rule):
-    """Weights as a scalar times a vector."""
+    """A rule whose weights are a scalar times a vector."""
 
-    fields = (Field("vector", odd=True),)
-    scalars = ("t", "scale", "square", "peak", "changes", "largest_gradient", "spent")
+    fields = (Field("vector", flips_sign=True),)
+    scalars = ("t", "scale", "square", "peak", "changes", "largest_gradient", "bound_sum")
 
     def start(self):
         self.scale = 1.0
@@ -33,28 +33,28 @@ cdef class Scaled(Rule):
         return self.scale * dot(self.cells, row.slot, row.value, row.n)
 
     cdef double query(self, Row* row) noexcept nogil:
-        """The score, which `measure` will ask for if this row is learned next."""
-        self.asked = row.slot
-        self.asked_score = Scaled.score(self, row)
-        return self.asked_score
+        """Return the score and cache it for `measure`, if this row is learned next."""
+        self.cached_slots = row.slot
+        self.cached_score = Scaled.score(self, row)
+        return self.cached_score
 
     cdef void measure(self, Row* row, double slope) noexcept nogil:
-        """<w, slope x> and |slope x|^2, before a step that depends on them."""
-        if self.asked != row.slot:
+        """Set <w, slope x> and |slope x|^2 for `move` and `gradient_norm`."""
+        if self.cached_slots != row.slot:
             self.query(row)
-        self.asked = NULL
-        self.dot = self.asked_score * slope
+        self.cached_slots = NULL
+        self.dot = self.cached_score * slope
         self.length = row.square * slope * slope
 
     cdef double gradient_norm(self) noexcept nogil:
-        """|l2 w + slope x| for the row measured."""
+        """Return |l2 w + slope x| for the row measured last."""
         cdef double square = self.l2 * (self.l2 * self.square + 2.0 * self.dot) + self.length
         return sqrt(square) if square > 0.0 else 0.0
 
     cdef void move(
         self, Row* row, double slope, double step, double shrink, double radius
     ) noexcept nogil:
-        """w <- project(shrink w - step slope x), for the row measured."""
+        """Set w to project(shrink w - step slope x), for the row measured last."""
         cdef double* cells = self.cells
         cdef const double* value = row.value
         cdef const int* slot = row.slot
@@ -83,15 +83,15 @@ cdef class Scaled(Rule):
             self.scale *= radius / sqrt(self.square)
             self.square = radius * radius
         self.t += 1.0
-        if self.ledger is not None:
-            self.ledger.append(self.scale, 0.0)
-            # sums over past scales lose digits where the scale falls fast
-            self.tired = self.ledger.full() or not 1e-3 < fabs(self.scale) < 1e3
+        if self.step_sums is not None:
+            self.step_sums.append(self.scale, 0.0)
+            # sums over past scales lose digits when the scale decreases fast
+            self.needs_rebase = self.step_sums.full() or not 1e-3 < fabs(self.scale) < 1e3
         if not 1e-120 < fabs(self.scale) < 1e120:
-            self.tired = True
+            self.needs_rebase = True
 
     cdef void refresh(self) noexcept nogil:
-        """|w|^2 without the rounding of many steps."""
+        """Recompute |w|^2 without the rounding errors of many steps."""
         cdef Py_ssize_t j
         cdef double total = 0.0
         for j in range(self.n):
@@ -101,39 +101,39 @@ cdef class Scaled(Rule):
         self.changes = 0.0
 
     cdef double penalty_now(self) noexcept nogil:
-        """l2/2 |w|^2: the norm is up to date, and where l1 is 0 that is all there is."""
+        """Return l2/2 |w|^2, which is Psi(w) if l1 is 0: the norm is up to date."""
         return 0.5 * self.l2 * self.square if self.penalty.l1 == 0.0 else NAN
 
     # -- averages --------------------------------------------------------------------------------
 
-    cdef int keep_ledger(self) except -1:
-        self.ledger = StepSums()
-        self.ledger.reserve(self.n)
-        self.ledger.base = self.t
-        self.ledger.append(self.scale, 0.0)
+    cdef int record_steps(self) except -1:
+        self.step_sums = StepSums()
+        self.step_sums.reserve(self.n)
+        self.step_sums.base = self.t
+        self.step_sums.append(self.scale, 0.0)
         return 0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        cdef double total = self.ledger.between(fabs(self.cells[j]), a, b)
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
+        cdef double total = self.step_sums.sum_between(fabs(self.cells[j]), a, b)
         return total if self.cells[j] >= 0.0 else -total
 
-    cdef void rest(self) noexcept nogil:
-        """Bring the scale back to 1, so that it never under- or overflows."""
+    cdef void rebase(self) noexcept nogil:
+        """Reset the scale to 1, so that it never under- or overflows."""
         cdef Py_ssize_t j
         for j in range(self.n):
             self.cells[j] *= self.scale
         self.scale = 1.0
-        if self.ledger is not None:
-            self.ledger.forget(self.t)
-            self.ledger.scales[1] = 1.0
-        self.tired = False
+        if self.step_sums is not None:
+            self.step_sums.drop_until(self.t)
+            self.step_sums.scales[1] = 1.0
+        self.needs_rebase = False
 
 
-cdef class Ballistic(Scaled):
-    """Rules of [Do09]: subgradient steps on f_t = l2/2 |w|^2 + loss, kept in the ball of Pegasos.
+cdef class ProjectedSubgradient(Scaled):
+    """Subgradient steps on f_t = l2/2 |w|^2 + loss, projected on the ball of Pegasos ([Do09]).
 
-    That ball is 1/sqrt(l2) where |w*|^2 <= 1/l2 is proved (binary hinge with threshold <= 1,
-    logistic, exponential, event weights <= 1); elsewhere l2/2 |w*|^2 <= mean loss(0) gives
+    The radius is 1/sqrt(l2) where |w*|^2 <= 1/l2 is proved (binary hinge with threshold <= 1,
+    logistic, exponential, event weights <= 1). Elsewhere l2/2 |w*|^2 <= mean loss(0) gives
     sqrt(2 loss(0) / l2), with the largest loss(0) seen.
     """
 
@@ -142,38 +142,38 @@ cdef class Ballistic(Scaled):
     def start(self):
         Scaled.start(self)
         self.proved = self.loss.ball_proved
-        self.watchful = self.project is True and self.l2 > 0.0
+        self.observes_events = self.project is True and self.l2 > 0.0
         self.fixed_radius = INFINITY
         if self.project is not True and self.project is not False and self.project is not None:
             self.fixed_radius = self.project
 
-    cdef void see(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
+    cdef void observe(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
         if weight * loss_at_zero > self.largest_loss:
             self.largest_loss = weight * loss_at_zero
         if weight > self.largest_weight:
             self.largest_weight = weight
 
     cdef double limit(self) noexcept nogil:
-        """The radius to project on."""
-        if not self.watchful:
+        """Return the radius of the ball to project on."""
+        if not self.observes_events:
             return self.fixed_radius
         if self.proved and self.largest_weight <= 1.0:
             return 1.0 / sqrt(self.l2)
         return sqrt(2.0 * self.largest_loss / self.l2)
 
 
-def outside(u, radius):
-    """Why u is not in the ball of `radius`, if it is not."""
+def outside_ball(u, radius):
+    """Return why u is not in the ball of `radius`, or None."""
     if u is None:
         return None
     size = abs(float(u)) if np.ndim(u) == 0 else float(np.linalg.norm(u))
     if size <= radius * (1.0 + 1e-9):
         return None
-    return f"u has norm {size:g} and lies outside the ball of radius {radius:g}"
+    return f"u has norm {size:g} and is outside the ball of radius {radius:g}"
 
 
 def projection(owner, project):
-    """`project` as given, if it is True, False, None or a positive radius."""
+    """Return `project` if it is True, False, None or a positive radius."""
     if project is None or isinstance(project, bool):
         return project
     return number(owner, "project", project, above=0.0)

@@ -1,4 +1,4 @@
-"""Step sizes over time: c, c / sqrt t, c / t; t = 1 at the first event."""
+"""Step size schedules c, c / sqrt t and c / t; t = 1 at the first event."""
 
 from libc.math cimport log, sqrt
 
@@ -23,14 +23,14 @@ cdef class Schedule(Parameterized):
         return 0.0
 
     cdef double total(self, double t) noexcept nogil:
-        """The sum of the steps 1..t, in O(1)."""
+        """Return the sum of the steps 1..t, in O(1)."""
         return 0.0
 
     def __call__(self, t):
         return self.at(t)
 
     def sum_to(self, t):
-        """The sum of the steps 1..t.
+        """Return the sum of the steps 1..t.
 
         >>> InverseSqrt(1.0).sum_to(2) == 1 + 2 ** -0.5
         True
@@ -48,7 +48,7 @@ cdef class Constant(Schedule):
         return self.c * t
 
 
-# Euler-Maclaurin from t = START on is exact to the last digit; below, the sum itself is short.
+# From t = START on, Euler-Maclaurin is exact to the last digit; below, the sum itself is short.
 DEF START = 24
 
 
@@ -92,5 +92,5 @@ cdef class Inverse(Schedule):
 
 
 def schedule(owner, step):
-    """A number means a constant step."""
+    """Return `step` as a schedule; a number means a constant step."""
     return step if isinstance(step, Schedule) else Constant(number(owner, "step", step, above=0.0))

@@ -6,6 +6,5 @@ cdef class SlotTable:
     cdef int reserve(self, Py_ssize_t n) except -1
 
 
-cdef void* room(void* block, size_t size) except NULL
-cdef object copied(const double* source, Py_ssize_t n)
-cdef int paste(double* target, array) except -1
+cdef object to_array(const double* source, Py_ssize_t n)
+cdef int copy_from_array(double* target, array) except -1

@@ -1,7 +1,7 @@
-from streamlearn.rules.recalling import Recalling
+from streamlearn.rules.caching import CachingRule
 from streamlearn.rules.schedules import Schedule
 
-class TruncatedGradient(Recalling):
+class TruncatedGradient(CachingRule):
     def __init__(self, step: float | Schedule, every: int = 1, ceiling: float = ...) -> None: ...
     drift: float
     @property

@@ -1,17 +1,17 @@
 """Truncated gradient ([Langford09]; [Xiao10] equation (29)).
 
 Every K-th step, weights up to the ceiling theta move toward 0 by alpha_t lambda K, and those that
-would pass it become 0. Slots left alone are lazy: `drift` adds up the truncations of all steps.
+would cross it become 0. Untouched slots are lazy: `drift` is the sum of the truncations so far.
 """
 
 from libc.math cimport INFINITY, fabs, floor
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.recalling cimport Recalling
+from streamlearn.rules.caching cimport CachingRule
 from streamlearn.rules.rule cimport StepSums
 from streamlearn.rules.schedules cimport Schedule
 
-from streamlearn.rules.needs import l1_only
+from streamlearn.rules.requirements import l1_only
 from streamlearn.rules.rule import Field
 from streamlearn.rules.schedules import InverseSqrt, schedule
 from streamlearn.core.parameters import number
@@ -21,15 +21,15 @@ DEF MARK = 1
 DEF SEEN = 2
 
 
-cdef class TruncatedGradient(Recalling):
-    """Gradient descent with l1 truncation every K-th step ([Xiao10] equation (29)); O(d) an event.
+cdef class TruncatedGradient(CachingRule):
+    """Gradient descent with l1 truncation every K-th step ([Xiao10] equation (29)); O(d) per event.
 
-    `step`: a number, or one of `sl.rules.schedules`; `every` is K, `ceiling` is theta.
+    `step` is a number or a `sl.rules.schedules` object, `every` is K, and `ceiling` is theta.
     """
 
     _names = ("step", "every", "ceiling")
     _examples = ((0.15,), (InverseSqrt(0.3), 3), (InverseSqrt(0.3), 2, 0.1))
-    fields = (Field("weight", odd=True), Field("mark"), Field("seen"))
+    fields = (Field("weight", flips_sign=True), Field("mark"), Field("seen"))
     scalars = ("t", "drift")
     needs = (l1_only,)
     cdef readonly Schedule step
@@ -50,7 +50,7 @@ cdef class TruncatedGradient(Recalling):
     def start(self):
         self.l1 = self.penalty.l1
 
-    cdef void born(self, Py_ssize_t j) noexcept nogil:
+    cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cells[3 * j + MARK] = self.drift
         self.cells[3 * j + SEEN] = self.t
 
@@ -58,13 +58,13 @@ cdef class TruncatedGradient(Recalling):
         return self.step.at(t) * self.l1 * self.every
 
     cdef double next_time(self, double t) noexcept nogil:
-        """The first step after t that truncates."""
+        """Return the first step after t that truncates."""
         return (floor(t / self.every) + 1.0) * self.every
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         cdef double w = self.cells[3 * j + WEIGHT], m = fabs(w), when
         if m > self.ceiling:
-            # only the first, largest truncation can reach it
+            # only the first truncation, the largest, can reach it
             when = self.next_time(self.cells[3 * j + SEEN])
             return 0.0 if when <= self.t and m <= self.truncation(when) else w
         m -= self.drift - self.cells[3 * j + MARK]
@@ -73,7 +73,7 @@ cdef class TruncatedGradient(Recalling):
         return m if w > 0.0 else -m
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef const double* weights = self.recall(row)
+        cdef const double* weights = self.cached_weights(row)
         cdef double t = self.t + 1.0, m = self.step.at(t) * slope
         cdef Py_ssize_t i, j
         for i in range(row.n):
@@ -84,32 +84,32 @@ cdef class TruncatedGradient(Recalling):
         if t == self.next_time(self.t):
             self.drift += self.truncation(t)
         self.t = t
-        if self.ledger is not None:
-            self.ledger.append(1.0, self.drift)
-            self.tired = self.ledger.full()
+        if self.step_sums is not None:
+            self.step_sums.append(1.0, self.drift)
+            self.needs_rebase = self.step_sums.full()
 
     # -- averages --------------------------------------------------------------------------------
 
-    cdef int keep_ledger(self) except -1:
-        self.ledger = StepSums()
-        self.ledger.reserve(self.n)
-        self.ledger.base = self.t
-        self.ledger.append(1.0, self.drift)
+    cdef int record_steps(self) except -1:
+        self.step_sums = StepSums()
+        self.step_sums.reserve(self.n)
+        self.step_sums.base = self.t
+        self.step_sums.append(1.0, self.drift)
         return 0
 
-    cdef double between(self, Py_ssize_t j, double a, double b) noexcept nogil:
+    cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double w = self.cells[3 * j + WEIGHT], m = fabs(w), when
         if m > self.ceiling:
             when = self.next_time(self.cells[3 * j + SEEN])
             if m <= self.truncation(when) and when < b:
                 b = when if when > a else a
             return (b - a) * w
-        m = self.ledger.between(m + self.cells[3 * j + MARK], a, b)
+        m = self.step_sums.sum_between(m + self.cells[3 * j + MARK], a, b)
         return m if w > 0.0 else -m
 
-    cdef void rest(self) noexcept nogil:
-        self.ledger.forget(self.t)
-        self.tired = False
+    cdef void rebase(self) noexcept nogil:
+        self.step_sums.drop_until(self.t)
+        self.needs_rebase = False
 
     @property
     def step_size(self):

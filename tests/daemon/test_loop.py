@@ -41,7 +41,7 @@ from streamlearn.errors import (
 )
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.checkpoints import Epoch
-from streamlearn.rules.copies import Copies
+from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import (
     Clicks,
     Files,
@@ -562,14 +562,14 @@ def test_memory_for_the_first_copy_is_preallocated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking: list[int] = []
-    take = Copies.take
+    take = CopyBuffer.allocate
 
-    def noted(self: Copies, n: int) -> Any:
+    def noted(self: CopyBuffer, n: int) -> Any:
         if loop.status.state == "active":
             lacking.append(self._needed + n - len(self._block))
         return take(self, n)
 
-    monkeypatch.setattr(Copies, "take", noted)
+    monkeypatch.setattr(CopyBuffer, "allocate", noted)
     text = f"""
 [source]
 kind = "synthetic"

@@ -765,7 +765,7 @@ def test_a_new_class_waits_for_the_other_thread() -> None:
     busy = False
     while not busy and thread.is_alive():
         try:
-            model.engine.waiting()
+            model.engine.raise_if_busy()
         except RuntimeError:
             busy = True
     with pytest.raises(RuntimeError, match="another thread"):

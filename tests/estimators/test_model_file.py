@@ -220,7 +220,7 @@ def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
     state = model.state(features=False)
     rule = state["learner"]["weights"]["rule"]
     rule[part] = np.zeros((5, 99)) if part == "cells" else [*rule[part], rule[part][0]]
-    with pytest.raises(sl.ModelFileError, match="not the state"):
+    with pytest.raises(sl.ModelFileError, match="state"):
         sl.LinearClassifier().restore(state)
 
 

@@ -573,9 +573,9 @@ def test_a_table_stops_growing_at_max_names(on_full: str) -> None:
     full = [names.read_event({f"n{k}": 1.0}) for k in range(10)]
     assert full == [[(k, 1.0)] for k in range(10)]
     assert names.read_event({"late0": 1.0}, grow=False) == []
-    assert (names.turned_away, names.size) == (0, 10)
+    assert (names.rejected_features, names.size) == (0, 10)
     late = [names.read_event({f"late{k}": 2.0, "n3": 1.0, 7: 1.0}) for k in range(50)]
-    assert names.turned_away == 100
+    assert names.rejected_features == 100
     if on_full == "ignore":
         assert late == [[(3, 1.0)]] * 50
         assert names.size == 10
@@ -597,7 +597,7 @@ def test_a_table_stops_growing_at_max_names(on_full: str) -> None:
         assert again.state() == names.state()
         event = {"late1": 2.0, "n3": 1.0}
         assert again.read_event(event) == copy.deepcopy(names).read_event(event)
-        assert (names.turned_away, cast("Names", again).turned_away) == (100, 101)
+        assert (names.rejected_features, cast("Names", again).rejected_features) == (100, 101)
     with pytest.raises(ValueError, match="max_names"):
         names.columns(100)
     with pytest.raises(ModelFileError, match="max_names"):
@@ -661,7 +661,7 @@ def test_a_table_stops_growing_at_max_bytes(on_full: str, text: str) -> None:
             twin = cast("Names", from_state(twin.state()))
         assert twin.read_event({name: 1.0, "s": f"v{k}"}) == row
         assert names.bytes_used <= 50_000
-        assert names.full == bool(names.turned_away)
+        assert names.full == bool(names.rejected_features)
     assert names.full
     assert twin.state() == names.state()
     kept = [name for name in names.names() if not str(name).startswith("#")]

@@ -279,12 +279,12 @@ def test_records_without_id_or_label_are_invalid() -> None:
     batch.add([(0, 1.0)])
     batch.add([(0, 1.0)], key=b"a")
     join.add_events(batch)
-    assert [i for i, *_ in batch.bad] == [0]
+    assert [i for i, *_ in batch.invalid] == [0]
     batch.clear()
     batch.add([], True)
     batch.add([], None, key=b"a")
     join.add_labels(batch)
-    assert [i for i, *_ in batch.bad] == [0, 1]
+    assert [i for i, *_ in batch.invalid] == [0, 1]
     assert join.held == 1
 
 

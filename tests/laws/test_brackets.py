@@ -40,7 +40,7 @@ def followed(model: Any, data: Any) -> tuple[Tracker, float]:
     for one in (model, twin):
         know_all(one)
     tracker.learn_rows(data.rows, data.y, data.w)
-    priced = not any(rule.weighs_once for rule in model.rules)
+    priced = not any(rule.penalty_counts_once for rule in model.rules)
     total = 0.0
     for i in range(len(data)):
         before = twin.penalty_value if priced else 0.0
@@ -54,7 +54,7 @@ def followed(model: Any, data: Any) -> tuple[Tracker, float]:
 def fixed(report: Report, model: Any, data: Any, u: Vector, b: float) -> float:
     """What the fixed weights u and an intercept pay for the stream."""
     inside = np.append(u, b) if model.objective.intercept == "inside" else u
-    priced = not any(rule.weighs_once for rule in model.rules)
+    priced = not any(rule.penalty_counts_once for rule in model.rules)
     psi = model.objective.penalty.value(inside) if priced else 0.0
     losses = model.objective.loss.value(data.X @ u + b, data.y)
     return float(data.w @ losses) + report.events * psi
@@ -144,12 +144,12 @@ def test_a_sampled_penalty_is_covered_by_its_error(rule: Any, penalty: Any) -> N
     model = estimator(rule, penalty, L.Logistic())
     twin = model.clone()
     for one in (model, twin):
-        one.engine.rows(np.zeros((1, wide)), True)
+        one.engine.rows_from_matrix(np.zeros((1, wide)), True)
     tracker = Tracker(model, seed=0)
     tracker.learn_rows(rows, y)
     truth = 0.0
     for i in range(m):
-        truth += 0.0 if rule.weighs_once else twin.penalty_value
+        truth += 0.0 if rule.penalty_counts_once else twin.penalty_value
         twin.learn_rows(rows[[i]], y[i : i + 1])
     total, error, exact = tracker.ledger.sums.penalty_estimate()
     if exact:  # the rule knows Psi, or there is none

@@ -33,7 +33,7 @@ def some(rule: Any, penalty: Any, turn: int) -> Any:
     losses = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
     options = {
         "average": AVERAGES[turn % 4],
-        "batch": 1 if rule.whole or turn % 3 else 3,
+        "batch": 1 if rule.learns_events or turn % 3 else 3,
         "seed": 5,
         "fit_intercept": not penalty.on_simplex,
     }
@@ -73,7 +73,7 @@ def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
         decoder.decode([text], batch)
         score, seen = late.score_one(i, x, t=i, w=w), plain.progressive_events(batch)[0]
         # a rule that learns whole events adds up its score in another order then
-        assert score == (pytest.approx(seen, rel=1e-12) if rule.whole else seen)
+        assert score == (pytest.approx(seen, rel=1e-12) if rule.learns_events else seen)
         late.learn_one(i, y, t=i)
         assert late.counts["joined"] == i + 1
     assert state(late.estimator) == state(plain)

@@ -444,9 +444,9 @@ def test_wrong_outputs_are_refused(loss: Any) -> None:
         loss.value(0.5, 0)
     k = loss.outputs or 3
     if loss.outputs:
-        with pytest.raises(ValueError, match=f"{k + 1} outputs"):
+        with pytest.raises(ValueError, match="outputs"):
             loss.value(np.zeros(k + 1), 0)
     if loss.kind == "multiclass":
         for y in (-1, k, 0.5, math.nan):
-            with pytest.raises(ValueError, match="index of a class"):
+            with pytest.raises(ValueError, match=r"^y "):
                 loss.value(np.zeros(k), y)

@@ -107,7 +107,9 @@ def test_repeated_prox_is_many(penalty: Any) -> None:
         w = np.array([v])
         for k in range(1, 12):
             w = dense_penalty(penalty).prox(w, 0.3)
-            assert penalty.repeated(v, 0.3, k) == pytest.approx(float(w[0]), rel=1e-12, abs=1e-14)
+            assert penalty.repeated_prox(v, 0.3, k) == pytest.approx(
+                float(w[0]), rel=1e-12, abs=1e-14
+            )
 
 
 @every

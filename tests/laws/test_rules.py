@@ -89,7 +89,7 @@ def test_sparse_is_dense(rule: Any, penalty: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "penalty"), [pair for pair in PAIRS if not pair[0].whole], ids=brief
+    ("rule", "penalty"), [pair for pair in PAIRS if not pair[0].learns_events], ids=brief
 )
 def test_batches_are_dense_batches(rule: Any, penalty: Any) -> None:
     for loss in (sl.losses.Logistic(), sl.losses.Squared()):
@@ -168,7 +168,7 @@ def test_data_frames_are_events(rule: Any, penalty: Any) -> None:
 @each_logistic
 def test_weight_zero_changes_nothing(rule: Any, penalty: Any) -> None:
     data = stream_for(LOGISTIC)
-    model = estimator(rule, penalty, LOGISTIC, batch=1 if rule.whole else 2)
+    model = estimator(rule, penalty, LOGISTIC, batch=1 if rule.learns_events else 2)
     model.learn_rows(data.rows[:31], data.y[:31])
     before = flat(model.state())
     model.learn_rows(data.rows[31:], data.y[31:], np.zeros(len(data) - 31))
@@ -219,7 +219,7 @@ def resumed_alike(model: Any, data: Any, cut: int, path: Any) -> None:
         assert same(state, flat(twin.state()))
 
 
-RESUMED = [pair for i, pair in enumerate(PAIRS) if i % 2 == 0 or pair[0].whole]
+RESUMED = [pair for i, pair in enumerate(PAIRS) if i % 2 == 0 or pair[0].learns_events]
 
 
 @pytest.mark.parametrize(("rule", "penalty"), RESUMED, ids=brief)
@@ -232,7 +232,7 @@ def test_resume_is_uninterrupted(rule: Any, penalty: Any, tmp_path: Path) -> Non
             penalty,
             loss,
             average=average,
-            batch=1 if rule.whole else 3,
+            batch=1 if rule.learns_events else 3,
             seed=5,
             fit_intercept=not penalty.on_simplex,
         )

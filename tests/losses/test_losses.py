@@ -1,7 +1,6 @@
 """The losses' exact values ([Teo07], Tables 1 and 2), their choices at kinks, what they refuse."""
 
 import math
-import re
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -146,46 +145,46 @@ def test_declared_properties() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "argument", "message"),
+    ("make", "argument", "parameter"),
     [
-        (sl.Hinge, -0.5, "threshold is -0.5; it must be a finite number >= 0"),
-        (sl.Hinge, math.nan, "threshold is nan"),
-        (sl.Hinge, math.inf, "threshold is inf"),
+        (sl.Hinge, -0.5, "threshold"),
+        (sl.Hinge, math.nan, "threshold"),
+        (sl.Hinge, math.inf, "threshold"),
         (sl.SquaredHinge, "1", None),
-        (sl.SquaredHinge, "one", "threshold is 'one'"),
-        (sl.SquaredHinge, None, "threshold is None"),
-        (sl.Novelty, -1, "threshold is -1"),
-        (sl.Quantile, 0, "tau is 0; it must be a finite number > 0 and < 1"),
-        (sl.Quantile, 1.0, "tau is 1.0"),
-        (sl.Quantile, math.nan, "tau is nan"),
-        (sl.EpsilonInsensitive, -0.1, "epsilon is -0.1; it must be a finite number >= 0"),
-        (sl.Huber, 0, "delta is 0; it must be a finite number > 0"),
-        (sl.Huber, -1.0, "delta is -1.0"),
-        (sl.MulticlassHinge, [[0, -1], [1, 0]], "predicting 1 for 0 is -1.0"),
-        (sl.MulticlassHinge, {"a": {"b": -1}}, "predicting 'b' for 'a' is -1"),
-        (sl.MulticlassHinge, {"a": {"a": 2}}, "predicting 'a' for 'a' is 2; it must be 0"),
-        (sl.MulticlassHinge, [[0, 1, 2]], "it must be a square array"),
-        (sl.MulticlassHinge, "cost", "it must be a square array"),
-        (sl.MulticlassHinge, {"a": 1}, "costs of 'a' are 1"),
-        (sl.MulticlassHinge, [[0, math.nan], [1, 0]], "must be finite"),
-        (sl.MultiSquared, [[1, 2], [2, 1]], "eigenvalue -1; it must be positive semidefinite"),
-        (sl.MultiSquared, [[1, 1], [0, 1]], "it must be symmetric"),
-        (sl.MultiSquared, [1, 2], "it must be a square array"),
-        (sl.MultiSquared, [[math.inf]], "must be finite"),
+        (sl.SquaredHinge, "one", "threshold"),
+        (sl.SquaredHinge, None, "threshold"),
+        (sl.Novelty, -1, "threshold"),
+        (sl.Quantile, 0, "tau"),
+        (sl.Quantile, 1.0, "tau"),
+        (sl.Quantile, math.nan, "tau"),
+        (sl.EpsilonInsensitive, -0.1, "epsilon"),
+        (sl.Huber, 0, "delta"),
+        (sl.Huber, -1.0, "delta"),
+        (sl.MulticlassHinge, [[0, -1], [1, 0]], "cost"),
+        (sl.MulticlassHinge, {"a": {"b": -1}}, "cost"),
+        (sl.MulticlassHinge, {"a": {"a": 2}}, "cost"),
+        (sl.MulticlassHinge, [[0, 1, 2]], "cost"),
+        (sl.MulticlassHinge, "cost", "cost"),
+        (sl.MulticlassHinge, {"a": 1}, "cost"),
+        (sl.MulticlassHinge, [[0, math.nan], [1, 0]], "cost"),
+        (sl.MultiSquared, [[1, 2], [2, 1]], "metric"),
+        (sl.MultiSquared, [[1, 1], [0, 1]], "metric"),
+        (sl.MultiSquared, [1, 2], "metric"),
+        (sl.MultiSquared, [[math.inf]], "metric"),
     ],
 )
-def test_parameters(make: Any, argument: Any, message: Any) -> None:
-    if message is None:
+def test_invalid_parameters_are_named(make: Any, argument: Any, parameter: Any) -> None:
+    if parameter is None:
         assert make(argument) == make(float(argument))
         return
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=parameter):
         make(argument)
 
 
 def test_rescale_is_checked() -> None:
-    with pytest.raises(ValueError, match=r"rescale is -1"):
+    with pytest.raises(ValueError, match="rescale"):
         sl.MulticlassHinge(rescale=-1)
-    with pytest.raises(ValueError, match=r"its power 100\.0 must be finite"):
+    with pytest.raises(ValueError, match="cost"):
         sl.MulticlassHinge([[0.0, 1e9], [1.0, 0.0]], 100.0)
 
 
@@ -222,7 +221,7 @@ def test_multiclass_hinge_rescaled(beta: Any) -> None:
 
 def test_costs_by_label() -> None:
     loss = sl.MulticlassHinge({"a": {"b": 4.0, "z": 9.0}, "c": {"a": 0.5}}, rescale=1)
-    with pytest.raises(ValueError, match="call bound"):
+    with pytest.raises(ValueError, match="bound"):
         loss.value(F, 0)
     bound = loss.bound(["c", "a", "b"])
     assert bound.cost == ((0, 0.5, 1), (1, 0, 4), (1, 1, 0))

@@ -275,7 +275,7 @@ def test_example_members_compile_and_are_correct(tmp_path: Path) -> None:
         model.learn_one({"x": x}, y)
         same.learn_one({"x": x}, y)
     assert model.weights == pytest.approx(same.weights)
-    with pytest.raises(sl.IncompatibleError, match="takes L2 or Zero"):
+    with pytest.raises(sl.IncompatibleError, match="L2 and Zero"):
         sl.LinearRegressor(rule, loss, sl.penalties.L1(0.1))
 
 

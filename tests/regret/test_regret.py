@@ -665,7 +665,7 @@ class PlainReservoir:
             self.draw()
         self.seen += 1
 
-    def mirror(self) -> None:
+    def swap_classes(self) -> None:
         self.rows = [(*row, -label) for *row, label in self.rows]
 
     def gather_rows(self) -> dict[str, Any]:
@@ -707,8 +707,8 @@ def test_reservoir_equals_the_plain_algorithm(capacity: int, longest: int, width
             row = slice(starts[i], starts[i + 1])
             plain.offer(slots[row], values[row], weights[i], labels[i])
         if turn % 7 == 3:
-            sums.mirror()
-            plain.mirror()
+            sums.swap_classes()
+            plain.swap_classes()
         if turn % 5 == 1:
             held.append((sums.reservoir.snapshot(), plain.gather_rows()))
         if turn % 11 == 5:

@@ -76,7 +76,7 @@ def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> I
     scores = model.progressive_events(events)
     predicted = outcomes(model, events, labels, scores)
     found = dict(zip(events.index.tolist(), predicted, strict=True))
-    bad = {index for index, _, _ in events.bad}
+    bad = {index for index, _, _ in events.invalid}
     for index in range(events.records):
         if index in found:
             yield line(found[index], options)

@@ -23,7 +23,7 @@ from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.engine.events import Events
 from streamlearn.errors import SinkDenied, SinkFenced, SinkNotFound, SinkRefused, SourceError
-from streamlearn.rules.copies import Copies
+from streamlearn.rules.copy_buffer import CopyBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,9 +89,9 @@ class Checkpointer:
         self.every_seconds = every_seconds
         self.max_age_seconds = max_age_seconds
         self.input_settings = input_settings
-        self.copies = Copies()
+        self.copies = CopyBuffer()
         self.writer = CheckpointWriter(
-            ownership, keep=keep, flush=self._flush, on_done=self.copies.make_room
+            ownership, keep=keep, flush=self._flush, on_done=self.copies.reserve
         )
         # revisions of the latest copy and of the newest durable checkpoint; of a fresh pipeline
         # not even the empty state is durable
@@ -112,7 +112,7 @@ class Checkpointer:
                 # the first scored event allocates all slots of a fresh model with hashed features
                 learner.model.progressive_events(empty)
                 learner.model.state(features=False)
-        self.copies.make_room()
+        self.copies.reserve()
 
     def update(self) -> None:
         """Collect a finished checkpoint and start the next one if due; call between two batches."""

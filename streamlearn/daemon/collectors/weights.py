@@ -64,7 +64,7 @@ class WeightsCollector:
                 used[: len(used_here)] |= used_here
         board.set("slots", reader.size)
         if isinstance(reader, Names) and (reader.max_names or reader.max_bytes):
-            board.set("rejected_features", reader.turned_away)
+            board.set("rejected_features", reader.rejected_features)
         if isinstance(reader, Hashing):
             board.set("hash_load_ratio", np.count_nonzero(used) / reader.size)
         seconds = time.thread_time() - start

@@ -35,7 +35,7 @@ from streamlearn.stream.sources.rows cimport (
 from streamlearn.stream.formats.text cimport put_number, put_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
-from streamlearn.features.pieces import shown
+from streamlearn.features.pieces import short_repr
 from streamlearn.stream.sources.rows import checked
 
 SAMPLE = 1000  # rows, with the header, from which types are inferred
@@ -339,7 +339,7 @@ cdef class CSVDecoder(TextDecoder):
             if q != NULL and (q == end or begins(q, end, &self.by)) and isfinite(x):
                 put_number(reader, column.name, column.length, x)
                 if self.has_groups:
-                    reader.mark(Text(column.name, 0, column.length), n)
+                    reader.record_span(Text(column.name, 0, column.length), n)
                 return q
         q = read_value(p, end, &self.by, &value)
         if q == NULL:
@@ -359,7 +359,7 @@ cdef class CSVDecoder(TextDecoder):
         else:
             self.refuse_number(column, &value)
         if self.has_groups:
-            reader.mark(Text(column.name, 0, column.length), n)
+            reader.record_span(Text(column.name, 0, column.length), n)
         return q
 
     cdef int read_role(self, const Column* column, const Value* value) except -1 nogil:
@@ -419,7 +419,7 @@ cdef class CSVDecoder(TextDecoder):
         name = column.name[:column.length].decode()
         text = value.text[:value.length].decode()
         raise InvalidEventError(
-            f"field {name!r} is {shown(text)} in a column of numbers: add it to the text columns",
+            f"field {name!r} is {short_repr(text)} in a column of numbers: add it to the text columns",
             name)
 
     cdef int unquote(self, Value* value) except -1 nogil:

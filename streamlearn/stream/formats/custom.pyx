@@ -22,7 +22,7 @@ cdef class CustomDecoder(Decoder):
     ...     return {"name": name, "label": int(label)}
     >>> decoder, events = CustomDecoder(pair, Names()), Events()
     >>> decoder.decode([b"ann 1", b"bob"], events)
-    >>> decoder.reader.names(), events.bad
+    >>> decoder.reader.names(), events.invalid
     (['name=ann'], [(1, None, 'ValueError: not enough values to unpack (expected 2, got 1)')])
     """
 

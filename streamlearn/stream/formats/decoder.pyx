@@ -19,7 +19,7 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
 from streamlearn.stream.formats.numbers cimport Decimal, is_exact
 
-from streamlearn.features.pieces import shown
+from streamlearn.features.pieces import short_repr
 from streamlearn.stream.formats.fields import UNITS, Fields
 
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
@@ -105,7 +105,7 @@ cdef class Decoder:
         """Append an event given as Python objects."""
         if not (isinstance(event, dict) or isinstance(event, Mapping)):
             raise InvalidEventError(
-                f"an event must be an object with field names and values, not {shown(event)}")
+                f"an event must be an object with field names and values, not {short_repr(event)}")
         self.latest = event
         features, roles = self.fields.split(event)
         if "weight" in roles:
@@ -168,13 +168,13 @@ cdef class Decoder:
             return 0
         if not isinstance(value, (bool, int, float, str)):
             raise self.refusal(
-                "label", f"is {shown(value)}: a label is a bool, a number or a string")
+                "label", f"is {short_repr(value)}: a label is a bool, a number or a string")
         if isinstance(value, float) and not math.isfinite(value):
             raise self.refusal("label", f"is {value}: a label is finite")
         try:
             value = self.labels.normalized(value)
         except InvalidEventError as error:
-            raise self.refusal("label", f"is {shown(value)}: {error}") from None
+            raise self.refusal("label", f"is {short_repr(value)}: {error}") from None
         if isinstance(value, bool):
             return self.take_number(value, BOOL)
         if isinstance(value, float):
@@ -193,7 +193,7 @@ cdef class Decoder:
                 return 0
             if isinstance(value, str) and len(value) > LONGEST:
                 raise self.refusal(
-                    "label", f"is {shown(value)}: a label has at most {LONGEST} characters")
+                    "label", f"is {short_repr(value)}: a label has at most {LONGEST} characters")
             self.check(value)
             code = len(self.classes)
             self.new_label = value
@@ -285,7 +285,7 @@ cdef class Decoder:
                 for learner in self.class_learners:
                     learner.check_labels([*self.labels.labels, label])
         except InvalidEventError as error:
-            raise self.refusal("label", f"is {shown(label)}: {error}") from None
+            raise self.refusal("label", f"is {short_repr(label)}: {error}") from None
         return 0
 
     cdef int add_label(self) except -1:
@@ -310,24 +310,24 @@ cdef class Decoder:
         if value is None:
             return 0
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.refusal("weight", f"is {shown(value)}: a weight is a number")
+            raise self.refusal("weight", f"is {short_repr(value)}: a weight is a number")
         try:
             self.tags.weight = float(value)
         except OverflowError:
             self.tags.weight = NAN
         if not (isfinite(self.tags.weight) and self.tags.weight >= 0.0):
-            raise self.refusal("weight", f"is {shown(value)}: a weight is finite and >= 0")
+            raise self.refusal("weight", f"is {short_repr(value)}: a weight is finite and >= 0")
         return 0
 
     cdef int take_id(self, object value) except -1:
         if value is None:
             return 0
         if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise self.refusal("id", f"is {shown(value)}: an id is a string or an integer")
+            raise self.refusal("id", f"is {short_repr(value)}: an id is a string or an integer")
         try:
             self.kept_id = str(value).encode()
         except ValueError:  # a lone surrogate, or more digits than Python writes
-            raise self.refusal("id", f"is {shown(value)}: it is not valid Unicode") from None
+            raise self.refusal("id", f"is {short_repr(value)}: it is not valid Unicode") from None
         self.tags.id = self.kept_id
         self.tags.id_length = len(self.kept_id)
         return 0
@@ -341,7 +341,7 @@ cdef class Decoder:
                 moment = datetime.fromisoformat(value)
             except ValueError:
                 raise self.refusal(
-                    "time", f"is {shown(value)}: a time is a number of"
+                    "time", f"is {short_repr(value)}: a time is a number of"
                     f" {self.fields.time_unit!r} since 1970, or in ISO 8601") from None
             if moment.tzinfo is None:
                 moment = moment.replace(tzinfo=timezone.utc)
@@ -353,7 +353,7 @@ cdef class Decoder:
                 pass
         if not isfinite(self.tags.time):
             raise self.refusal(
-                "time", f"is {shown(value)}: a time is a finite number of"
+                "time", f"is {short_repr(value)}: a time is a finite number of"
                 f" {self.fields.time_unit!r} since 1970, or a string in ISO 8601")
         return 0
 

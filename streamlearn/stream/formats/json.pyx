@@ -59,7 +59,7 @@ cdef class JSONDecoder(Decoder):
     >>> decoder.decode([b'{"ad": "shoes", "hour": 9, "clicked": true}', b'{"hour": "'], events)
     >>> decoder.reader.names(), events.labels, events.row_of(0)
     (['ad=shoes', 'hour'], array([1.]), [(0, 1.0), (1, 9.0)])
-    >>> events.bad
+    >>> events.invalid
     [(1, None, 'invalid JSON: Input data was truncated')]
     """
 
@@ -197,7 +197,7 @@ cdef class JSONDecoder(Decoder):
                 return False
             key = keys.key + number  # nested fields may have moved it
             if self.has_groups:
-                self.reader.mark(Text(key.name, 0, key.name_length), first)
+                self.reader.record_span(Text(key.name, 0, key.name_length), first)
             p = past_blanks(self.p)
             if p[0] == b"}":
                 self.p = p + 1

@@ -9,7 +9,7 @@ import msgspec
 
 from streamlearn.errors import InvalidEventError
 
-from streamlearn.features.pieces import shown
+from streamlearn.features.pieces import short_repr
 from streamlearn.stream.formats.fields import Fields
 
 PAIRS = ({0, 1}, {-1, 1})  # also of booleans, which equal 0 and 1
@@ -161,11 +161,11 @@ cdef class LabelSet:
         lost = [label for label in state["labels"] if self.declared and label not in self.known]
         if lost and self.positive_values is not None:
             raise InvalidEventError(
-                f"the label {shown(lost[0])} was learned as it is, but positive values map labels"
+                f"the label {short_repr(lost[0])} was learned as it is, but positive values map labels"
                 " to true or false: remove them (format.positive, --positive)")
         if lost:
             raise InvalidEventError(
-                f"the label {shown(lost[0])} was learned, but is not declared; add it"
+                f"the label {short_repr(lost[0])} was learned, but is not declared; add it"
                 " (format.labels, --labels)")
         self.events = state["events"]
         self.positive_seen = state["positive_seen"]

@@ -30,7 +30,7 @@ cdef class SVMLightDecoder(TextDecoder):
     >>> SVMLightDecoder(Names()).decode([b"+1 1:0.5 3:2 # two", b"-1 2:x"], events)
     >>> events.row_of(0), events.label_of(0)
     ([(1, 0.5), (3, 2.0)], 1)
-    >>> events.bad
+    >>> events.invalid
     [(1, '2', "field 2 is 'x': a value is a number")]
     """
 
@@ -141,7 +141,7 @@ cdef inline int put(Reader reader, uint64_t column, double value) except -1 nogi
     cdef Py_ssize_t n = reader.n
     cdef Piece* piece
     if n == reader.room:
-        reader.widen()
+        reader.grow_pieces()
     piece = reader.piece + n
     piece.text = Text(NULL, 0, 0)
     piece.name = NULL

@@ -27,7 +27,7 @@ cdef inline int put_number(
     """Add the feature of a number."""
     cdef Piece* piece
     if reader.n == reader.room:
-        reader.widen()
+        reader.grow_pieces()
     piece = reader.piece + reader.n
     piece.text.at = name
     piece.text.start = 0
@@ -49,7 +49,7 @@ cdef inline int put_text(
     if whole > reader.arena_room - reader.used:
         reader.reserve_text(whole)
     if reader.n == reader.room:
-        reader.widen()
+        reader.grow_pieces()
     to = reader.arena + reader.used
     copy_text(to, name, name_length + 1)
     copy_text(to + name_length + 1, text, length)

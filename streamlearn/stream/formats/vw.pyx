@@ -195,7 +195,7 @@ cdef class VWDecoder(TextDecoder):
                     raise self.bad_value(name[:n], (name + n + 1)[:end - name - n - 1])
             x *= scale
             if count == room:
-                reader.widen()
+                reader.grow_pieces()
                 room = reader.room
                 piece = reader.piece + count
             piece.text = Text(name, 0, n)
@@ -209,11 +209,11 @@ cdef class VWDecoder(TextDecoder):
             count += 1
             reader.n = count
             if self.has_groups:
-                reader.mark(piece.text, count - 1)
+                reader.record_span(piece.text, count - 1)
             piece += 1
         reader.repeats = True
         if self.has_groups and length:
-            reader.mark(Text(space, 0, length), first)
+            reader.record_span(Text(space, 0, length), first)
         at[0] = p
         return 0
 

@@ -23,7 +23,7 @@ from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.checkpoints import Epoch, Place
-from streamlearn.rules.copies import Copies
+from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
@@ -238,14 +238,14 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
 
 def test_reused_copies_in_memory_are_independent() -> None:
     models = [sl.LinearClassifier(), sl.FTRLClassifier(l1=0.1, average="tail", batch=3)]
-    copies, cells = Copies(), []
+    copies, cells = CopyBuffer(), []
     for i in range(60):
         for model in models:
             for k in range(i):  # more names with every round
                 model.learn_one({"hour": i % 5, f"user{k}": k % 3 + 1.0}, (i + k) % 2 == 0)
         with copies:
             states = [model.state(features=False) for model in models]
-        copies.make_room()
+        copies.reserve()
         before = model_file.pack([model.state(features=False) for model in models])
         for model in models:
             model.learn_one({"hour": 3, "user0": 9.0}, True)

@@ -139,7 +139,7 @@ def test_rejected_features_are_counted() -> None:
         watching.refresh(Status())
         away = watching.board.value("rejected_features")
         reader: Any = loop.pipeline.learners.reader
-        assert away == reader.turned_away
+        assert away == reader.rejected_features
         assert bool(away) == bool(table)
 
 

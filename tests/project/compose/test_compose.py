@@ -133,7 +133,7 @@ def test_the_image_is_built_only_from_what_it_needs() -> None:
         "LICENSE",
         "streamlearn/estimators/linear.py",
     ]
-    needed += ["streamlearn/rules/needs.py", "streamlearn/telemetry/page/index.html"]
+    needed += ["streamlearn/rules/requirements.py", "streamlearn/telemetry/page/index.html"]
     for path in needed:
         assert (ROOT / path).exists()
         assert sent(path), path

@@ -77,7 +77,7 @@ def outcome(decoder: Any, records: Any) -> Any:
     ]
     times = [None if np.isnan(moment) else moment for moment in events.times]
     tags = (events.weights.tolist(), events.ids, times)
-    return seen, tags, [i for i, _, _ in events.bad], decoder.reader.names()
+    return seen, tags, [i for i, _, _ in events.invalid], decoder.reader.names()
 
 
 # What Python writes
@@ -316,7 +316,7 @@ def test_rows_in_their_block_are_the_records(
     seen = [
         (
             [(batch.row_of(i), batch.label_of(i)) for i in range(len(batch))],
-            batch.ids, batch.bad, batch.blank, batch.records, batch.byte_count, decoder.columns,
+            batch.ids, batch.invalid, batch.blank, batch.records, batch.byte_count, decoder.columns,
         )
         for batch, decoder in zip(batches, decoders, strict=True)
     ]  # fmt: skip
@@ -352,7 +352,7 @@ def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
     decoder = CSVDecoder(sl.Names(), Fields(label="y"), delimiter=delimiter, text=text)
     events = Events()
     decoder.decode(rows, events)
-    assert [i - 1 for i, _, _ in events.bad] == bad
+    assert [i - 1 for i, _, _ in events.invalid] == bad
     assert [events.label_of(i) for i in range(len(events))] == labels
     assert decoder.reader.names() == ["a"]
 

@@ -62,7 +62,7 @@ def test_svmlight_is_its_matrix(lines: list[tuple[int, dict[int, float]]], hashe
         " ".join([f"{y:+d}", *(f"{j}:{x!r}" for j, x in row.items())]).encode() for y, row in lines
     ]
     events = decode(decoder, *records)
-    assert not events.bad
+    assert not events.invalid
     assert [events.label_of(i) for i in range(len(events))] == [y for y, _ in lines]
     for i, (_, row) in enumerate(lines):
         again: Any = reader.fresh()
@@ -150,7 +150,7 @@ def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
 def test_invalid_lines_of_svmlight(line: bytes, field: str | None) -> None:
     reader = sl.Names()
     events = decode(SVMLightDecoder(reader), line, b"1 0:1")
-    [(index, at, _)] = events.bad
+    [(index, at, _)] = events.invalid
     assert (index, at) == (0, field)
     assert reader.names() == [0]
 
@@ -161,7 +161,7 @@ def test_svmlight_of_odd_shape() -> None:
         SVMLightDecoder(reader), b"", b"  # nothing", b"-1.50 3:1 1:2 3:+.5e1 5:0 #x", b"1\r",
         b"1 5000000:1 2147483648:2 9000000:3", b"\t2\t7:1 ",
     )  # fmt: skip
-    assert (events.bad, events.blank, len(events)) == ([], 2, 4)
+    assert (events.invalid, events.blank, len(events)) == ([], 2, 4)
     assert events.row_of(0) == [(3, 6.0), (1, 2.0)]
     assert events.row_of(1) == []
     assert events.label_of(0) == -1.5
@@ -206,7 +206,7 @@ def test_vw_is_its_event(batch: list[dict[str, dict[str, float]]]) -> None:
         try:
             want = named(again, again.read_event(dict(flat)))
         except sl.InvalidEventError:
-            assert events.bad
+            assert events.invalid
             continue
         assert named(reader, events.row_of(0)) == want
 
@@ -218,7 +218,7 @@ def test_vw_line_by_line() -> None:
         b"1 |a x y:2 |b z", b"-1 0.5 'id1| w", b"| w:0", b"tag|a x", b"1 2 tag|a x",
         b"'t |a:2 x:1.5 y", b"", b"0 |a x x:3", b"1|a x", "1 |ü ö".encode(), b"1 |a x|b z\r\n",
     )  # fmt: skip
-    assert events.bad == []
+    assert events.invalid == []
     assert events.blank == 1
     labels = [events.label_of(i) for i in range(len(events))]
     assert labels == [1, -1, None, None, 1, None, 0, None, 1, 1]
@@ -260,7 +260,7 @@ def test_vw_line_by_line() -> None:
 )
 def test_invalid_lines_of_vw(line: bytes, part: str) -> None:
     reader = sl.Names()
-    [(index, _, reason)] = decode(VWDecoder(reader), line).bad
+    [(index, _, reason)] = decode(VWDecoder(reader), line).invalid
     assert index == 0
     assert part in reason
     assert reader.size == 0
@@ -275,7 +275,7 @@ def test_csv_types_labels_and_missing_values() -> None:
     )  # fmt: skip
     assert decoder.types == {"k": "numbers", "a": "text", "b": "text", "y": "text", "w": "numbers"}
     assert events.blank == 3
-    assert [i for i, _, _ in events.bad] == [7, 8, 9]
+    assert [i for i, _, _ in events.invalid] == [7, 8, 9]
     assert [events.label_of(i) for i in range(4)] == ["spam", "ham", None, "spam"]
     assert events.ids == [b"1", b"2", b"3", b"4"]
     assert events.weights.tolist() == [2.0, 1.0, 1.0, 1.0]
@@ -288,7 +288,7 @@ def test_csv_types_labels_and_missing_values() -> None:
 def test_csv_of_files_that_differ_in_order() -> None:
     decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"))
     events = decode(decoder, b"y,a,b", b"1,2,u", b"a, y,b", b"3,0,u", b"b,a,y", b"u,4,1", b"a,1,1")
-    assert events.bad == []
+    assert events.invalid == []
     assert events.blank == 3
     assert reader.names() == ["a", "b=u", "b=a"]
     assert events.labels.tolist() == [1.0, 0.0, 1.0, 1.0]
@@ -327,7 +327,7 @@ def test_csv_said_by_hand() -> None:
     )
     events = decode(decoder, b"1;2", b"x;y")
     assert reader.names() == ["a", "b=2"]
-    [(index, field, reason)] = events.bad
+    [(index, field, reason)] = events.invalid
     assert (index, field) == (1, "a")
     assert "numbers" in reason
     with pytest.raises(ValueError, match="'a'"):
@@ -351,12 +351,12 @@ def test_any_bytes(kind: str, records: list[bytes]) -> None:
     reader = sl.Names()
     decoder = decoder_of(kind, reader, Fields(label=None), columns=["a", "b"])
     events = decode(decoder, *records, None)
-    assert len(events) + len(events.bad) + events.blank + events.tombstones == len(records) + 1
+    assert len(events) + len(events.invalid) + events.blank + events.tombstones == len(records) + 1
     assert np.isfinite(events.values).all()
     for i in range(len(events)):
         row = events.row_of(i)
         assert len(dict(row)) == len(row)
-    for _, _, reason in events.bad:
+    for _, _, reason in events.invalid:
         assert reason
 
 
@@ -393,7 +393,7 @@ def test_lines_in_their_block_are_the_records(
         (
             [(events.row_of(i), events.label_of(i)) for i in range(len(events))],
             events.weights.tolist(), events.ids, events.index.tolist(), events.known.tolist(),
-            events.bad, events.blank, events.records, events.byte_count, reader.state(),
+            events.invalid, events.blank, events.records, events.byte_count, reader.state(),
         )
         for events, reader in zip(batches, readers, strict=True)
     ]  # fmt: skip
@@ -436,9 +436,9 @@ def test_what_a_users_function_does_wrong_is_bad() -> None:
 
     reader = sl.Names()
     events = decode(CustomDecoder(function, reader), *(b"%d" % i for i in range(6)))
-    assert [i for i, _, _ in events.bad] == [2, 3, 4, 5]
+    assert [i for i, _, _ in events.invalid] == [2, 3, 4, 5]
     assert (len(events), events.blank) == (1, 1)
-    assert events.bad[-1][2] == "KeyError: 'x'"
+    assert events.invalid[-1][2] == "KeyError: 'x'"
 
 
 def test_csv_whose_header_is_there_though_the_columns_were_named() -> None:
@@ -446,7 +446,7 @@ def test_csv_whose_header_is_there_though_the_columns_were_named() -> None:
     decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"), columns=["a", "y"])
     decoder.set_types({})
     events = decode(decoder, b"a,y", b"0.5,1", b"2,0", b"y, a", b"1,7")
-    assert (len(events), events.blank, events.bad) == (3, 2, [])
+    assert (len(events), events.blank, events.invalid) == (3, 2, [])
     assert decoder.types == {"a": "numbers", "y": "numbers"}
     assert reader.names() == ["a"]
     # other names than those of the first line are the columns' all the same
@@ -496,7 +496,7 @@ def test_integers_that_no_float_holds_are_exact(kind: str) -> None:
         assert labels == BIG
         assert {type(label) for label in labels} == {int}
         assert found.ids == [b"%d" % one for one in BIG]
-        assert [field for _, field, _ in found.bad] == ["label"] * len(TOO_BIG)
+        assert [field for _, field, _ in found.invalid] == ["label"] * len(TOO_BIG)
 
 
 def test_a_regression_takes_large_integers_for_numbers() -> None:
@@ -512,7 +512,7 @@ def test_a_label_has_a_bound_of_length() -> None:
     decoder, found = decoder_of("json", sl.Names(), Fields()), Events()
     decoder.decode([b'{"label": "%s"}' % (b"x" * n) for n in (1024, 1025, 5_000_000)], found)
     assert [len(str(label)) for label in decoder.classes] == [1024]
-    assert [(i, field) for i, field, _ in found.bad] == [(1, "label"), (2, "label")]
+    assert [(i, field) for i, field, _ in found.invalid] == [(1, "label"), (2, "label")]
     positive, found = decoder_of("json", sl.Names(), Fields(positive=("yes",))), Events()
     positive.decode([b'{"label": "%s"}' % (b"x" * 5000), b'{"label": "yes"}'], found)
     assert found.labels.tolist() == [0.0, 1.0]  # no label is remembered here
@@ -526,7 +526,7 @@ def unwritable(record: bytes) -> dict[str, object]:
 def test_an_id_that_cannot_be_written_makes_a_bad_record() -> None:
     decoder = decoder_of(f"{__name__}:unwritable", sl.Names(), Fields(id="id"))
     decoder.decode([b"digits", b"surrogate"], found := Events())
-    assert [(i, field) for i, field, _ in found.bad] == [(0, "id"), (1, "id")]
+    assert [(i, field) for i, field, _ in found.invalid] == [(0, "id"), (1, "id")]
 
 
 def test_what_is_said_of_a_bad_record_is_short() -> None:
@@ -534,8 +534,8 @@ def test_what_is_said_of_a_bad_record_is_short() -> None:
     decoder_of("json", sl.Names(), Fields()).decode(records, found := Events())
     loud = decoder_of(f"{__name__}:loud", sl.Names(), Fields())
     loud.decode([b"z" * 1_000_000], other := Events())
-    assert len(found.bad) + len(other.bad) == 3
-    for _, field, reason in [*found.bad, *other.bad]:
+    assert len(found.invalid) + len(other.invalid) == 3
+    for _, field, reason in [*found.invalid, *other.invalid]:
         assert len(field or "") <= 1000
         assert len(reason) <= 1000
 

@@ -66,7 +66,7 @@ def test_a_pair_is_complete_by_itself(kind: str, pair: tuple[Any, Any]) -> None:
     assert one.labels.positive == max(pair)
     events = read(one, line(kind, pair[0]), line(kind, 3), line(kind, pair[1]))
     assert labels_of(events) == list(pair)
-    assert [index for index, _, _ in events.bad] == [1]
+    assert [index for index, _, _ in events.invalid] == [1]
     assert one.labels.labels == list(pair)
 
 
@@ -76,7 +76,7 @@ def test_booleans_may_be_spelled(kind: str) -> None:
     events = read(one, *(line(kind, label) for label in (True, "false", "True", "FALSE", "no")))
     assert labels_of(events) == [True, False, True, False]
     assert all(isinstance(label, bool) for label in labels_of(events))
-    assert [(index, field) for index, field, _ in events.bad] == [(4, "y")]
+    assert [(index, field) for index, field, _ in events.invalid] == [(4, "y")]
     # where the first label is text, so are those
     texts = decoder(kind)
     assert labels_of(read(texts, line(kind, "true"), line(kind, "other"))) == ["true", "other"]
@@ -97,7 +97,7 @@ def test_closing_depends_on_the_order_of_events_alone(size: int) -> None:
     for start in range(0, len(lines), size):
         before = one.labels.state()
         events = read(one, *lines[start : start + size])
-        bad += [start + index for index, _, _ in events.bad]
+        bad += [start + index for index, _, _ in events.invalid]
         again = decoder("json", Fields(label="y", weight="w", warmup=5))
         again.restore({"classes": [], "labels": before})  # as after a crash
         read(again, *lines[start : start + size])
@@ -131,7 +131,7 @@ def test_there_are_at_most_so_many(warmup: int | None) -> None:
     one = decoder("json", Fields(label="y", warmup=warmup, max_classes=20))
     numbers = read(one, *(line("json", label) for label in range(2, 60)))
     assert labels_of(numbers) == list(range(2, 22))
-    assert len(numbers.bad) == 38
+    assert len(numbers.invalid) == 38
     assert labels_of(read(one, *(line("json", label) for label in range(60)))) == [*range(2, 22)]
     texts = decoder("json", Fields(label="y", warmup=warmup, max_classes=20))
     assert len(read(texts, *(line("json", f"l{k}") for k in range(60)))) == 20
@@ -148,7 +148,7 @@ def test_declared_labels_are_all_there_are() -> None:
     one = decoder("json", Fields(label="y", labels=("ham", "spam"), warmup=1, max_classes=1))
     events = read(one, *(line("json", label) for label in ("spam", "egg", "ham")))
     assert labels_of(events) == ["spam", "ham"]
-    assert [index for index, _, _ in events.bad] == [1]
+    assert [index for index, _, _ in events.invalid] == [1]
     assert one.labels.positive == "spam"  # the one declared last, whichever comes first
     positive = decoder("json", Fields(label="y", positive=("x", "y")))
     assert labels_of(read(positive, line("json", "x"), line("json", "q"))) == [True, False]
@@ -160,8 +160,8 @@ def test_a_label_of_weight_0_is_learned_where_its_weight_is_that_of_another_reco
     fields = Fields(label="y", weight="w", labels=None, warmup=1000)
     late = decoder_of("json", sl.Names(), fields, [sl.LinearClassifier()], grow_always=True)
     read(late, line("json", True), line("json", False))
-    assert len(read(late, line("json", 7, 0.0)).bad) == 1
-    assert len(read(late, line("json", "text", 0.0)).bad) == 1
+    assert len(read(late, line("json", 7, 0.0)).invalid) == 1
+    assert len(read(late, line("json", "text", 0.0)).invalid) == 1
 
 
 def test_what_was_declared_since_holds_after_a_restart() -> None:

@@ -206,7 +206,7 @@ def test_types_are_guessed_of_the_same_lines(
         if found is None:
             break
         rows += len(found[1])
-        assert found[1].bad == []
+        assert found[1].invalid == []
     source.close()
     assert decoder.types == {"a": "numbers", "b": "text"}
     assert rows == 2901
@@ -260,7 +260,7 @@ def test_a_mark_at_the_beginning_is_left_out(
         for source in (Files([plain]), Files([packed]), piped(MARK + text)):
             decoder = decoder_of(kind, Names())
             events = [
-                (events.row_of(i)[0][1], events.label_of(i), events.bad)
+                (events.row_of(i)[0][1], events.label_of(i), events.invalid)
                 for found in decoded_batches(source, decoder, 0.0)
                 if found is not None
                 for events in found[1:]

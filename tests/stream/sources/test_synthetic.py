@@ -50,7 +50,7 @@ def test_the_truth_can_be_learned(kind: str) -> None:
     for start in range(0, 20_000, 5000):
         events.clear()
         decoder.decode(stream.values(start, 5000), events)
-        assert not events.bad
+        assert not events.invalid
         model.progressive_events(events)
     truth = stream.truth()
     known = [(w, model.weights.get(name, 0.0)) for name, w in truth.items() if abs(w) > 0.4]

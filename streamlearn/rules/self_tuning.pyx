@@ -1,28 +1,38 @@
-"""Rules that tune themselves: they learn whole events, and guard their scores.
+"""Self-tuning rules: they learn whole events and clip their scores.
 
-A score is kept in [-50, 50]; where it is on the label's scale, in the range of the labels seen.
-Every such rule learns from its own guarded score.
+Scores are clipped to [-50, 50] or, where a score is on the label's scale, to the range of the
+labels seen. Every such rule learns from its own clipped score.
 """
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.core.pairs cimport Pair, first, firsts, load, mate, plus, second, times, two
+from streamlearn.core.pairs cimport (
+    Pair,
+    add,
+    first,
+    firsts,
+    load,
+    make_pair,
+    multiply,
+    partner,
+    second,
+)
 from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
-from streamlearn.rules.needs import scalar_loss, unpenalised
-from streamlearn.rules.sizes import KINDS
+from streamlearn.rules.requirements import scalar_loss, unpenalized
+from streamlearn.rules.feature_sizes import SIZE_KINDS
 
 DEF LIMIT = 50.0
 
 
-cdef class Guarded(Rule):
-    """A rule without a step size to choose."""
+cdef class SelfTuning(Rule):
+    """A rule without a step size parameter."""
 
     scalars = ("t", "low", "high")
-    needs = (scalar_loss, unpenalised)
+    needs = (scalar_loss, unpenalized)
     intercept = "inside"
-    whole = True
-    strides = True
+    learns_events = True
+    can_share_table = True
 
     def start(self):
         self.follows = self.loss.kind == "regression"
@@ -32,11 +42,11 @@ cdef class Guarded(Rule):
     cdef double clip(self, double p) noexcept nogil:
         if p > self.high:
             return self.high
-        # a NaN, from inf - inf, goes here too
+        # NaN, from inf - inf, becomes `low`
         return p if p >= self.low else self.low
 
     cdef void watch_label(self, Loss loss, double y) noexcept nogil:
-        """A label that is now known widens the range of scores."""
+        """Widen the score range to include this label."""
         cdef double s
         if self.follows:
             s = loss.score_of(y)
@@ -49,54 +59,54 @@ cdef class Guarded(Rule):
                 self.high = s
 
 
-cdef class Sized(Guarded):
-    """Rules that measure each feature by its size; a slot is its weight times that, and a number.
+cdef class Normalized(SelfTuning):
+    """A rule that divides each feature by its size; a slot holds weight * size and another number.
 
-    A value larger than all before counts as the largest before.
+    A value larger than all earlier ones counts as the largest earlier one in scores.
     """
 
     def start(self):
-        Guarded.start(self)
-        self.sizes = KINDS[self.size]()
+        SelfTuning.start(self)
+        self.sizes = SIZE_KINDS[self.size]()
         self.measures = True
 
     def share(self, sizes):
-        """Learn rows that one of these sizes (a dict by their kinds) has seen before."""
+        """Use shared sizes (a dict by kind), whose owner measures the rows."""
         self.sizes = sizes[self.size]
         self.measures = False
 
     def __sizeof__(self):
-        return Guarded.__sizeof__(self) + (self.sizes.__sizeof__() if self.measures else 0)
+        return SelfTuning.__sizeof__(self) + (self.sizes.__sizeof__() if self.measures else 0)
 
     cdef int grow(self, Py_ssize_t n) except -1:
         self.sizes.grow(n)
-        return Guarded.grow(self, n)
+        return SelfTuning.grow(self, n)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.cells[self.stride * j] * self.sizes.cells[self.sizes.stride * j + 1]
 
     cdef double predict(self, Row* row) noexcept nogil:
         if self.measures:
-            self.sizes.show(row)
-        return self.shown(row)
+            self.sizes.measure(row)
+        return self.sized_score(row)
 
-    cdef double meet(self, Row* row) noexcept nogil:
+    cdef double score_for_learning(self, Row* row) noexcept nogil:
         if self.measures:
-            self.sizes.see(row)
-        return self.shown(row)
+            self.sizes.observe(row)
+        return self.sized_score(row)
 
-    cdef inline double shown(self, Row* row) noexcept nogil:
-        """The score of the row that was measured last."""
+    cdef inline double sized_score(self, Row* row) noexcept nogil:
+        """Return the score of the row measured last."""
         cdef const double* cells = self.cells
         cdef const double* shown = self.sizes.shown
         cdef const int* slot = row.slot
-        cdef Pair score = two(0.0, 0.0)
+        cdef Pair score = make_pair(0.0, 0.0)
         cdef Py_ssize_t i, j, n = row.n, stride = self.stride
         for i in range(0, n, 2):
-            j = mate(i, n)
-            score = plus(
+            j = partner(i, n)
+            score = add(
                 score,
-                times(
+                multiply(
                     firsts(load(cells + stride * slot[i]), load(cells + stride * slot[j])),
                     load(shown + i),
                 ),
@@ -104,26 +114,26 @@ cdef class Sized(Guarded):
         return self.clip(first(score) + second(score))
 
     def state(self):
-        state = Guarded.state(self)
+        state = SelfTuning.state(self)
         if self.measures:
             state["sizes"] = self.sizes.state()
         return state
 
     def restore(self, state):
-        Guarded.restore(self, state)
+        SelfTuning.restore(self, state)
         if "sizes" in state:
             self.sizes.restore(state["sizes"])
 
     def __reduce__(self):
-        """A copy of its own has sizes of its own."""
+        """Include the shared sizes, because the copy has its own."""
         if self.penalty is None or self.measures:
-            return Guarded.__reduce__(self)
-        revive, (*identity, state) = Guarded.__reduce__(self)
+            return SelfTuning.__reduce__(self)
+        revive, (*identity, state) = SelfTuning.__reduce__(self)
         return revive, (*identity, {**state, "sizes": self.sizes.state()})
 
 
-def kind_of_size(owner, size):
-    """One of the kinds of sizes."""
-    if size not in KINDS:
-        raise ValueError(f"{owner}: size must be one of {', '.join(KINDS)}, got {size!r}")
+def checked_size(owner, size):
+    """Return `size` if it is a kind of size."""
+    if size not in SIZE_KINDS:
+        raise ValueError(f"{owner}: size must be one of {', '.join(SIZE_KINDS)}, got {size!r}")
     return size

@@ -1,6 +1,6 @@
-from streamlearn.rules.scaled import Ballistic
+from streamlearn.rules.scaled import ProjectedSubgradient
 
-class Balanced(Ballistic):
+class AdaptiveCurvature(ProjectedSubgradient):
     R: float
     curvature: float
     since: float

@@ -1,9 +1,9 @@
-from streamlearn.rules.scaled cimport Ballistic
+from streamlearn.rules.scaled cimport ProjectedSubgradient
 
 
-cdef class Balanced(Ballistic):
+cdef class AdaptiveCurvature(ProjectedSubgradient):
     cdef readonly object radius, gradient_bound
     cdef double given_bound
     cdef public double R, curvature, since
-    cdef double settle_bound(self) noexcept nogil
+    cdef double update_gradient_bound(self) noexcept nogil
     cdef double balance(self, double curvature, double ratio) noexcept nogil

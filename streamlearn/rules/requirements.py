@@ -1,7 +1,7 @@
-"""What a rule may demand of its penalty and loss, and the sentence said when it is not met.
+"""Requirements of rules on their penalty and loss, and the error messages.
 
-A rule lists its demands in `needs`. A demand is a function of (rule, penalty, loss) that returns
-None, or what is wrong and the nearest thing that is allowed.
+A rule lists its requirements in `needs`. A requirement is a function of (rule, penalty, loss) that
+returns None if it is met, or else what is wrong and the closest allowed choice.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from streamlearn.penalties import Penalty
     from streamlearn.rules.rule import Rule
 
-Need = Callable[["Rule", "Penalty", "Loss | VectorLoss"], str | None]
+Requirement = Callable[["Rule", "Penalty", "Loss | VectorLoss"], str | None]
 
 
 def check(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> None:
-    """Raise IncompatibleError for the first demand that is not met."""
+    """Raise IncompatibleError for the first requirement that is not met."""
     for need in (*rule.needs, leaves_zero):
         reason = need(rule, penalty, loss)
         if reason is not None:
@@ -29,82 +29,82 @@ def check(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> None:
 
 
 def leaves_zero(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """A loss that is flat at 0 teaches nothing to a rule that starts there."""
+    """Require a loss that is not flat at w = 0, where rules start."""
     if loss.leaves_zero or penalty.on_simplex:
         return None
     return "the loss is flat at w = 0, where the rule starts; give it a threshold > 0"
 
 
 def strong_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Step sizes 1/(lambda t) come from the penalty's curvature."""
+    """Require L2 with strength > 0: the step sizes 1/(lambda t) come from its curvature."""
     if penalty.simple and penalty.l2 > 0.0 and penalty.l1 == 0.0:
         return None
     if penalty.l2 > 0.0:
-        return "its step takes L2 alone; for l1 as well use ForwardBackward or DualAveraging"
+        return "it supports L2 only; to add l1, use ForwardBackward or DualAveraging"
     return (
-        "its step 1/(lambda t) is the penalty's curvature; use L2(strength > 0), "
-        "or the rule Proximal, which brings its own curvature"
+        "its step size 1/(lambda t) needs the penalty's curvature; use L2(strength > 0), "
+        "or the rule Proximal, which adds its own curvature"
     )
 
 
 def plain_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Zero or L2."""
+    """Require Zero or L2."""
     if penalty.simple and penalty.l1 == 0.0 and penalty.norm_limit == float("inf"):
         return None
     if penalty.simple and penalty.l1 == 0.0:
-        return "its ball is its own parameter; use project=radius with L2 or Zero"
-    return "it takes L2 or Zero; for this penalty use DualAveraging"
+        return "its ball is a parameter of the rule; use project=radius with L2 or Zero"
+    return "it supports L2 and Zero only; for this penalty, use DualAveraging"
 
 
 def simple(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Penalties whose effect on slots left alone is a few scalars."""
+    """Require a penalty whose effect on untouched slots is a few scalars."""
     if penalty.simple:
         return None
     return (
-        "a step would change every slot in its own way; use Zero, L1, L2, ElasticNet or Ball, "
-        "or the rule DualAveraging, which takes every penalty"
+        "a step would change every slot differently; use Zero, L1, L2, ElasticNet or Ball, "
+        "or the rule DualAveraging, which supports every penalty"
     )
 
 
 def l1_only(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Zero or L1."""
+    """Require Zero or L1."""
     if penalty.simple and penalty.l2 == 0.0 and penalty.norm_limit == float("inf"):
         return None
-    return "it takes L1 or Zero; for other penalties use ForwardBackward or DualAveraging"
+    return "it supports L1 and Zero only; for others, use ForwardBackward or DualAveraging"
 
 
 def coordinatewise(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """A step for each slot needs a penalty for each slot."""
+    """Require a penalty that is a sum over slots: the step sizes differ between slots."""
     if penalty.coordinatewise:
         return None
     return (
-        "its steps differ from slot to slot, so the penalty must be a sum over slots; "
+        "its step sizes differ between slots, so the penalty must be a sum over slots; "
         "use Zero, L1, L2, ElasticNet or Berhu, or the rule DualAveraging"
     )
 
 
-def unpenalised(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Rules that tune themselves take no penalty."""
+def unpenalized(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require Zero: self-tuning rules set their own regularization."""
     if penalty.simple and penalty.l1 == penalty.l2 == 0.0 and penalty.norm_limit == float("inf"):
         return None
     return (
-        "it sets its own regularization and takes no penalty; use Zero(), "
+        "it sets its own regularization and supports no penalty; use Zero(), "
         "or DualAveraging or FTRLProximal for sparse weights"
     )
 
 
 def scalar_loss(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Rules that look at features beside slopes learn one output at a time."""
+    """Require a scalar loss: rules that learn whole events learn one output at a time."""
     if loss.kind not in ("multiclass", "multitarget"):
         return None
     return (
         "it learns one output at a time; use a scalar loss (classes are then learned "
-        "one versus the rest) or another rule, AdaGrad for instance"
+        "one versus the rest) or another rule such as AdaGrad"
     )
 
 
 def smooth(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Acceleration ([Xiao10] section 7.1) needs gradients that are Lipschitz."""
+    """Require Lipschitz gradients, for acceleration ([Xiao10] section 7.1)."""
     if loss.smooth or (rule.params.get("smoothness") is not None and loss.curvature_bound > 0.0):
         return None
     return (
@@ -113,15 +113,15 @@ def smooth(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
     )
 
 
-def not_simplex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Several outputs share one vector of weights, which is no distribution."""
+def one_output_on_simplex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require one output on a simplex: several would share one weight vector."""
     if not penalty.on_simplex or loss.kind not in ("multiclass", "multitarget"):
         return None
-    return "weights on a simplex serve one output; use a scalar loss"
+    return "weights on a simplex support one output only; use a scalar loss"
 
 
 def strongly_convex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Without an auxiliary function, the penalty must be strongly convex ([Xiao10] eq. (13))."""
+    """Require a strongly convex penalty if there is no auxiliary function ([Xiao10] (13))."""
     if penalty.modulus > 0.0 or rule.params.get("schedule") != "zero":
         return None
     return (
@@ -130,46 +130,48 @@ def strongly_convex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> st
     )
 
 
-def enhances(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """The enhanced h of [Xiao10] Algorithm 2 is that of the 2-norm."""
+def no_enhanced_l1(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require h = |w|^2/2 for the enhanced l1 of [Xiao10] Algorithm 2."""
     if rule.params.get("rho", 0.0) == 0.0 or not (penalty.own_geometry or penalty.on_simplex):
         return None
-    return "rho enhances the l1 part of h = |w|^2/2, and this penalty brings another h; use rho=0"
+    return (
+        "rho no_enhanced_l1 the l1 part of h = |w|^2/2, but this penalty has another h; use rho=0"
+    )
 
 
 def has_geometry(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """The Primal Gradient Solver ([Zhu09]) works in the penalty's own geometry."""
+    """Require a penalty with its own geometry, for the Primal Gradient Solver ([Zhu09])."""
     if penalty.own_geometry and not penalty.on_simplex and penalty.modulus > 0.0:
         return None
     return (
         "its weights are the gradient of the penalty's conjugate; use LpSquared(strength, p) "
-        "(p = 2 is L2) or Entropy(strength, radius)"
+        "(p=2 is L2) or Entropy(strength, radius)"
     )
 
 
 def simplex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Exponentiated updates live on the simplex."""
+    """Require a penalty on the simplex, for exponentiated updates."""
     if penalty.on_simplex:
         return None
     return "exponentiated weights are a distribution; use Simplex() or KL(strength)"
 
 
 def euclidean(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """Penalties under the auxiliary function |w|^2/2."""
+    """Require a penalty with the auxiliary function |w|^2/2."""
     if not penalty.own_geometry and not penalty.on_simplex:
         return None
-    return "it works with h = |w|^2/2; for this penalty use DualAveraging"
+    return "it supports h = |w|^2/2 only; for this penalty, use DualAveraging"
 
 
-def has_radius(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """R = 1/sqrt(lambda) needs a lambda."""
+def radius_or_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require L2 with strength > 0 if no radius is given: R = 1/sqrt(lambda)."""
     if rule.params.get("radius") is not None or penalty.l2 > 0.0:
         return None
     return "radius=None means 1/sqrt(L2 strength); give a radius, or L2(strength > 0)"
 
 
-def accurate(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
-    """The margin sqrt(2 accuracy/lambda) needs a lambda."""
+def accuracy_needs_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require L2 with strength > 0 if accuracy > 0: the margin is sqrt(2 accuracy/lambda)."""
     if rule.params.get("accuracy", 0.0) == 0.0 or penalty.l2 > 0.0:
         return None
     return "accuracy > 0 needs L2(strength > 0); use accuracy=0"
