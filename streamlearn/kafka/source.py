@@ -104,7 +104,7 @@ class KafkaSource:
         self._identity: dict[str, str] = {}
         self._ends: dict[Partition, int] = {}  # positions after the records that poll has returned
         self._goal: dict[Partition, int] = {}  # the ends when the source was opened
-        self._told: list[Records] = []  # positions to return, without records
+        self._starts: list[Records] = []  # positions to return, without records
         self._backlog = Backlog(by_time=self._by_time)
         self._paused: set[Partition] = set()
         self._most = min(batch, 500)  # records to request, by their size; small until it is known
@@ -160,14 +160,14 @@ class KafkaSource:
             self._live().assign({where: start(where, at) for where, at in positions.items()})
         self._ends.update(positions)
         # A checkpoint needs a position for every partition, also for those without records.
-        self._told += [Records(partition, (), (), end) for partition, end in positions.items()]
+        self._starts += [Records(partition, (), (), end) for partition, end in positions.items()]
 
     def poll(self, seconds: float) -> list[Records]:
         """Return the next records, at most `batch` of them."""
         self._hear()
-        if self._told:
-            told, self._told = self._told, []
-            return told
+        if self._starts:
+            starts, self._starts = self._starts, []
+            return starts
         if not self._ends:  # a pattern that matches nothing yet
             time.sleep(min(seconds, LONGEST_POLL))
             return []
@@ -192,7 +192,7 @@ class KafkaSource:
         for news in self._watch.take() if self._watch is not None else ():
             self._forget(news)
             self._identity.update(identity_of(news.cluster))
-            self._holding().know(ids_of(news.cluster))
+            self._holding().set_topic_ids(ids_of(news.cluster))
             if news.beginnings:
                 log.info("new partitions: %d, read from their beginning", len(news.beginnings))
                 self._assign(news.beginnings)
@@ -335,7 +335,7 @@ class KafkaSource:
 
     def ended(self) -> bool:
         """Whether all records that existed when the source was opened were returned."""
-        return not self._told and all(
+        return not self._starts and all(
             self._ends[partition] >= end for partition, end in self._goal.items()
         )
 

@@ -43,7 +43,7 @@ class UnverifiedRecords:
         self._thread = threading.Thread(target=self._run, name="kafka-identity", daemon=True)
         self._thread.start()
 
-    def know(self, known: Mapping[str, str]) -> None:
+    def set_topic_ids(self, known: Mapping[str, str]) -> None:
         """Replace the known topic ids."""
         with self._change:
             self._known = known
