@@ -419,8 +419,8 @@ cdef class CSVDecoder(TextDecoder):
         name = column.name[:column.length].decode()
         text = value.text[:value.length].decode()
         raise InvalidEventError(
-            f"field {name!r} is {short_repr(text)} in a column of numbers: add it to the text columns",
-            name)
+            f"field {name!r} is {short_repr(text)} in a column of numbers:"
+            " add it to the text columns", name)
 
     cdef int unquote(self, Value* value) except -1 nogil:
         """Replace doubled quotes, without moving earlier values of the row."""

@@ -161,8 +161,8 @@ cdef class LabelSet:
         lost = [label for label in state["labels"] if self.declared and label not in self.known]
         if lost and self.positive_values is not None:
             raise InvalidEventError(
-                f"the label {short_repr(lost[0])} was learned as it is, but positive values map labels"
-                " to true or false: remove them (format.positive, --positive)")
+                f"the label {short_repr(lost[0])} was learned as it is, but positive values map"
+                " labels to true or false: remove them (format.positive, --positive)")
         if lost:
             raise InvalidEventError(
                 f"the label {short_repr(lost[0])} was learned, but is not declared; add it"
