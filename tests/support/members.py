@@ -150,7 +150,7 @@ def estimator(rule: Any, penalty: Any, loss: Any, **options: Any) -> Any:
 
 def know_all(model: Any) -> None:
     """Make all columns known without a step; rows of weight 0 do not do so."""
-    model.engine.rows(np.zeros((1, N)), True)
+    model.engine.rows_from_matrix(np.zeros((1, N)), True)
 
 
 def batches(data: Stream, size: int) -> Iterator[tuple[int, Sequence[int]]]:
