@@ -1,4 +1,4 @@
-"""What estimators promise, whatever they are made of."""
+"""Promises of estimators, for all rules, losses and penalties."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def event(row: Any) -> dict[int, float]:
 # -- river ------------------------------------------------------------------------------------
 
 
-def test_the_class_is_swapped_in_a_river_pipeline() -> None:
+def test_estimators_replace_those_of_a_river_pipeline() -> None:
     rates = []
     for last in (linear_model.LogisticRegression(), sl.LinearClassifier()):
         model = preprocessing.StandardScaler() | last
@@ -66,9 +66,7 @@ def test_the_class_is_swapped_in_a_river_pipeline() -> None:
 )
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("loss", [L.Logistic(), L.Hinge()])
-def test_the_greater_label_is_the_positive_one(
-    negative: Any, positive: Any, first: int, loss: Any
-) -> None:
+def test_greater_label_is_positive(negative: Any, positive: Any, first: int, loss: Any) -> None:
     model = sl.LinearClassifier(R.DualAveraging(), loss)
     for i in range(20):
         good = (i + first) % 2 == 0
@@ -81,8 +79,8 @@ def test_the_greater_label_is_the_positive_one(
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_the_order_of_labels_does_not_matter(order: tuple[int, int]) -> None:
-    """What was learned of one class alone is turned round when the other shows that it must be."""
+def test_order_of_labels_does_not_matter(order: tuple[int, int]) -> None:
+    """Weights learned from the first class alone change sign if it turns out to be positive."""
     X, y = dense()
     first = sorted(range(len(y)), key=lambda i: (y[i] > 0) != order[0])
     one, other = sl.LinearClassifier(), sl.LinearClassifier()
@@ -109,7 +107,7 @@ def test_labels_of_any_hashable_type(labels: tuple[Any, Any]) -> None:
     assert one.weights == pytest.approx(many.weights)
 
 
-def test_classes_appear_over_time() -> None:
+def test_classes_may_appear_over_time() -> None:
     draw = np.random.default_rng(0)
     model = sl.LinearClassifier()
     assert model.predict_one({"a": 1.0}) is None
@@ -145,20 +143,20 @@ def test_probabilities_of_several_classes(loss: Any, classes: int) -> None:
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     np.testing.assert_array_equal(shares.argmax(axis=1), scores.argmax(axis=1))
     place = np.array([model.labels.index(label) for label in y[4000:]])
-    alone = 0.5 * (1.0 + np.tanh(0.5 * scores))  # what the classes say, each for itself
+    alone = 0.5 * (1.0 + np.tanh(0.5 * scores))  # of each class on its own
     alone /= alone.sum(axis=1, keepdims=True)
     rows = np.arange(len(place))
     assert -np.log(shares[rows, place]).mean() < -0.95 * np.log(alone[rows, place]).mean()
 
 
-def test_probabilities_of_several_classes_at_the_end_of_floats() -> None:
+def test_probabilities_of_extreme_scores() -> None:
     model = sl.LinearClassifier()
     for label in "abc":
         model.learn_one({}, label)
     assert np.isfinite(
         model._probabilities(np.array([[800.0, 0.0, -800.0], [-1e300, -2e300, 0.0]]))
     ).all()
-    # all of them unlikely, and one less so
+    # All classes are unlikely, and one is less so.
     assert model._probabilities(np.array([[-800.0, -802.0, -900.0]]))[0].tolist() == pytest.approx(
         [1.0 / (1.0 + np.exp(-4.0 / 3.0)), 1.0 / (1.0 + np.exp(4.0 / 3.0)), 0.0]
     )
@@ -166,7 +164,7 @@ def test_probabilities_of_several_classes_at_the_end_of_floats() -> None:
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), [1], {}, np.nan])
-def test_a_bad_label_changes_nothing(label: Any) -> None:
+def test_invalid_label_changes_nothing(label: Any) -> None:
     model = sl.LinearClassifier()
     model.learn_one({"a": 1.0}, "x")
     before = state_of(model)
@@ -180,7 +178,7 @@ def test_a_bad_label_changes_nothing(label: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [sl.LinearClassifier, sl.LinearRegressor])
-def test_what_is_refused_changes_nothing(kind: type[Any]) -> None:
+def test_invalid_event_changes_nothing(kind: type[Any]) -> None:
     regression = kind is sl.LinearRegressor
     y1, y2 = (1.0, 2.0) if regression else ("x", "new")
     model = kind()
@@ -218,7 +216,7 @@ def test_what_is_refused_changes_nothing(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", [sl.LinearClassifier, sl.PegasosClassifier])
-def test_weight_0_changes_nothing(kind: type[Any]) -> None:
+def test_zero_weight_changes_nothing(kind: type[Any]) -> None:
     model = kind(class_weight={"never": 0.0})
     model.learn_one({"a": 1.0}, "x")
     before = state_of(model)
@@ -231,7 +229,7 @@ def test_weight_0_changes_nothing(kind: type[Any]) -> None:
     assert model.steps == 2
 
 
-def test_class_weights_are_weights() -> None:
+def test_class_weights_equal_event_weights() -> None:
     X, y = dense()
     labels = (y > 0).tolist()
     one = sl.DualAveragingClassifier(class_weight={True: 3.0})
@@ -243,7 +241,7 @@ def test_class_weights_are_weights() -> None:
     assert one.weights == other.weights == pytest.approx(rows.weights)
 
 
-# -- the three ways ---------------------------------------------------------------------------
+# -- events, rows and data frames -------------------------------------------------------------
 
 WAYS = [
     (sl.LinearClassifier, {}, 2),
@@ -260,7 +258,9 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("kind", "options", "classes"), WAYS)
-def test_the_three_ways_agree(kind: type[Any], options: dict[str, Any], classes: int) -> None:
+def test_events_rows_and_frames_agree(
+    kind: type[Any], options: dict[str, Any], classes: int
+) -> None:
     X, y = dense(n=61)
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
@@ -287,7 +287,7 @@ def test_the_three_ways_agree(kind: type[Any], options: dict[str, Any], classes:
 
 @pytest.mark.parametrize("labels", [["a", "b", "c"], [1, 0, 2], [2, 1, 0], [True, False, True]])
 @pytest.mark.parametrize("loss", [None, L.Softmax()])
-def test_progressive_scores_are_those_before_learning(labels: list[Any], loss: Any) -> None:
+def test_progressive_scores_precede_learning(labels: list[Any], loss: Any) -> None:
     X, _ = dense(n=30)
     y = [labels[i // 3 % 3] for i in range(30)]
     model = sl.LinearClassifier(R.AdaGrad(0.1), loss)
@@ -300,7 +300,7 @@ def test_progressive_scores_are_those_before_learning(labels: list[Any], loss: A
         slow.learn_one(event(X[i]), y[i])
 
 
-def test_interactions_have_no_rows() -> None:
+def test_interactions_refuse_matrices() -> None:
     model = sl.LinearClassifier(features=sl.Names(interactions=[("a", "b")]))
     with pytest.raises(ValueError, match="cross"):
         model.learn_rows(np.ones((2, 2)), [0, 1])
@@ -309,8 +309,8 @@ def test_interactions_have_no_rows() -> None:
 # -- matrices ---------------------------------------------------------------------------------
 
 
-def strange(X: Any) -> list[Any]:
-    """The same matrix in many clothes."""
+def formats(X: Any) -> list[Any]:
+    """Return the same matrix in many formats."""
     csr = sp.csr_matrix(X)
     twice = sp.csr_matrix(
         (
@@ -349,20 +349,20 @@ def strange(X: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", range(15))
-def test_matrices_in_any_clothes(case: int) -> None:
+def test_matrix_formats(case: int) -> None:
     X, y = dense()
     labels = y > 0
     plain = sl.DualAveragingClassifier(l1=0.01)
     plain.learn_rows(X, labels)
     other = sl.DualAveragingClassifier(l1=0.01)
-    clothed = strange(X)[case]
+    clothed = formats(X)[case]
     other.learn_rows(clothed, labels)
     assert np.allclose(other.coef(5), plain.coef(5), rtol=1e-9)
     assert np.allclose(other.score_rows(clothed), plain.score_rows(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.bool_, np.uint16])
-def test_numbers_of_any_type(dtype: Any) -> None:
+def test_matrix_dtypes(dtype: Any) -> None:
     X = (np.abs(dense()[0]) * 3).astype(dtype)
     y = dense()[1] > 0
     one, other = sl.DualAveragingClassifier(), sl.DualAveragingClassifier()
@@ -384,7 +384,7 @@ def test_empty_matrices() -> None:
             model.score_rows(X)
 
 
-def test_columns_come_and_go() -> None:
+def test_numbers_of_columns_may_change() -> None:
     X, y = dense()
     model = sl.DualAveragingClassifier()
     model.learn_rows(X[:, :3], y > 0)
@@ -405,7 +405,7 @@ def test_hashing_with_more_columns_than_slots() -> None:
     assert np.allclose(model.score_rows(X), folded.score_rows(sums))
 
 
-def test_labels_in_any_clothes() -> None:
+def test_label_containers() -> None:
     X, y = dense()
     labels = (y > 0).astype(int)
     expected = None
@@ -426,10 +426,10 @@ def test_labels_in_any_clothes() -> None:
         assert model.weights == expected
 
 
-# -- what was learned --------------------------------------------------------------------------
+# -- weights ----------------------------------------------------------------------------------
 
 
-def test_what_was_learned_fits_together() -> None:
+def test_weights_counts_and_scores_agree() -> None:
     X, y = dense(n=300)
     model = sl.DualAveragingClassifier(l1=0.1, l2=0.01)
     model.learn_rows(X, y > 0)
@@ -442,7 +442,7 @@ def test_what_was_learned_fits_together() -> None:
     assert np.allclose(model.score_rows(X), X @ coef + model.intercept)
 
 
-def test_before_learning() -> None:
+def test_untrained_estimators() -> None:
     for kind in (sl.LinearClassifier, sl.LinearRegressor, sl.PegasosClassifier):
         model = kind()
         assert model.score_one({"a": 1.0}) == 0.0
@@ -474,7 +474,7 @@ def test_several_targets() -> None:
     model.learn_rows(np.ones((2, 1)), np.ones((2, 2)))
 
 
-def test_novelty_knows_what_it_saw() -> None:
+def test_novelty_scores_known_events_higher() -> None:
     model = sl.LinearClassifier(R.DualAveraging(), L.Novelty(), P.L2(0.01), fit_intercept=False)
     for _ in range(200):
         model.learn_one({"a": 1.0, "b": 1.0}, True)
@@ -482,7 +482,7 @@ def test_novelty_knows_what_it_saw() -> None:
     assert model.score_one({"c": 1.0}) == 0.0
 
 
-def test_costs_move_the_border() -> None:
+def test_costs_move_the_decision_boundary() -> None:
     draw = np.random.default_rng(0)
     costs = {"b": {"a": 9.0}}
     models = [
@@ -500,7 +500,7 @@ def test_costs_move_the_border() -> None:
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.5, 0.9])
-def test_quantile_aims_at_the_quantile(tau: float) -> None:
+def test_quantile_loss_predicts_the_quantile(tau: float) -> None:
     draw = np.random.default_rng(0)
     model = sl.LinearRegressor(R.DualAveraging(gamma=0.2), L.Quantile(tau))
     y = draw.normal(size=5000)
@@ -568,14 +568,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "options", "remedy"), REFUSED)
-def test_refused_with_the_nearest_allowed(
+def test_incompatible_options_name_a_remedy(
     kind: type[Any], options: dict[str, Any], remedy: str
 ) -> None:
     with pytest.raises(sl.IncompatibleError, match=remedy):
         kind(**options)
 
 
-def test_a_third_class_where_there_can_be_none() -> None:
+def test_unsupported_third_class_is_refused() -> None:
     model = sl.LinearClassifier(R.DualAveraging(), L.Novelty(), P.L2(0.1))
     model.learn_one({"a": 1.0}, "x")
     model.learn_one({"a": 1.0}, "y")
@@ -587,7 +587,7 @@ def test_a_third_class_where_there_can_be_none() -> None:
     assert state_of(model) == before
 
 
-def test_costs_by_number_are_for_numbered_labels() -> None:
+def test_cost_matrix_needs_numbered_labels() -> None:
     model = sl.LinearClassifier(R.AdaGrad(0.1), L.MulticlassHinge([[0, 2], [1, 0]]))
     with pytest.raises(sl.InvalidEventError, match="mapping"):
         model.learn_one({"a": 1.0}, "ham")
@@ -596,10 +596,10 @@ def test_costs_by_number_are_for_numbered_labels() -> None:
     assert model.predict_one({"a": 1.0}) == 1
 
 
-# -- chance, divergence, threads --------------------------------------------------------------
+# -- randomness, divergence, threads ----------------------------------------------------------
 
 
-def test_a_seed_makes_chance_repeatable() -> None:
+def test_seed_makes_random_averages_reproducible() -> None:
     X, y = dense()
     shown = []
     for seed in (1, 1, 2):
@@ -622,7 +622,7 @@ def test_divergence_is_raised(average: str) -> None:
         model.learn_rows(np.full((3, 1), 1e300), [1.0, 2.0, 3.0])
 
 
-def test_divergence_of_one_class_is_raised() -> None:
+def test_divergence_of_a_single_class_is_raised() -> None:
     model = sl.LinearClassifier(R.GradientDescent(0.1), L.SquaredHinge())
     for label in "abcabc":
         model.learn_one({"x": 1.0, "y": 0.5}, label)
@@ -647,8 +647,8 @@ def test_divergence_of_one_class_is_raised() -> None:
     ],
     ids=str,
 )
-def test_an_event_that_diverges_leaves_no_name_behind(model: Any) -> None:
-    """Nor anything else: what is learned afterwards is as if it had not come."""
+def test_diverging_event_adds_no_names(model: Any) -> None:
+    """It changes nothing else either: later events are learned as if it had not occurred."""
     vector = isinstance(model.objective.loss, L.MultiSquared)
     kinds = [{"t": 1.0, "u": 2.0}, {"t": 0.5, "u": 0.0}, {"t": -1.0, "u": 3.0}] if vector else None
     model, twin = model.clone(), model.clone()
@@ -667,7 +667,7 @@ def test_an_event_that_diverges_leaves_no_name_behind(model: Any) -> None:
 
 
 @pytest.mark.parametrize("loss", [L.SquaredHinge(), L.Softmax()], ids=repr)
-def test_nor_does_one_with_a_label_that_is_new(loss: Any) -> None:
+def test_diverging_event_with_a_new_label_adds_no_names(loss: Any) -> None:
     model = sl.LinearClassifier(R.DualAveraging(), loss)
     for label in "abc":
         with pytest.raises(sl.DivergenceError):
@@ -688,8 +688,8 @@ def test_nor_does_one_with_a_label_that_is_new(loss: Any) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("great", [1e160, 1e300, sys.float_info.max])
-def test_a_gradient_too_large_to_be_squared_is_left_out(model: Any, great: float) -> None:
-    """Not learned, with weights that are NaN from then on."""
+def test_gradient_too_large_to_square_is_not_learned(model: Any, great: float) -> None:
+    """Learning it would make all later weights NaN."""
     model = model.clone()
     for i in range(4):
         model.learn_one({"a": 1.0 + i, "b": 1.0}, i % 2)
@@ -702,7 +702,7 @@ def test_a_gradient_too_large_to_be_squared_is_left_out(model: Any, great: float
 
 
 @pytest.mark.parametrize("great", [1e160, 1e300, sys.float_info.max, -sys.float_info.max])
-def test_the_default_takes_numbers_of_any_size(great: float) -> None:
+def test_default_accepts_numbers_of_any_size(great: float) -> None:
     for rule in (None, *sl.rules.Mixture().rules):
         model = sl.LinearClassifier(rule)
         for i in range(100):
@@ -711,7 +711,7 @@ def test_the_default_takes_numbers_of_any_size(great: float) -> None:
         assert model.predict_one({"a": 2.0, "b": 1.0})
 
 
-def test_two_learners_on_two_threads() -> None:
+def test_two_estimators_in_two_threads() -> None:
     X, y = dense(n=2000, d=20)
     models = [sl.LinearClassifier() for _ in range(2)]
     threads = [threading.Thread(target=m.learn_rows, args=(X, y > 0)) for m in models]
@@ -724,8 +724,8 @@ def test_two_learners_on_two_threads() -> None:
     assert [state_of(m) for m in models] == [state_of(alone)] * 2
 
 
-def test_one_learner_on_two_threads_is_refused() -> None:
-    """Nor is it copied or saved in the middle of learning, when its state is not whole."""
+def test_one_estimator_in_two_threads_is_refused() -> None:
+    """It cannot be copied or saved either while another thread learns."""
     X, y = np.ones((200_000, 20)), np.zeros(200_000)
     y[::2] = 1.0
     model = sl.LinearClassifier()
@@ -755,7 +755,7 @@ def test_one_learner_on_two_threads_is_refused() -> None:
     assert model.predict_one({0: 1.0}) in {0.0, 1.0}
 
 
-def test_a_new_class_waits_for_the_other_thread() -> None:
+def test_new_class_is_refused_while_another_thread_learns() -> None:
     X, y = np.ones((300_000, 20)), np.zeros(300_000)
     y[::2] = 1.0
     model = sl.LinearClassifier()
@@ -785,7 +785,7 @@ def test_a_new_class_waits_for_the_other_thread() -> None:
         (pd.Series([1.5, np.nan]).convert_dtypes(), ["a"]),
     ],
 )
-def test_what_a_columns_type_calls_missing_is_missing(column: Any, features: list[str]) -> None:
+def test_missing_values_of_nullable_columns(column: Any, features: list[str]) -> None:
     frame = pd.DataFrame({"a": column})
     many, one = sl.LinearClassifier(), sl.LinearClassifier()
     many.learn_many(frame, pd.Series([True, False]))
@@ -798,7 +798,7 @@ def test_what_a_columns_type_calls_missing_is_missing(column: Any, features: lis
     ]
 
 
-def test_what_is_no_label_no_frame_and_no_matrix() -> None:
+def test_invalid_labels_frames_and_matrices() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0]})
     labels = pd.Series([True, None], dtype="boolean")
     for model in (sl.LinearClassifier(), sl.LinearRegressor()):
@@ -821,13 +821,13 @@ def test_what_is_no_label_no_frame_and_no_matrix() -> None:
 
 
 @pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), "2", None])
-def test_class_weights_are_numbers(factor: Any) -> None:
+def test_invalid_class_weights_are_refused(factor: Any) -> None:
     with pytest.raises(ValueError, match="class_weight of 'a'"):
         sl.LinearClassifier(class_weight={"a": factor})
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "a", True])
-def test_how_many_columns_is_a_whole_number(n: Any) -> None:
+def test_coef_needs_a_whole_number(n: Any) -> None:
     model = sl.LinearClassifier()
     model.learn_rows(np.ones((2, 3)), [0, 1])
     with pytest.raises(ValueError, match="n, "):
@@ -841,7 +841,7 @@ def test_how_many_columns_is_a_whole_number(n: Any) -> None:
     [lambda t: 2.0 * t + 1.0, lambda t: -3.0 * t, lambda t: t * t],
     ids=["rising", "falling", "faster"],
 )
-def test_labels_that_keep_rising_or_falling_are_followed(label: Callable[[float], float]) -> None:
+def test_regression_follows_drifting_labels(label: Callable[[float], float]) -> None:
     model = sl.LinearRegressor()
     for t in range(1500):
         model.learn_one({"t": t}, label(t))
@@ -849,7 +849,7 @@ def test_labels_that_keep_rising_or_falling_are_followed(label: Callable[[float]
     assert model.predict_one({"t": 1500}) == pytest.approx(label(1500), rel=0.01)
 
 
-def test_a_few_outlandish_values_do_not_hide_the_others() -> None:
+def test_outliers_do_not_dominate() -> None:
     rng = np.random.default_rng(0)
     X = np.exp(2.0 * rng.standard_normal((4000, 5))) * rng.choice([-1.0, 1.0], (4000, 5))
     y = X @ np.array([1.0, -2.0, 1.0, -1.0, 2.0]) > 0.0
@@ -857,8 +857,8 @@ def test_a_few_outlandish_values_do_not_hide_the_others() -> None:
     assert right[1000:].mean() > 0.97
 
 
-def explained() -> list[Any]:
-    """Models of one output and of several, with the intercept in every place."""
+def explained_models() -> list[Any]:
+    """Return models with one and several outputs, and every placement of the intercept."""
     l1 = sl.penalties.L1(1e-3)
     rule = R.DualAveraging()
     return [
@@ -872,7 +872,7 @@ def explained() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("model", explained(), ids=repr)
+@pytest.mark.parametrize("model", explained_models(), ids=repr)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_contributions_add_up_to_the_score(model: Any, classes: int) -> None:
     model = model.clone()

@@ -1,4 +1,4 @@
-"""Data frames: learning and predicting their rows is learning and predicting their events."""
+"""Data frames: their rows are learned and predicted as events are."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def events(frame: pd.DataFrame) -> list[dict[Any, Any]]:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("frame", FRAMES)
-def test_rows_are_events(model: str, features: str, frame: str) -> None:
+def test_rows_of_frames_equal_events(model: str, features: str, frame: str) -> None:
     if model == "simplex" and features == "hashing":
         features = "hashing with collisions"  # 2^18 weights at every step take too long
     X, one = FRAMES[frame](), MODELS[model](FEATURES[features]())
@@ -120,7 +120,7 @@ def test_rows_are_events(model: str, features: str, frame: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, b"bytes", "lone \ud800", object()])
-def test_a_frame_is_learned_whole_or_not_at_all(bad: Any) -> None:
+def test_invalid_frame_changes_nothing(bad: Any) -> None:
     X = pd.DataFrame(columns())
     X["late"] = pd.Series(["fine"] * (N - 1) + [bad], dtype=object)
     if isinstance(bad, float):
@@ -133,13 +133,13 @@ def test_a_frame_is_learned_whole_or_not_at_all(bad: Any) -> None:
     assert model.reader.size == 0
 
 
-def test_a_column_name_that_is_no_name_is_refused() -> None:
+def test_invalid_column_name_is_refused() -> None:
     for column in ([1.0, 2.0], ["a", "b"]):
         with pytest.raises(sl.InvalidEventError):
             sl.LinearClassifier().learn_many(pd.DataFrame({1.5: column}), pd.Series([True, False]))
 
 
-def test_a_row_that_diverges_is_reported_and_those_before_it_are_learned() -> None:
+def test_rows_before_a_diverging_row_are_learned() -> None:
     model = sl.LinearRegressor(sl.rules.GradientDescent(1e3))
     with pytest.raises(sl.DivergenceError):
         model.learn_many(pd.DataFrame({"a": [1e60] * 50}), pd.Series([1.0] * 50))

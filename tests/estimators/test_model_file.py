@@ -1,4 +1,4 @@
-"""Model files: what is saved goes on to the bit; what is damaged is never loaded."""
+"""Model files: a saved model resumes bit for bit; a damaged file is never loaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def presets() -> list[type[Any]]:
     ]
 
 
-def taught(model: Any, labels: list[Any], n: int = 40, seed: int = 0) -> Any:
+def trained(model: Any, labels: list[Any], n: int = 40, seed: int = 0) -> Any:
     draw = np.random.default_rng(seed)
     for _ in range(n):
         k = int(draw.integers(len(labels)))
@@ -41,7 +41,7 @@ def taught(model: Any, labels: list[Any], n: int = 40, seed: int = 0) -> Any:
     return model
 
 
-def again(model: Any, path: Path) -> Any:
+def reloaded(model: Any, path: Path) -> Any:
     model.save(path)
     return type(model).load(path)
 
@@ -49,19 +49,19 @@ def again(model: Any, path: Path) -> Any:
 def assert_same_future(one: Any, other: Any, labels: list[Any]) -> None:
     assert model_file.pack(one.state()) == model_file.pack(other.state())
     for model in (one, other):
-        taught(model, labels, 20, seed=1)
+        trained(model, labels, 20, seed=1)
     assert model_file.pack(one.state()) == model_file.pack(other.state())
     assert one.score_one({"x": 0.3, "user": "u1"}) == other.score_one({"x": 0.3, "user": "u1"})
 
 
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize("kind", presets(), ids=lambda kind: kind.__name__)
-def test_every_estimator_goes_on_from_its_file(
+def test_every_estimator_resumes_from_its_file(
     kind: type[Any], average: str, tmp_path: Path
 ) -> None:
     labels = [1.5, -2.0, 0.25] if issubclass(kind, sl.LinearRegressor) else ["a", "b", "c"]
-    model = taught(kind(average=average, seed=3), labels)
-    assert_same_future(model, again(model, tmp_path / "m"), labels)
+    model = trained(kind(average=average, seed=3), labels)
+    assert_same_future(model, reloaded(model, tmp_path / "m"), labels)
 
 
 @pytest.mark.parametrize(
@@ -85,33 +85,33 @@ def test_every_estimator_goes_on_from_its_file(
         ({}, [1, 2.5, -(10**30)]),
     ],
 )
-def test_options_and_labels_go_on(
+def test_options_and_labels_are_saved(
     options: dict[str, Any], labels: list[Any], tmp_path: Path
 ) -> None:
-    model = taught(sl.LinearClassifier(**options), labels)
-    loaded = again(model, tmp_path / "m")
+    model = trained(sl.LinearClassifier(**options), labels)
+    loaded = reloaded(model, tmp_path / "m")
     assert loaded.labels == model.labels
     assert [type(label) for label in loaded.labels] == [type(label) for label in model.labels]
     assert loaded.params == model.params
     assert_same_future(model, loaded, labels)
 
 
-def test_several_targets_go_on(tmp_path: Path) -> None:
+def test_targets_are_saved(tmp_path: Path) -> None:
     model = sl.LinearRegressor(sl.rules.AdaGrad(0.1), L.MultiSquared())
     labels = [{"u": 1.0, "v": 2.0}, {"u": 0.0, "v": -1.0}]
-    taught(model, labels)
-    assert_same_future(model, again(model, tmp_path / "m"), labels)
+    trained(model, labels)
+    assert_same_future(model, reloaded(model, tmp_path / "m"), labels)
 
 
 def small() -> bytes:
-    model = taught(sl.LinearClassifier(sl.rules.AdaGrad(0.1)), ["a", "b"], 5)
+    model = trained(sl.LinearClassifier(sl.rules.AdaGrad(0.1)), ["a", "b"], 5)
     return model_file.pack(model.state())
 
 
 SMALL = small()
 
 
-def test_a_flipped_bit_is_noticed_wherever_it_is() -> None:
+def test_flipped_bits_are_detected() -> None:
     for place in range(len(SMALL)):
         damaged = bytearray(SMALL)
         damaged[place] ^= 1 << (place % 8)
@@ -119,14 +119,14 @@ def test_a_flipped_bit_is_noticed_wherever_it_is() -> None:
             model_file.unpack(bytes(damaged))
 
 
-def test_a_truncated_file_is_noticed_wherever_it_ends() -> None:
+def test_truncated_files_are_detected() -> None:
     for length in range(len(SMALL)):
         with pytest.raises(sl.ModelFileError):
             model_file.unpack(SMALL[:length])
 
 
 @given(st.binary(max_size=200), st.integers(0, len(SMALL)), st.integers(0, 20))
-def test_no_other_error_and_no_wrong_model(new: bytes, place: int, dropped: int) -> None:
+def test_random_damage_is_detected(new: bytes, place: int, dropped: int) -> None:
     damaged = SMALL[:place] + new + SMALL[place + dropped :]
     if damaged != SMALL:
         with pytest.raises(sl.ModelFileError):
@@ -137,7 +137,7 @@ def signed(body: bytes) -> bytes:
     return body + hashlib.blake2b(body, digest_size=model_file.DIGEST).digest()
 
 
-def test_a_newer_file_asks_for_an_upgrade() -> None:
+def test_newer_file_asks_for_an_upgrade() -> None:
     start = len(model_file.MAGIC)
     newer = model_file.HEAD.pack(model_file.VERSION + 1, 3)
     body = SMALL[:start] + newer + SMALL[start + model_file.HEAD.size : -model_file.DIGEST]
@@ -148,7 +148,7 @@ def test_a_newer_file_asks_for_an_upgrade() -> None:
 @pytest.mark.parametrize(
     "header", [b"", b"{", b"\xff", b"[" * 100_000, b'{"$array": ["<f8", [9]]}']
 )
-def test_a_sound_file_of_others_is_refused(header: bytes) -> None:
+def test_intact_file_with_another_header_is_refused(header: bytes) -> None:
     head = model_file.HEAD.pack(model_file.VERSION, len(header))
     with pytest.raises(sl.ModelFileError):
         model_file.unpack(signed(model_file.MAGIC + head + header))
@@ -157,7 +157,7 @@ def test_a_sound_file_of_others_is_refused(header: bytes) -> None:
 @pytest.mark.parametrize(
     "data", [None, [], {}, {"estimator": "LinearClassifier"}, {"estimator": 1}]
 )
-def test_a_sound_file_that_is_no_model_is_refused(data: Any, tmp_path: Path) -> None:
+def test_intact_file_without_a_model_is_refused(data: Any, tmp_path: Path) -> None:
     model_file.write(tmp_path / "m", data)
     with pytest.raises(sl.ModelFileError):
         sl.LinearClassifier.load(tmp_path / "m")
@@ -167,41 +167,41 @@ def test_nothing_in_a_file_is_pickled(monkeypatch: pytest.MonkeyPatch, tmp_path:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("pickle was used")
 
-    model = taught(sl.LinearClassifier(), ["a", "b"])
+    model = trained(sl.LinearClassifier(), ["a", "b"])
     for name in ("load", "loads", "dump", "dumps"):
         monkeypatch.setattr(pickle, name, refuse)
-    again(model, tmp_path / "m")
+    reloaded(model, tmp_path / "m")
     assert b"numpy" not in (tmp_path / "m").read_bytes()
 
 
 def test_equal_models_have_equal_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        taught(sl.LinearClassifier(class_weight={"a": 2.0}), ["a", "b"]).save(tmp_path / name)
+        trained(sl.LinearClassifier(class_weight={"a": 2.0}), ["a", "b"]).save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     sl.LinearClassifier.load(tmp_path / "one").save(tmp_path / "three")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "three").read_bytes()
 
 
-def test_labels_that_a_file_cannot_hold(tmp_path: Path) -> None:
-    model = taught(sl.LinearClassifier(), [frozenset("a"), frozenset("b")])
+def test_unsupported_label_type_is_refused(tmp_path: Path) -> None:
+    model = trained(sl.LinearClassifier(), [frozenset("a"), frozenset("b")])
     with pytest.raises(sl.ModelFileError, match="pickle"):
         model.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_kind_names_the_right_one(tmp_path: Path) -> None:
+def test_loading_with_another_class_names_the_right_one(tmp_path: Path) -> None:
     sl.PegasosClassifier().save(tmp_path / "m")
     assert isinstance(sl.LinearClassifier.load(tmp_path / "m"), sl.PegasosClassifier)
     with pytest.raises(sl.ModelFileError, match=r"PegasosClassifier\.load"):
         sl.LinearRegressor.load(tmp_path / "m")
 
 
-def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m"
-    model = taught(sl.LinearClassifier(), ["a", "b"])
+    model = trained(sl.LinearClassifier(), ["a", "b"])
     model.save(path)
     old = path.read_bytes()
-    taught(model, ["a", "b"])
+    trained(model, ["a", "b"])
 
     def full(_: int) -> None:
         raise OSError("disk full")
@@ -214,7 +214,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("part", ["cells", "pi", "totals", "members"])
-def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
+def test_mixture_refuses_state_of_another_shape(part: str) -> None:
     model = sl.LinearClassifier()
     model.learn_one({"a": 1.0}, True)
     state = model.state(features=False)
@@ -224,7 +224,7 @@ def test_a_mixture_takes_no_state_of_another_shape(part: str) -> None:
         sl.LinearClassifier().restore(state)
 
 
-def test_a_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_error_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""Many passes over small data come to the optima that scikit-learn finds."""
+"""Many passes over small data reach the optima of scikit-learn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def learned(estimator: Any, X: Any, y: Any, passes: int) -> Any:
 
 
 @pytest.mark.parametrize("batch", [1, 10])
-def test_pegasos_is_the_svm(batch: int) -> None:
+def test_pegasos_reaches_the_svm(batch: int) -> None:
     X, y = data()
     labels = np.where(y > 0, 1, -1)
     strength = 0.1
@@ -85,7 +85,7 @@ def test_l2_logistic_regression(rule: Any) -> None:
     ],
     ids=repr,
 )
-def test_the_lasso(rule: Any) -> None:
+def test_lasso(rule: Any) -> None:
     X, y = data()
     strength = 0.2
     loss, penalty = L.Squared(), P.L1(strength)
@@ -94,12 +94,12 @@ def test_the_lasso(rule: Any) -> None:
     model = sl.LinearRegressor(rule, loss, penalty, fit_intercept=False)
     w = learned(model, X, y, 500)
     assert least <= objective(w, X, y, loss, penalty) + 1e-9 <= 1.03 * least
-    if not isinstance(rule, R.ForwardBackward):  # whose last step is as noisy as its last event
+    if not isinstance(rule, R.ForwardBackward):  # its last iterate is as noisy as its last event
         assert (w != 0.0).tolist() == (best != 0.0).tolist()
 
 
-def test_novelty_is_the_one_class_svm() -> None:
-    """SGDOneClassSVM's rho is its own unknown: with it as the threshold, both seek the same w."""
+def test_novelty_reaches_the_one_class_svm() -> None:
+    """SGDOneClassSVM also fits rho; with its rho as the threshold, both have the same optimum."""
     X = data()[0] + 2.0
     nu = 0.3
     svm = SGDOneClassSVM(nu=nu, max_iter=2000, tol=None, random_state=0, average=1000).fit(X)

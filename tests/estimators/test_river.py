@@ -1,4 +1,4 @@
-"""river's own checks over every public estimator: one id each, none skipped."""
+"""river's own checks for every public estimator, none skipped."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Estimator = type[sl.LinearClassifier] | type[sl.LinearRegressor]
 
 
 def estimators() -> list[Estimator]:
-    """Every public estimator; a new one is covered without touching this file."""
+    """Return every public estimator, new ones included."""
     found = [getattr(sl, name) for name in sl.__all__]
     kinds: list[Any] = [k for k in found if inspect.isclass(k) and issubclass(k, base.Estimator)]
     return kinds
 
 
 class Halves(base.MiniBatchTransformer):
-    """A scaler that stands still."""
+    """A scaler without state."""
 
     def learn_many(self, X: pd.DataFrame) -> None:
         """Nothing to learn."""
@@ -64,7 +64,7 @@ def scaled_one_versus_rest(kind: type[sl.LinearClassifier]) -> Any:
     return compose.Pipeline(preprocessing.StandardScaler(), one_versus_rest(kind))
 
 
-# what differs when wrapped, differs by what these are: a learner with the defaults, and a preset
+# Wrapped estimators: one with the defaults, and a preset.
 WRAPPED = (
     sl.LinearClassifier,
     sl.LinearRegressor,
@@ -103,9 +103,9 @@ def cases() -> Iterator[Any]:
         seen: dict[str, int] = {}
         for check in checks.yield_checks(build()):
             title = check.__name__
-            # river's StandardScaler scales a batch by the statistics of its end, and one event by
-            # those of its time: no last step could agree. Behind a scaler that stands still it must
-            # (the ids that begin with "halved").
+            # river's StandardScaler scales a batch by its final statistics, but a single event by
+            # those of its time, so no estimator agrees. After a stateless scaler it must (the ids
+            # that begin with "halved").
             if (title == BATCHED and name.startswith("scaled")) or (
                 title != BATCHED and name.startswith("halved")
             ):
@@ -123,19 +123,19 @@ def test_check(build: Build, check: Callable[[Any], None]) -> None:
 
 
 @pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
-def test_none_is_skipped_by_the_estimator(kind: Estimator) -> None:
+def test_estimator_skips_no_check(kind: Estimator) -> None:
     assert kind()._unit_test_skips() == set()
 
 
-def test_the_number_of_checks() -> None:
-    """That none goes missing unnoticed, for instance without pandas or scikit-learn."""
+def test_number_of_checks() -> None:
+    """Checks must not disappear, for instance without pandas or scikit-learn."""
     titles = [check.__name__ for check in checks.yield_checks(sl.LinearClassifier())]
     assert len(titles) >= 60
     assert BATCHED in titles
     assert "check_bounded_memory_growth" in titles
 
 
-def test_clone_takes_along_what_was_learned_if_asked() -> None:
+def test_clone_may_include_the_state() -> None:
     model = sl.PegasosClassifier(l2=0.1, average="uniform", batch=3)
     model.learn_one({"a": 1.0}, "x")
     model.learn_one({"a": -1.0}, "y")
@@ -162,7 +162,7 @@ def columns(frame: pd.DataFrame) -> list[Any]:
     return list(frame.columns)
 
 
-def test_frames_are_labeled_as_river_does() -> None:
+def test_predicted_frames_have_the_index_and_name_of_river() -> None:
     X = pd.DataFrame({"a": [1.0, -1.0, 2.0]}, index=[7, 8, 9])
     model = sl.LinearClassifier()
     assert model.predict_proba_many(X).shape == (3, 0)
@@ -180,8 +180,8 @@ def test_frames_are_labeled_as_river_does() -> None:
     assert columns(tuples.predict_proba_many(X)) == [(1, "a"), (2, "b"), (3, "c")]
 
 
-def test_river_s_evaluation_of_several_classes() -> None:
-    """The first event has no prediction, which river's metrics leave out."""
+def test_evaluation_by_river_with_several_classes() -> None:
+    """The first event has no prediction; river's metrics skip it."""
     confusion, macro = metrics.ConfusionMatrix(), metrics.MacroF1()
     for metric in (confusion, macro):
         evaluate.progressive_val_score(datasets.ImageSegments(), sl.LinearClassifier(), metric)
@@ -196,7 +196,7 @@ def test_river_s_evaluation_of_several_classes() -> None:
     assert confusion.total_weight == datasets.ImageSegments().n_samples - 1
 
 
-def test_a_classifier_without_labels_predicts_nothing() -> None:
+def test_classifier_without_labels_predicts_none() -> None:
     X = pd.DataFrame({"a": [1.0, -1.0]})
     for model in (sl.LinearClassifier(), sl.LinearClassifier(loss=sl.losses.Softmax(), rule=RULE)):
         assert model.predict_one({"a": 1.0}) is None

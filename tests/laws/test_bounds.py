@@ -26,7 +26,7 @@ each_pair = pytest.mark.parametrize(("rule", "penalty"), PAIRS, ids=brief)
 
 
 def brought(penalty: Any, v: Vector, step: float) -> Vector:
-    """Nearer to what the penalty likes (the prox, where that is quick)."""
+    """Return points closer to the penalty's minimum (by the prox, where it is fast)."""
     if isinstance(penalty, sl.penalties.LpSquared):
         return np.asarray(v / (1.0 + step * penalty.strength))
     if isinstance(penalty, sl.penalties.Entropy):
@@ -35,7 +35,7 @@ def brought(penalty: Any, v: Vector, step: float) -> Vector:
 
 
 def best(penalty: Any, loss: Any, X: Vector, y: Vector, w: Vector, free: bool) -> list[Vector]:
-    """Points along proximal gradient steps on the objective; a free column 0 is not priced."""
+    """Return points of proximal gradient steps on the objective; column 0 may be unpenalized."""
     total = float(w.sum())
     step = 1.0 / (total * max(float(np.mean(np.sum(X**2, axis=1))), 0.1))
     u = np.zeros(X.shape[1])
@@ -68,7 +68,7 @@ def candidates(
 
 
 def check(rule: Any, penalty: Any, loss: Any, fit_intercept: Any, seed: int) -> int:
-    """How many points the regret was held against."""
+    """The number of points compared with the regret."""
     # the reference's steps for Entropy are slow
     events = 25 if isinstance(penalty, sl.penalties.Entropy) else 50
     data = stream_for(loss, events=events, seed=seed)
@@ -149,13 +149,13 @@ def test_regret_is_below_the_bound(rule: Any, penalty: Any) -> None:
     ],
     ids=brief,
 )
-def test_what_is_proved_has_a_bound(rule: Any, penalty: Any) -> None:
+def test_proved_combinations_have_a_bound(rule: Any, penalty: Any) -> None:
     for seed, loss in enumerate((sl.losses.Logistic(), sl.losses.Hinge(), sl.losses.Absolute())):
         assert check(rule, penalty, loss, False, seed) > 3
 
 
 @each_pair
-def test_what_is_not_proved_has_a_reason(rule: Any, penalty: Any) -> None:
+def test_unproved_combinations_have_a_reason(rule: Any, penalty: Any) -> None:
     if type(rule).__name__ not in BOUNDED and penalty.value(np.zeros(N)) == 0.0:
         loss = sl.losses.Logistic()
         if allowed(rule, penalty, loss):

@@ -34,7 +34,7 @@ PRICED = [
 
 
 def followed(model: Any, data: Any) -> tuple[Tracker, float]:
-    """The stream learned with a tracker, and by hand what was paid for it."""
+    """Learn a stream with a tracker; return it and the objective, computed event by event."""
     tracker = Tracker(model, seed=0)
     twin = model.clone()
     for one in (model, twin):
@@ -52,7 +52,7 @@ def followed(model: Any, data: Any) -> tuple[Tracker, float]:
 
 
 def fixed(report: Report, model: Any, data: Any, u: Vector, b: float) -> float:
-    """What the fixed weights u and an intercept pay for the stream."""
+    """Return the objective of fixed weights u and an intercept on the stream."""
     inside = np.append(u, b) if model.objective.intercept == "inside" else u
     priced = not any(rule.penalty_counts_once for rule in model.rules)
     psi = model.objective.penalty.value(inside) if priced else 0.0
@@ -61,7 +61,7 @@ def fixed(report: Report, model: Any, data: Any, u: Vector, b: float) -> float:
 
 
 def rivals(found: Any, n: int) -> Iterator[tuple[Vector, float]]:
-    """Weights in whose neighborhood the best ones are, and others."""
+    """Return weights near the best ones, and others."""
     rng = np.random.default_rng(3)
     u, b = np.zeros(n), float(np.sum(found.intercept))
     w = found.w.ravel()
@@ -74,7 +74,7 @@ def rivals(found: Any, n: int) -> Iterator[tuple[Vector, float]]:
 
 
 @each_pair
-def test_what_is_certified_is_so_by_brute_force(rule: Any, penalty: Any) -> None:
+def test_certified_bracket_contains_brute_force(rule: Any, penalty: Any) -> None:
     turn = PAIRS.index((rule, penalty))
     losses = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
     for k in (turn, turn + 1):
@@ -123,7 +123,7 @@ def test_what_is_certified_is_so_by_brute_force(rule: Any, penalty: Any) -> None
 
 
 def test_most_pairs_are_certified() -> None:
-    """Of the penalties that have a best fixed model, on streams as short as these."""
+    """Of those whose penalty has a best fixed model, on streams as short as these."""
     for rule, penalty in PRICED:
         data = stream_for(L.Logistic())
         report = followed(estimator(rule, penalty, L.Logistic()), data)[0].report(1.0)
@@ -132,8 +132,8 @@ def test_most_pairs_are_certified() -> None:
 
 
 @pytest.mark.parametrize(("rule", "penalty"), PRICED, ids=brief)
-def test_a_sampled_penalty_is_covered_by_its_error(rule: Any, penalty: Any) -> None:
-    """Of so many slots Psi is read a few times only, on a stream whose labels turn around."""
+def test_sampled_penalty_is_within_its_error(rule: Any, penalty: Any) -> None:
+    """With many slots Psi is read only a few times, on a stream whose labels change sign."""
     m, n, wide = 400, 60, 5000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.1)

@@ -29,7 +29,7 @@ AVERAGES = ("last", "uniform", "tail", "random")
 
 
 def some(rule: Any, penalty: Any, turn: int) -> Any:
-    """One of the losses that go with them, and options: another for each pair."""
+    """Return a compatible loss and options, different for each pair."""
     losses = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
     options = {
         "average": AVERAGES[turn % 4],
@@ -41,7 +41,7 @@ def some(rule: Any, penalty: Any, turn: int) -> Any:
 
 
 def events(loss: Any, n: int = 72) -> list[tuple[dict[str, float], Any, float]]:
-    """A stream as Python has it; for losses of classes with a third one that comes later."""
+    """Return a stream of Python events; with a third class later for classification losses."""
     data = stream_for(sl.losses.Logistic() if loss.kind == "multiclass" else loss)
     found = []
     for i, (x, y, w) in enumerate(zip(data.X, data.y.tolist(), data.w.tolist(), strict=True)):
@@ -61,7 +61,7 @@ def state(model: Any) -> bytes:
 
 
 @pytest.mark.parametrize(("rule", "penalty"), SOME, ids=brief)
-def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
+def test_zero_delay_equals_plain_learning(rule: Any, penalty: Any) -> None:
     loss, options = some(rule, penalty, PAIRS.index((rule, penalty)))
     plain = estimator(rule, penalty, loss, **options)
     late = sl.DelayedLabels(estimator(rule, penalty, loss, **options))
@@ -72,7 +72,7 @@ def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
         batch = Events()
         decoder.decode([text], batch)
         score, seen = late.score_one(i, x, t=i, w=w), plain.progressive_events(batch)[0]
-        # a rule that learns whole events adds up its score in another order then
+        # A rule that learns whole events sums its score in another order.
         assert score == (pytest.approx(seen, rel=1e-12) if rule.learns_events else seen)
         late.learn_one(i, y, t=i)
         assert late.counts["joined"] == i + 1
@@ -83,7 +83,7 @@ def test_without_delay_it_is_plain_learning(rule: Any, penalty: Any) -> None:
     "loss", [loss for loss in VECTOR_LOSSES if loss.kind == "multiclass"], ids=brief
 )
 @pytest.mark.parametrize("rule", [sl.rules.DualAveraging(), sl.rules.AdaGrad()], ids=brief)
-def test_without_delay_classes_are_learned_as_ever(rule: Any, loss: Any) -> None:
+def test_zero_delay_equals_plain_learning_of_classes(rule: Any, loss: Any) -> None:
     plain = sl.LinearClassifier(rule, loss)
     late = sl.DelayedLabels(sl.LinearClassifier(rule, loss))
     for i, (x, y, w) in enumerate(events(loss)):
@@ -94,8 +94,8 @@ def test_without_delay_classes_are_learned_as_ever(rule: Any, loss: Any) -> None
 
 
 @pytest.mark.parametrize("rule", [None, *dict.fromkeys(rule for rule, _ in PAIRS)], ids=brief)
-def test_a_file_goes_on(rule: Any, tmp_path: Path) -> None:
-    """With events that are held, and some that may be corrected."""
+def test_file_resumes_bit_for_bit(rule: Any, tmp_path: Path) -> None:
+    """With held events, some of which may be corrected."""
     penalty = next((p for r, p in PAIRS if r is rule), None)
     options: dict[str, Any] = {"hold_events": 40, "hold_for": 30.0, "on_timeout": False}
     learner = sl.LinearClassifier(

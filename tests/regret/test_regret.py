@@ -317,7 +317,7 @@ def test_report_with_one_class(loss: Any) -> None:
 def test_overflowing_loss_is_infinite() -> None:
     tracker = Tracker(sl.LinearRegressor(R.DualAveraging(), L.Poisson(), P.L2(0.1)), seed=0)
     ones = np.ones(1000)
-    for score in (800.0, 1.0):  # of the first the sum is
+    for score in (800.0, 1.0):  # the first sum overflows
         tracker.ledger.observe(np.arange(1001), np.zeros(1000), ones, ones, ones, score * ones)
     assert tracker.report().progressive_loss == np.inf
 
@@ -350,7 +350,7 @@ def test_class_that_appears_late(sample_size: int, intercept: Any) -> None:
     assert late.regret_high is not None
     assert solved.regret is not None
     assert late.solved_at == 300
-    # weights in the places of other classes were worse than none
+    # Weights assigned to the wrong classes would be worse than zero weights.
     assert early.comparator < late.comparator < M * (np.log(5) + 1.0)
     if solved.certified:
         assert late.regret_low <= solved.regret <= late.regret_high
@@ -371,7 +371,7 @@ def test_regret_is_estimated_beyond_the_memory() -> None:
         assert report.stderr > 0.0
         assert report.regret is not None
         errors.append((report.regret - truth.regret) / report.stderr)
-    # fitted on other rows than measured: below the truth on average, by less than a few errors
+    # Fitting and measuring on different rows biases the regret down, by less than a few errors.
     assert np.abs(errors).max() < 4.0
     assert np.mean(errors) < 1.0
 
@@ -517,7 +517,7 @@ def test_unpenalized_bound_is_below_all_weights_in_the_ball(
     """The bound corrects for the small L2 penalty that makes the problem well posed."""
     draw = np.random.default_rng(8)
     x = scipy.sparse.csr_array(draw.normal(size=(30, 3)))
-    label = np.where(x[:, [0]].toarray()[:, 0] > 0.0, 1.0, -1.0)  # far weights are the best
+    label = np.where(x[:, [0]].toarray()[:, 0] > 0.0, 1.0, -1.0)  # the best weights are far away
     if isinstance(loss, L.Poisson):
         label = draw.poisson(3.0, 30).astype(float)
     sample = Sample(x, label, draw.choice([1.0, 2.0], 30), events)
@@ -530,7 +530,7 @@ def test_unpenalized_bound_is_below_all_weights_in_the_ball(
     assert bound <= least + 1e-6 * events
     assert bound <= value
     assert least <= value + 1e-6 * events
-    # of a solution that was found on others nothing is proved but what its slopes do
+    # Without its own bound, a comparator of other events has only the dual bound.
     bare = dataclasses.replace(found, lower_bound=-math.inf)
     bare_bound = objective_and_bound(sample, task, bare)[1]
     assert bare_bound <= least + 1e-6 * events
@@ -538,7 +538,7 @@ def test_unpenalized_bound_is_below_all_weights_in_the_ball(
     far = dataclasses.replace(bare, radius=1e9)
     worst = sample.scale * float(
         lowest_loss(task, label, sample.weights / sample.weights.sum())
-    )  # there is no more to lose
+    )  # the lowest possible loss
     assert objective_and_bound(sample, task, far)[1] == pytest.approx(worst, rel=1e-12)
 
 
@@ -566,7 +566,7 @@ def test_lower_bound_of_the_first_events_stays_valid(labels: float) -> None:
     best = sl.hindsight.solve(x, y, L.Poisson(), P.L2(0.1), gap=1e-9).objective * 200
     assert low <= report.objective - best + 1e-6
     assert report.objective - best <= high + 1e-6
-    # a bound of its slopes may be better, none may be worse
+    # The dual bound may be better, but not worse.
     assert high <= report.objective - proved + 1e-9
     cut = dataclasses.replace(found, lower_bound=-math.inf)
     ledger.use_comparator(cut)
@@ -697,7 +697,7 @@ def test_reservoir_equals_the_plain_algorithm(capacity: int, longest: int, width
     held: list[tuple[Any, Any]] = []
     for turn in range(60):
         rows = int(draw.integers(1, 4 * capacity + 20))
-        # their lengths change, so that the log must grow and shrink
+        # Lengths change, so that the log must grow and shrink.
         lengths = draw.integers(0, 1 + longest * (turn % 20) // 19, rows, endpoint=True)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         slots, values = draw.integers(0, 99, starts[-1]), draw.normal(size=starts[-1])
