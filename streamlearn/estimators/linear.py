@@ -88,6 +88,22 @@ class Linear(base.Estimator):
                 raise IncompatibleError(f"{name}: {part!r} is not a {kind.__name__.lower()}")
         if not isinstance(self._loss, Loss | VectorLoss):
             raise IncompatibleError(f"{name}: {self._loss!r} is not a loss")
+        self._check_options()
+        check(self._rule, self._penalty, self._loss)
+        self._intercept = self._intercept_placement()
+        if self.seed is None:
+            # As in river, two runs without a seed differ where they depend on chance.
+            self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
+        else:
+            self._seed = int(self.seed)
+        reader = Names() if self.features is None else self.features.fresh()
+        # The name of the last series of labels, which predict_many gives to its own.
+        self._label_name: str | int | None = None
+        # Internal; `late` and `regret` use it too.
+        self.engine = Model(reader, self._new_learner(), self._penalty.on_simplex)
+
+    def _check_options(self) -> None:
+        name = type(self).__name__
         if self.average not in AVERAGES:
             raise IncompatibleError(
                 f"{name}: average must be one of {', '.join(AVERAGES)}, not {self.average!r}"
@@ -98,22 +114,10 @@ class Linear(base.Estimator):
             raise IncompatibleError(
                 f"{name}: seed must be None or an integer >= 0, not {self.seed!r}"
             )
-        check(self._rule, self._penalty, self._loss)
-        self._intercept = self._intercept_placement()
-        if self.seed is None:
-            # As in river, two runs without a seed differ where they depend on chance.
-            self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
-        else:
-            self._seed = int(self.seed)
         if self.features is not None and not isinstance(self.features, Reader):
             raise IncompatibleError(
                 f"{name}: features must be Names() or Hashing(), not {self.features!r}"
             )
-        reader = Names() if self.features is None else self.features.fresh()
-        # The name of the last series of labels, which predict_many gives to its own.
-        self._label_name: str | int | None = None
-        # Internal; `late` and `regret` use it too.
-        self.engine = Model(reader, self._new_learner(), self._penalty.on_simplex)
 
     def _intercept_placement(self) -> str:
         wanted = self.fit_intercept

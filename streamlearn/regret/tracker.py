@@ -102,7 +102,7 @@ class Tracker:
             self.ledger.restore(ledger_state)
         if not isinstance(learner, OneVersusRest):
             learner.watcher = self.ledger.sums
-        # The engine tells the ledger of each event, so these are the estimator's own.
+        # The engine reports each event to the ledger, so these are the estimator's own methods.
         self.learn_many = estimator.learn_many
         self.learn_rows = estimator.learn_rows
         self.progressive_rows = estimator.progressive_rows
