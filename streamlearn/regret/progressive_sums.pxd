@@ -15,10 +15,10 @@ cdef class ProgressiveSums(Watcher):
     cdef readonly object loss
     cdef bint scalar
     cdef readonly Py_ssize_t outputs
-    # without the events that are only noted
+    # without the events that are only pending
     cdef double past, weight_past, penalty_past
     cdef double penalty_sum, penalty_rest, penalty_variance
-    # how many noted events were offered to the sample
+    # how many pending events were offered to the sample
     cdef int offered
     # the last known Psi(w_t)
     cdef readonly double penalty, next_penalty_read
@@ -30,9 +30,9 @@ cdef class ProgressiveSums(Watcher):
     cdef public object wake
     cdef double due
     cdef void add_value(self, double value) noexcept nogil
-    cdef int events_to_note(self) noexcept nogil
-    cdef double noted_weight(self) noexcept nogil
-    cdef double noted_penalty(self) noexcept nogil
+    cdef int next_process_at(self) noexcept nogil
+    cdef double pending_weight(self) noexcept nogil
+    cdef double pending_penalty(self) noexcept nogil
     cdef double penalty_value(self) noexcept nogil
     cdef void sample_penalty(self) noexcept nogil
     cdef void set_penalty(self, double penalty) noexcept nogil

@@ -53,19 +53,19 @@ cdef class ProgressiveSums(Watcher):
             self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
         elif few == MAX_PENDING:
             self.add_value((<Loss>self.loss).sum_pending(&self.losses.last))
-        self.process_at = self.events_to_note()
+        self.process_at = self.next_process_at()
 
     cdef void add_value(self, double value) noexcept nogil:
-        """Add the sum of the losses of the noted events."""
-        two_sum(&self.penalty_sum, &self.penalty_rest, self.noted_penalty())
+        """Add the sum of the losses of the pending events."""
+        two_sum(&self.penalty_sum, &self.penalty_rest, self.pending_penalty())
         self.penalty_past += self.losses.last.n if self.needs_penalty else 0
-        self.weight_past += self.noted_weight()
+        self.weight_past += self.pending_weight()
         self.past += self.losses.last.n
         self.offered = 0
         add_sum(&self.losses, value)
 
-    cdef int events_to_note(self) noexcept nogil:
-        """Return how many events may be noted before the next `process`."""
+    cdef int next_process_at(self) noexcept nogil:
+        """Return how many pending events there may be before the next `process`."""
         cdef double now = self.past + self.losses.last.n
         cdef double wait = min(<double>self.sample.wait(), self.due - now)
         if not self.needs_penalty:
@@ -74,12 +74,12 @@ cdef class ProgressiveSums(Watcher):
             return self.losses.last.n + 1
         return <int>min(wait + self.losses.last.n, <double>MAX_PENDING)
 
-    cdef double noted_weight(self) noexcept nogil:
-        """Return the weight of the noted events."""
+    cdef double pending_weight(self) noexcept nogil:
+        """Return the weight of the pending events."""
         return sum_in_lanes(self.losses.last.weight, self.losses.last.n)
 
-    cdef double noted_penalty(self) noexcept nogil:
-        """Return the sum of Psi(w) before each noted event, if it was known."""
+    cdef double pending_penalty(self) noexcept nogil:
+        """Return the sum of Psi(w) before each pending event, if it was known."""
         return sum_in_lanes(self.penalties, self.losses.last.n) if self.needs_penalty else 0.0
 
     cdef int call_wake(self) except -1:
@@ -217,7 +217,7 @@ cdef class ProgressiveSums(Watcher):
     @property
     def weight(self):
         """The sum of the weights of the events."""
-        return self.weight_past + self.noted_weight()
+        return self.weight_past + self.pending_weight()
 
     @property
     def reservoir(self):
@@ -242,7 +242,7 @@ cdef class ProgressiveSums(Watcher):
             value = now if now == now else value
         gap = self.gap_to(value)
         return (
-            total + self.noted_penalty() + gap.total,
+            total + self.pending_penalty() + gap.total,
             sqrt(self.penalty_variance + gap.variance),
             self.exact and gap.events <= 1.0,
         )
@@ -256,7 +256,7 @@ cdef class ProgressiveSums(Watcher):
             "weight": self.weight_past,
             "outputs": self.outputs,
             "loss": [self.losses.sum, self.losses.rest],
-            "noted": [
+            "pending": [
                 [last.score[i], last.label[i], last.weight[i], last.slope[i], self.penalties[i]]
                 for i in range(last.n)
             ],
@@ -274,7 +274,7 @@ cdef class ProgressiveSums(Watcher):
         self.outputs = state["outputs"]
         self.losses.sum, self.losses.rest = state["loss"]
         self.losses.last.n = 0
-        for score, label, weight, slope, penalty in state["noted"]:
+        for score, label, weight, slope, penalty in state["pending"]:
             self.penalties[self.losses.last.n] = penalty
             add_pending(&self.losses, score, label, weight, slope)
             self.needs_penalty = penalty == penalty  # no NaN: known
