@@ -103,8 +103,8 @@ class Live(NamedTuple):
 
     address: str
     ill: FaultyStream  # many events
-    stalled: FaultyStream  # few of them
-    server: Server  # of the third, which has few too
+    stalled: FaultyStream  # few events
+    server: Server  # of the third, with few events too
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_without_faults_every_panel_has_data_and_no_alert_fires(live: Live) -> N
     def empty() -> set[str]:
         return {name for name, rule in rules.items() if not data(live.address, rule["query"])}
 
-    wait_until(lambda: empty() == EMPTY)  # each named with the fault that fills it
+    wait_until(lambda: empty() == EMPTY)  # FAULTS names the fault of each
     assert not firing(live.address)
 
 

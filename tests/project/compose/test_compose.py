@@ -171,9 +171,10 @@ def test_the_commands_of_the_services_run_without_docker(tmp_path: Path) -> None
         address = native.address("9090")
         for asked in ('up{job="streamlearn"} == 1', "streamlearn_events_learned_total > 0"):
             wait_until(lambda asked=asked: data(address, asked), 60.0)
-        assert {
-            one["metric"]["learner"] for one in data(address, "streamlearn_currently_best")
-        } == {learner.name for learner in CLICKS.learners}
+        best = data(address, "streamlearn_currently_best")
+        assert {one["metric"]["learner"] for one in best} == {
+            learner.name for learner in CLICKS.learners
+        }
         producer.send_signal(signal.SIGINT)
         assert producer.wait(20) == 130, native.output("producer")
         daemon.terminate()
