@@ -22,7 +22,7 @@ from streamlearn.stream.records import header_name, name_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from streamlearn.daemon.collectors.observer import InvalidRecord
+    from streamlearn.daemon.collectors.observer import RecordError
     from streamlearn.daemon.learners import Learner
     from streamlearn.estimators.frames import Array
     from streamlearn.late.join import Join
@@ -117,7 +117,7 @@ class DelayedEventReader:
         """Mark the rows after the label record that closed the label set."""
         return np.asarray(self.join.rows.index > self._closing_record)
 
-    def read(self, polled: Polled) -> list[InvalidRecord]:
+    def read(self, polled: Polled) -> list[RecordError]:
         """Decode a batch and join it; return the invalid records.
 
         Two topics may alternate with every record: each decoder decodes all of its records at once,
@@ -164,7 +164,7 @@ class DelayedEventReader:
         return float(np.flatnonzero(sides == side)[events.index[int(row)]])
 
     @staticmethod
-    def _invalid(events: Events, sides: Array, side: int) -> list[InvalidRecord]:
+    def _invalid(events: Events, sides: Array, side: int) -> list[RecordError]:
         """Return the invalid records of one side, numbered by the records of both sides."""
         if not events.invalid:
             return []

@@ -16,7 +16,7 @@ from streamlearn.engine.events import Events
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamlearn.daemon.collectors.observer import InvalidRecord
+    from streamlearn.daemon.collectors.observer import RecordError
     from streamlearn.daemon.learners import Learner
     from streamlearn.estimators.frames import Array
     from streamlearn.stream import Decoder, Records
@@ -31,7 +31,7 @@ class EventReader(Protocol):
     decoder: Decoder  # of the events
     labels: LabelSet
 
-    def read(self, polled: Polled) -> list[InvalidRecord]:
+    def read(self, polled: Polled) -> list[RecordError]:
         """Read a batch into `rows`; return the invalid records."""
 
     @property
@@ -86,7 +86,7 @@ class ImmediateEventReader:
         self.rows = Events()
         self._before = 0  # labeled events before the batch
 
-    def read(self, polled: Polled) -> list[InvalidRecord]:
+    def read(self, polled: Polled) -> list[RecordError]:
         """Decode a batch into `rows`; return the invalid records."""
         self._before = self.labels.events
         self.rows.clear()

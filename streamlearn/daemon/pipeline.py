@@ -25,7 +25,7 @@ from streamlearn.stream.sources.lines import size_and_nulls
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streamlearn.daemon.collectors.observer import InvalidRecord, Observer
+    from streamlearn.daemon.collectors.observer import Observer, RecordError
     from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.learners import LearnerResult, Learners
     from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
@@ -125,7 +125,7 @@ class Pipeline:
             after_events=labels.closed_at,
         )
 
-    def _parts(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> list[PartitionBatch]:
+    def _parts(self, polled: Polled, invalid: Sequence[RecordError]) -> list[PartitionBatch]:
         """Split a batch by partition, with the invalid records of each."""
         parts, positions = [], dict(self.positions)
         for one in polled.records:
@@ -177,7 +177,7 @@ class Pipeline:
             counts.invalid += len(part.invalid)
         return unlabeled
 
-    def _report(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
+    def _report(self, polled: Polled, invalid: Sequence[RecordError]) -> None:
         """Log anything unusual."""
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
         self.label_monitor.check_positive(self.event_reader.labels)
@@ -198,7 +198,7 @@ class Pipeline:
                 )  # fmt: skip
         self._report_invalid(polled, invalid)
 
-    def _report_invalid(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
+    def _report_invalid(self, polled: Polled, invalid: Sequence[RecordError]) -> None:
         """Log the first invalid record of a batch, and stop at too many of them."""
         if invalid:
             number, field, reason = invalid[0]

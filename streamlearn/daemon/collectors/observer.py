@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.polled import Polled
 
 
-InvalidRecord = tuple[int, str | None, str]  # index of the record, invalid field, reason
+RecordError = tuple[int, str | None, str]  # index of the record, invalid field, reason
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class PartitionBatch:
 
     records: Records
     start: int  # the position before them
-    invalid: list[InvalidRecord] = field(default_factory=list)
+    invalid: list[RecordError] = field(default_factory=list)
     tombstones: int = 0
     bytes: int = 0  # of the values
 
