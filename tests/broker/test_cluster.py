@@ -248,7 +248,7 @@ def cut(
 
 @pytest.mark.parametrize("regrown", [0, 1000], ids=["shorter", "regrown"])
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
-def test_an_unclean_election_cuts_what_was_learned(
+def test_an_unclean_election_truncates_learned_records(
     cluster: Cluster,
     make_daemons: MakeDaemons,
     make_topic: MakeTopic,

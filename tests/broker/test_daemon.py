@@ -110,7 +110,7 @@ def test_a_frozen_owner_is_overtaken(
     daemons.assert_learned_once(1, length)
 
 
-def test_a_directory_that_is_moved_away_begins_no_new_model(
+def test_a_moved_directory_does_not_begin_a_new_model(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, length = make_topic(1), 10_000
@@ -215,7 +215,7 @@ def test_the_configuration_changes_against_a_checkpoint(
         assert daemons.records() == before + 100
 
 
-def test_garbage_is_told_from_events(
+def test_invalid_records_are_dead_letters(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, dead, length = make_topic(2), make_topic(), 5000
@@ -267,7 +267,7 @@ def test_garbage_is_told_from_events(
     assert worst[1].startswith(cut[0] or b"")
 
 
-def test_the_exit_code_and_one_line_say_why_it_cannot_start(
+def test_a_failed_start_has_an_exit_code_and_a_reason(
     make_daemons: MakeDaemons, make_topic: MakeTopic, own_broker: ApacheKafka
 ) -> None:
     topic, wrong = make_topic(), f"{make_topic()}-mistyped"
@@ -360,7 +360,7 @@ def test_the_broker_goes_away_and_comes_back(
         assert sorted(places) == [(n, at) for n in range(2) for at in range(2 * half)]
 
 
-def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
+def test_gaps_and_recreated_topics_end_the_daemon_new_partitions_do_not(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, admin: Any, bootstrap: str
 ) -> None:
     topic, length = make_topic(1), 1000
@@ -386,7 +386,7 @@ def test_gaps_and_other_topics_stop_it_and_more_partitions_do_not(
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_a_topic_made_again_while_it_is_read_is_not_learned(
+def test_a_topic_created_again_while_it_is_read_is_not_learned(
     make_daemons: MakeDaemons,
     make_topic: MakeTopic,
     producer: Producer,
@@ -476,7 +476,7 @@ def test_memory_stays_flat_over_millions_of_events(
     assert late <= 1.05 * early, (early, late)
 
 
-def test_predictions_are_published_before_the_checkpoint_that_passes_them(
+def test_predictions_are_published_before_their_checkpoint(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, output, length = make_topic(2), make_topic(2), 2000
@@ -547,7 +547,7 @@ def predicted(bootstrap: str, output: str) -> list[tuple[int, int, int]]:
     return found
 
 
-def test_a_huge_key_or_id_is_left_out_of_its_prediction(
+def test_a_prediction_omits_a_huge_key_or_id(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, output = make_topic(), make_topic(max_message_bytes="100000")
@@ -574,7 +574,7 @@ def test_a_huge_key_or_id_is_left_out_of_its_prediction(
     assert got == [(b"k", "a", False), (None, None, True), (None, None, True), (b"k", "d", False)]
 
 
-def test_stray_labels_are_dead_letters_and_no_classes(
+def test_stray_labels_are_dead_letters_not_classes(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, connection: Connection
 ) -> None:
     topic, output, dead = make_topic(), make_topic(), make_topic()

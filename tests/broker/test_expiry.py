@@ -126,7 +126,7 @@ def with_password(begin: Begin, bootstrap: str, broker: ApacheKafka) -> Run:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["bad", "none"])
-def test_tokens_end_and_are_renewed_and_the_provider_fails_for_a_while(
+def test_tokens_are_renewed_though_the_provider_fails_for_a_while(
     begin: Begin, own_broker: ApacheKafka, connection: Connection, tmp_path: Path, kind: str
 ) -> None:
     given = tmp_path / "tokens"
@@ -150,7 +150,7 @@ def test_tokens_end_and_are_renewed_and_the_provider_fails_for_a_while(
 
 
 @pytest.mark.nightly
-def test_a_password_is_changed_and_put_back(
+def test_a_password_is_changed_and_restored(
     begin: Begin, own_broker: ApacheKafka, connection: Connection
 ) -> None:
     admin = AdminClient({"bootstrap.servers": own_broker.bootstrap})
@@ -174,7 +174,7 @@ def test_a_password_is_changed_and_put_back(
 
 
 @pytest.mark.nightly
-def test_a_certificate_is_trusted_no_more_and_again(
+def test_an_untrusted_certificate_is_trusted_again(
     begin: Begin, own_broker: ApacheKafka, connection: Connection
 ) -> None:
     run = begin(
@@ -194,7 +194,7 @@ def test_a_certificate_is_trusted_no_more_and_again(
 
 
 @pytest.mark.parametrize("right", ["READ", "WRITE"])
-def test_a_right_is_withdrawn_and_granted_again(
+def test_a_right_is_revoked_and_granted_again(
     begin: Begin, own_broker: ApacheKafka, connection: Connection, admin: Any, right: str
 ) -> None:
     run = with_password(begin, own_broker.secure, own_broker)

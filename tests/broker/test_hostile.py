@@ -74,7 +74,7 @@ topic = "{}"
 hold_for = 10.0
 orphans = true
 """
-DROPPED = [("streamlearn.dropped", b"headers, for a name that is not UTF-8")]
+DROPPED = [("streamlearn.dropped", b"headers: one has a name that is not UTF-8")]
 
 
 class Raw(str):
@@ -139,7 +139,7 @@ def bad(topic: str, records: Sequence[Sent]) -> dict[tuple[str, int], Sent]:
     }
 
 
-def test_whatever_surrounds_a_record_its_dead_letter_has_it(
+def test_a_dead_letter_has_key_headers_and_time_of_its_record(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, bootstrap: str
 ) -> None:
     topic, dead = make_topic(**ANY_TIME), make_topic()
@@ -152,7 +152,7 @@ def test_whatever_surrounds_a_record_its_dead_letter_has_it(
     assert letters(bootstrap, dead) == bad(topic, sent)
 
 
-def test_a_name_that_is_not_utf_8_ends_nothing(
+def test_header_names_that_are_not_utf_8_are_read(
     make_daemons: MakeDaemons, make_topic: MakeTopic, raw: Any, bootstrap: str, client: Client
 ) -> None:
     topic, dead = make_topic(), make_topic()
@@ -171,7 +171,7 @@ def test_a_name_that_is_not_utf_8_ends_nothing(
     assert letters(bootstrap, dead) == expected
 
 
-def test_events_and_labels_of_any_time_and_surroundings_are_read_to_their_end(
+def test_any_events_and_labels_are_read_to_the_end(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, bootstrap: str
 ) -> None:
     topic, labels, dead = make_topic(**ANY_TIME), make_topic(**ANY_TIME), make_topic()
@@ -186,7 +186,7 @@ def test_events_and_labels_of_any_time_and_surroundings_are_read_to_their_end(
     assert {**bad(topic, sent), **bad(labels, sent)}.items() <= found.items()
 
 
-def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
+def test_the_dead_letter_of_a_label_without_event_is_complete(
     make_daemons: MakeDaemons,
     make_topic: MakeTopic,
     producer: Producer,
@@ -215,7 +215,7 @@ def test_a_label_without_its_event_is_a_dead_letter_with_all_that_surrounds_it(
     assert letters(bootstrap, dead) == expected
 
 
-def test_a_damaged_batch_is_named_and_can_be_passed_over(
+def test_a_damaged_batch_is_reported_and_can_be_skipped(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, own_broker: ApacheKafka
 ) -> None:
     topic = make_topic()

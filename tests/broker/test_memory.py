@@ -47,7 +47,7 @@ print(seen, most)
 @pytest.mark.parametrize(
     ("size", "records", "fetch"), [(16_000, 4000, 4 << 20), (60, 360_000, 16 << 20)]
 )
-def test_a_slow_reader_does_not_hoard(
+def test_a_slow_reader_has_bounded_memory(
     connection: Connection,
     make_topic: MakeTopic,
     producer: Producer,

@@ -56,7 +56,7 @@ def all_values(connection: Connection, topic: str) -> list[bytes | None]:
     return got
 
 
-def test_source_and_sink_go_on_by_themselves_or_are_closed(
+def test_source_and_sink_recover_or_can_be_closed(
     own_broker: ApacheKafka,
     make_topic: MakeTopic,
     producer: Producer,
@@ -110,7 +110,7 @@ def test_source_and_sink_go_on_by_themselves_or_are_closed(
 
 
 @pytest.mark.nightly
-def test_outputs_outlive_a_broker_that_does_not_answer(
+def test_outputs_survive_an_unreachable_broker(
     own_broker: ApacheKafka, make_topic: MakeTopic
 ) -> None:
     connections = both(own_broker.bootstrap)

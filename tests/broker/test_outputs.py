@@ -27,7 +27,7 @@ def reason(daemons: Daemons) -> str:
     return str(lines(daemons.log_text())[-1]["reason"])
 
 
-def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
+def test_an_output_that_is_deleted_or_shrinks_its_limit(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, admin: Any
 ) -> None:
     topic, gone, less = make_topic(), make_topic(), make_topic()
@@ -47,7 +47,7 @@ def test_an_output_that_is_deleted_or_takes_less_while_it_is_written_to(
         assert name in reason(both[name])
 
 
-def test_an_output_that_takes_less_than_a_record_from_the_start(
+def test_an_output_with_a_limit_below_the_first_record(
     make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer
 ) -> None:
     topic, tiny = make_topic(), make_topic(max_message_bytes="120")

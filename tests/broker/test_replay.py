@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BAD = [b"{", b"\xff\xfe", b"null"]
 
 
-def test_published_died_and_sent_back_once(
+def test_killed_replays_send_each_letter_once(
     connection: Connection, make_topic: MakeTopic, server: Server, tmp_path: Path
 ) -> None:
     topic, dead = make_topic(3), make_topic(2)

@@ -129,14 +129,14 @@ def test_wrong_password(own_broker: ApacheKafka, client: Client) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_no_broker_there(client: Client) -> None:
+def test_unreachable_broker(client: Client) -> None:
     nowhere = failure(Connection(bootstrap=f"127.0.0.1:{free_port()}", client=client))
     assert isinstance(nowhere, SourceUnreachable)
     assert "check that the broker is running" in str(nowhere)
 
 
 @pytest.mark.usefixtures("hasty")
-def test_no_kafka_there(client: Client, deaf: int) -> None:
+def test_port_without_kafka(client: Client, deaf: int) -> None:
     nobody = failure(Connection(bootstrap="no-such-host.invalid:9092", client=client))
     assert isinstance(nobody, SourceUnreachable)
     assert "check the host name" in str(nobody)
@@ -176,7 +176,7 @@ def test_token_provider_that_fails(client: Client, own_broker: ApacheKafka) -> N
     assert "OSError: the identity provider is away" in str(error)
 
 
-def test_rights_that_are_missing(
+def test_missing_rights(
     own_broker: ApacheKafka,
     client: Client,
     make_topic: MakeTopic,
@@ -201,7 +201,7 @@ def test_rights_that_are_missing(
         connection.sink(unwritable)
 
 
-def test_a_transactional_id_that_is_not_ours(
+def test_a_transactional_id_without_rights(
     own_broker: ApacheKafka, client: Client, make_topic: MakeTopic, admin: Any
 ) -> None:
     connection = Connection(

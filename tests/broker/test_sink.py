@@ -51,7 +51,7 @@ def lower_limit(admin: Any, connection: Connection, topic: str, limit: int) -> N
     probe.close()
 
 
-def test_what_was_flushed_is_there_once(connection: Connection, make_topic: MakeTopic) -> None:
+def test_flushed_records_are_stored_once(connection: Connection, make_topic: MakeTopic) -> None:
     topic = make_topic()
     sink = connection.sink(topic)
     for number in range(5000):
@@ -70,7 +70,7 @@ def test_what_was_flushed_is_there_once(connection: Connection, make_topic: Make
     assert list(last.headers[-2]) == [("reason", b"tombstone"), ("raw", b"\xff\x00")]
 
 
-def test_a_buffer_that_is_full_is_emptied(connection: Connection, make_topic: MakeTopic) -> None:
+def test_a_full_buffer_is_flushed(connection: Connection, make_topic: MakeTopic) -> None:
     topic = make_topic()
     sink = connection.sink(topic, buffer_bytes=1 << 16)
     blob = b"x" * 1000
@@ -99,7 +99,7 @@ def test_the_largest_record_fits_and_a_larger_one_is_refused(
 
 
 @pytest.mark.parametrize("fencing", [None, Fencing("predictions", 60.0)])
-def test_a_refusal_after_the_send_makes_every_flush_fail(
+def test_a_late_rejection_makes_every_flush_fail(
     connection: Connection, make_topic: MakeTopic, admin: Any, fencing: Fencing | None
 ) -> None:
     topic = make_topic()
@@ -116,7 +116,7 @@ def test_a_refusal_after_the_send_makes_every_flush_fail(
 
 
 @pytest.mark.parametrize("limit", ["1", "120", "300"])
-def test_a_topic_of_tiny_records_refuses_what_it_cannot_take(
+def test_a_topic_of_tiny_records_refuses_larger_ones(
     connection: Connection, make_topic: MakeTopic, limit: str
 ) -> None:
     sink = connection.sink(make_topic(max_message_bytes=limit))
@@ -127,7 +127,7 @@ def test_a_topic_of_tiny_records_refuses_what_it_cannot_take(
 
 
 @pytest.mark.parametrize("fencing", [None, Fencing("predictions", 60.0)])
-def test_one_refusal_among_many_is_noticed(
+def test_one_rejection_among_many_is_noticed(
     connection: Connection, make_topic: MakeTopic, admin: Any, fencing: Fencing | None
 ) -> None:
     topic = make_topic(partitions=3)
@@ -144,7 +144,7 @@ def test_one_refusal_among_many_is_noticed(
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_topic_of_small_batches_gets_all(
+def test_a_topic_with_small_batches_gets_all_records(
     connection: Connection, make_topic: MakeTopic, admin: Any, *, early: bool
 ) -> None:
     """Also when the limit was lowered after the sink had asked: kafka-python splits its batches."""
@@ -195,7 +195,7 @@ def test_a_flush_ends_while_others_send(connection: Connection, make_topic: Make
     sink.close()
 
 
-def test_a_topic_that_is_missing_is_refused_and_not_made(
+def test_a_missing_topic_is_refused_and_not_created(
     connection: Connection, make_topic: MakeTopic, admin: Any
 ) -> None:
     wrong = f"{make_topic()}-mistyped"
@@ -204,7 +204,7 @@ def test_a_topic_that_is_missing_is_refused_and_not_made(
     assert wrong not in admin.list_topics()
 
 
-def test_a_deleted_topic_is_not_made_again_by_writing(
+def test_writing_to_a_deleted_topic_does_not_create_it(
     connection: Connection, make_topic: MakeTopic, admin: Any
 ) -> None:
     topic = make_topic()
@@ -247,7 +247,7 @@ def until_fenced(sink: Sink) -> None:
             sink.flush(20)
 
 
-def test_what_an_owner_sends_after_the_next_one_took_over_is_refused(
+def test_an_overtaken_owner_is_fenced(
     connection: Connection,
     make_topic: MakeTopic,
     owned: Callable[[str, str], Sink],
@@ -278,7 +278,7 @@ def test_what_an_owner_sends_after_the_next_one_took_over_is_refused(
     assert values(read_all(connection, topic)) == [b"1", b"2", b"3"]
 
 
-def test_an_open_transaction_of_the_owner_before_is_never_seen(
+def test_an_open_transaction_of_an_earlier_owner_is_never_read(
     bootstrap: str, connection: Connection, make_topic: MakeTopic, owned: Callable[[str, str], Sink]
 ) -> None:
     topic = make_topic()

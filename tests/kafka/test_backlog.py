@@ -62,7 +62,7 @@ def found(polled: Sequence[Records]) -> list[tuple[Partition, int]]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_by_time_the_least_head_comes_first(seed: int) -> None:
+def test_by_time_the_earliest_record_comes_first(seed: int) -> None:
     log = made(seed)
     waiting, most = backlog(log), random.Random(seed).choice([1, 3, 10, 1000])
     taken: list[tuple[Partition, int]] = []
@@ -79,7 +79,7 @@ def test_by_time_the_least_head_comes_first(seed: int) -> None:
 
 
 @pytest.mark.parametrize("by_time", [False, True])
-def test_nothing_waits(by_time: bool) -> None:
+def test_empty_backlog(by_time: bool) -> None:
     assert Backlog(by_time=by_time).take(10) == []
 
 
@@ -89,7 +89,7 @@ def polled_of(seed: int) -> list[Records]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_count_ends_at_its_record_whatever_the_turns(seed: int) -> None:
+def test_a_count_ends_at_its_record_in_any_order(seed: int) -> None:
     whole = found(polled_of(seed))
     for count in {0, 1, len(whole) // 2, len(whole) - 1, len(whole), len(whole) + 3}:
         until: Any = UntilCount(count)

@@ -1,4 +1,4 @@
-"""The last record before a position is found again, or the log was cut."""
+"""The last record before a position is found again, or the log was truncated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def epochs() -> LeaderEpochs:
     return epochs
 
 
-def test_reading_begins_at_the_mark_and_gives_what_follows(epochs: LeaderEpochs) -> None:
+def test_reading_begins_at_the_mark_and_returns_what_follows(epochs: LeaderEpochs) -> None:
     assert epochs.start(HERE, 44) == 41
     assert epochs.start(THERE, 7) == 7
     new = epochs.new(came(41, 44, 45))
@@ -34,7 +34,7 @@ def test_reading_begins_at_the_mark_and_gives_what_follows(epochs: LeaderEpochs)
     assert epochs.new(came(46)).offsets == (46,)
 
 
-def test_a_mark_alone_moves_no_position_back(epochs: LeaderEpochs) -> None:
+def test_a_mark_does_not_move_a_position_back(epochs: LeaderEpochs) -> None:
     new = epochs.new(came(41))
     assert (list(new.offsets), new.end) == ([], 44)
 
@@ -45,7 +45,7 @@ def test_another_log(epochs: LeaderEpochs, records: Records) -> None:
         epochs.new(records)
 
 
-def test_a_mark_that_was_compacted_away_or_deleted_proves_nothing(epochs: LeaderEpochs) -> None:
+def test_a_compacted_or_deleted_mark_is_ignored(epochs: LeaderEpochs) -> None:
     assert epochs.new(came(45, epoch=4)).offsets == (45,)
     epochs.seek({HERE: MARK})
     assert epochs.give_up(HERE)
@@ -54,7 +54,7 @@ def test_a_mark_that_was_compacted_away_or_deleted_proves_nothing(epochs: Leader
     assert HERE not in epochs.marks
 
 
-def test_marks_of_what_was_given() -> None:
+def test_marks_of_returned_records() -> None:
     epochs = LeaderEpochs()
     epochs.given(came(5, 6))
     epochs.given(Records(HERE, (), (), 9))

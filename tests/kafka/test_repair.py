@@ -65,7 +65,7 @@ def records(raw: bytes) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_batch_is_mended_and_nothing_else_in_it_is_changed(codec: int) -> None:
+def test_repairs_change_only_header_names(codec: int) -> None:
     raw = batch(codec)
     with pytest.raises(CorruptRecordError):
         read(raw)
@@ -75,12 +75,12 @@ def test_a_batch_is_mended_and_nothing_else_in_it_is_changed(codec: int) -> None
     assert records(readable(raw)) == [(BASE + 2 * i, *one) for i, one in enumerate(RECORDS)]
 
 
-def test_a_readable_batch_stays_as_it_came() -> None:
+def test_a_readable_batch_is_unchanged() -> None:
     raw = batch(Batch.CODEC_LZ4, Shown)
     assert readable(raw) is raw
 
 
-def test_what_cannot_be_mended_is_noted_with_its_place() -> None:
+def test_unrepairable_batches_are_noted() -> None:
     noted: dict[Partition, UnreadableRecords] = {}
     good, bad = batch(Batch.CODEC_NONE), bytearray(batch(Batch.CODEC_NONE))
     bad[-1] ^= 1

@@ -57,9 +57,7 @@ def taken(held: UnverifiedRecords, seconds: float = 0.0) -> list[tuple[str, int]
     return [(one.partition.topic, one.offsets[0]) for one, _ in held.take(seconds)]
 
 
-def test_an_answer_confirms_what_was_fetched_before_the_question(
-    held: UnverifiedRecords, broker: Broker
-) -> None:
+def test_an_answer_confirms_earlier_fetches_only(held: UnverifiedRecords, broker: Broker) -> None:
     held.add(records("a", 0), 10)
     assert broker.questions.get(timeout=SECONDS) == ["a"]
     held.add(records("a", 1), 10)
@@ -75,7 +73,7 @@ def test_an_answer_confirms_what_was_fetched_before_the_question(
     assert held.size == 0
 
 
-def test_nothing_is_given_of_a_topic_that_was_made_again(
+def test_records_of_a_recreated_topic_are_held_back(
     held: UnverifiedRecords, broker: Broker
 ) -> None:
     held.add(records("a", 0), 10)
@@ -85,7 +83,7 @@ def test_nothing_is_given_of_a_topic_that_was_made_again(
 
 
 @pytest.mark.parametrize("silence", [{"b": "2"}, SourceUnreachable("no answer")])
-def test_what_has_no_answer_waits_for_one(
+def test_records_wait_for_an_answer(
     held: UnverifiedRecords, broker: Broker, silence: Answer
 ) -> None:
     held.add(records("a", 0), 10)
@@ -111,14 +109,14 @@ def test_a_deleted_topic_does_not_hold_up_the_others(
     assert not held
 
 
-def test_a_missing_right_is_raised(held: UnverifiedRecords, broker: Broker) -> None:
+def test_a_missing_right_is_an_error(held: UnverifiedRecords, broker: Broker) -> None:
     held.add(records("a", 0), 10)
     broker.answers.put(SourceDenied("not authorized"))
     with pytest.raises(SourceDenied):
         held.take(SECONDS)
 
 
-def test_brokers_without_ids_are_not_asked(held: UnverifiedRecords, broker: Broker) -> None:
+def test_brokers_without_topic_ids_are_not_asked(held: UnverifiedRecords, broker: Broker) -> None:
     held.add(records("old", 0), 10)
     assert taken(held) == [("old", 0)]
     assert broker.questions.empty()

@@ -100,7 +100,7 @@ cell_values = st.one_of(texts, st.integers(-9, 99), st.floats(allow_nan=False), 
     st.sampled_from(SIZES),
 )
 @example([["a\nb", 'c"d'], ["", "\r"]], ",", csv.QUOTE_MINIMAL, "\r\n", 1)
-def test_what_pythons_writer_writes_is_what_its_reader_reads(
+def test_csv_from_python_is_read_back(
     table: list[list[Any]], delimiter: str, quoting: Quoting, end: str, size: int
 ) -> None:
     # Python before 3.13 quotes no \r of its own accord, and its reader takes it for a row's end
@@ -122,7 +122,7 @@ def test_what_pythons_writer_writes_is_what_its_reader_reads(
         assert all(whole[at : at + len(value)] == value for at, value in found)
 
 
-def test_rows_without_quotes_and_of_one_column() -> None:
+def test_rows_without_quotes_or_with_one_column() -> None:
     out = io.StringIO(newline="")
     csv.writer(out, quoting=csv.QUOTE_NONE).writerows([["a", 1, 2.5], ["b c", -1, 1e300]])
     csv.writer(out).writerows([[""], ["x"], [None], ['"']])
@@ -152,7 +152,7 @@ frames = st.lists(
     st.sampled_from(["", "NA", "NaN", "None", "null"]),
     st.sampled_from(SIZES),
 )
-def test_what_pandas_writes_is_the_same_records_as_json(
+def test_csv_from_pandas_equals_json(
     table: list[tuple[Any, ...]], sep: str, quoting: Any, index: bool, missing: str, size: int
 ) -> None:
     frame = pd.DataFrame(table, columns=["text", "x", "n", "flag"]).astype({"text": object})
@@ -193,7 +193,7 @@ soup = st.lists(
 @example('"a\nb"é"c"\xc3'.encode("latin-1"), "é", 1, 1)
 @example(b'a","x\n' * 9 + b'y"z\n1,2\n', ",", 2, 3)
 @example(b'a","x\n,"z"z\n' * 5 + b'a","x\n' * 3, ",", 5, 3)
-def test_rows_are_those_of_the_grammar(data: bytes, delimiter: str, size: int, most: int) -> None:
+def test_rows_follow_the_grammar(data: bytes, delimiter: str, size: int, most: int) -> None:
     data = data.removeprefix(b"\x1f\x8b\x08")  # which is refused
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         data = data[2:]
@@ -222,7 +222,7 @@ number_texts = st.one_of(
 
 @EXAMPLES
 @given(number_texts)
-def test_numbers_are_those_of_the_reference(text: str) -> None:
+def test_numbers_equal_the_reference(text: str) -> None:
     found, expected = number(text), csv_text.number(text)
     assert (found, type(found)) == (expected, type(expected))
 
@@ -248,7 +248,7 @@ cell_texts = st.one_of(
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_rows_mean_the_events_of_the_reference(
+def test_rows_equal_the_reference(
     table: list[list[str]], fields: Fields, quoted: bool, chance: random.Random
 ) -> None:
     columns = ["x", "c", "y", "w", "k", "t"]
@@ -287,7 +287,7 @@ def test_rows_mean_the_events_of_the_reference(
 
 @EXAMPLES
 @given(st.lists(soup, max_size=9), st.sampled_from([",", "é"]), st.sampled_from(SIZES), texts)
-def test_rows_in_their_block_are_the_records(
+def test_rows_in_place_equal_records(
     parts: list[bytes], delimiter: str, size: int, name: str
 ) -> None:
     """Read where they lie, without a copy of each, and whatever bytes they are."""
@@ -357,7 +357,7 @@ def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
     assert decoder.reader.names() == ["a"]
 
 
-def test_quotes_inside_a_value_that_is_not_quoted_are_its_own() -> None:
+def test_quotes_inside_unquoted_values_are_literal() -> None:
     record = b'5" disk,it"s,""x'
     assert split_row(record[:-4], ",") == ['5" disk', 'it"s']
     assert read(record, ",") is None
@@ -374,18 +374,18 @@ def test_any_name_of_a_column_is_a_name(name: str) -> None:
     assert found[0] == [(first, "u"), ({name: 2.0, "a=c": 1.0}, "u")]
 
 
-def test_no_header_is_looked_for_behind_the_first_rows() -> None:
+def test_no_header_is_searched_after_the_first_rows() -> None:
     decoder = CSVDecoder(sl.Names(), Fields(label=None))
     found = outcome(decoder, [*[b'"'] * 1000, b'"a""b",c'])
     assert (found[0], len(found[2])) == ([], 1001)
 
 
-def test_names_that_come_twice_are_refused() -> None:
+def test_duplicate_names_are_refused() -> None:
     with pytest.raises(TableMismatch):
         outcome(CSVDecoder(sl.Names(), Fields(label=None)), [b"a, a"])
 
 
-def test_a_first_value_that_is_a_columns_name_makes_no_header() -> None:
+def test_a_value_equal_to_a_column_name_is_not_a_header() -> None:
     decoder = CSVDecoder(sl.Names(), Fields(label="y"))
     found = outcome(decoder, [b"ad,y", b"ad,0", b"y,1", b'"ad","x""', b"y,ad", b"1,z"])
     assert [features for features, _ in found[0]] == [{"ad=ad": 1.0}, {"ad=y": 1.0}, {"ad=z": 1.0}]
@@ -393,7 +393,7 @@ def test_a_first_value_that_is_a_columns_name_makes_no_header() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [".", "1", "e", "-", '"', "\n", "\0", "", ",,", None])
-def test_what_no_delimiter_can_be(delimiter: Any) -> None:
+def test_invalid_delimiters(delimiter: Any) -> None:
     with pytest.raises(ValueError, match="delimiter"):
         CSVDecoder(sl.Names(), delimiter=delimiter)
     if delimiter is not None:
@@ -408,7 +408,9 @@ MIB = 1 << 20
 
 @pytest.mark.parametrize(("length", "whole"), [(MIB - 1, True), (MIB, False)])
 @pytest.mark.parametrize("size", [1 << 12, 1 << 16, 1 << 22])
-def test_a_row_with_line_breaks_is_at_most_a_mebibyte(length: int, whole: bool, size: int) -> None:
+def test_a_row_with_line_breaks_has_at_most_one_mebibyte(
+    length: int, whole: bool, size: int
+) -> None:
     row = b'"a\n' + b"x" * (length - 4) + b'"'
     assert len(row) == length
     found = [value for _, value in split(row + b"\n1,2\n", ",", size)]
@@ -419,7 +421,7 @@ def test_a_row_with_line_breaks_is_at_most_a_mebibyte(length: int, whole: bool, 
 
 
 @pytest.mark.parametrize("line", [b'a","x\n', b'a","x\n,"z"z\n', b'a","' + b"x\n" * 9])
-def test_quotes_that_stay_open_cost_no_more_than_others(line: bytes) -> None:
+def test_open_quotes_take_linear_time(line: bytes) -> None:
     """Every byte is looked at a few times; hours, if it were once for each row before it."""
     count = 4 * MIB // len(line)
     found = split(b"".join([line * count, b"x" * 2 * MIB, b'y"z\n', line * count, b"1,2"]), ",")
@@ -430,9 +432,7 @@ def test_quotes_that_stay_open_cost_no_more_than_others(line: bytes) -> None:
 @pytest.mark.parametrize("middle", [b"x", b'a","x\n'])
 @pytest.mark.parametrize("end", [b'"\n1,2\n', b'",\n', b'""'])
 @pytest.mark.parametrize("spare", [-3, 0, 3])
-def test_rows_are_those_of_the_grammar_around_the_limit(
-    middle: bytes, end: bytes, spare: int
-) -> None:
+def test_rows_follow_the_grammar_around_the_limit(middle: bytes, end: bytes, spare: int) -> None:
     """Where the limit may come between a quote and what tells whether it closes a value."""
     head = b'a,b\n1,"2\n'
     count = (MIB - len(head) - len(end) + spare) // len(middle)
@@ -478,13 +478,13 @@ def test_reading_resumes_from_every_position(size: int) -> None:
         assert [(at + other, row) for other, row in split(data[at:], ",", size)] == whole[k:]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_line_inside_quotes_is_none_to_skip_to(
-    packed: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("compressed", [False, True])
+def test_skip_to_refuses_a_line_inside_quotes(
+    compressed: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = b'a,b\n1,"x\ny\n"\n\n5,"6\n7,8\n'
-    path = tmp_path / ("x.csv.gz" if packed else "x.csv")
-    path.write_bytes(gzip.compress(data) if packed else data)
+    path = tmp_path / ("x.csv.gz" if compressed else "x.csv")
+    path.write_bytes(gzip.compress(data) if compressed else data)
     monkeypatch.setattr(file_module, "BLOCK", 5)
     source = Files([path], delimiter=",")
     begins = [at for at in range(len(data) + 1) if source.begins_line(Partition(str(path)), at)]
@@ -494,7 +494,7 @@ def test_a_line_inside_quotes_is_none_to_skip_to(
     assert Files([path]).begins_line(Partition(str(path)), data.index(b"y"))
 
 
-def test_guessing_looks_at_the_first_rows_only() -> None:
+def test_types_are_inferred_from_the_first_rows_only() -> None:
     rows = [b"a,y", *itertools.repeat(b"1,0", 999), b"x,1"]
     decoder = CSVDecoder(sl.Names(), Fields(label="y"))
     _, _, bad, _ = outcome(decoder, rows)

@@ -81,7 +81,7 @@ def test_svmlight_is_its_matrix(lines: list[tuple[int, dict[int, float]]], hashe
         max_size=5,
     )
 )
-def test_decimals_of_a_line_to_the_last_bit(texts: list[str]) -> None:
+def test_decimals_of_a_line_are_exact(texts: list[str]) -> None:
     line = " ".join(["1", *(f"{j}:{text}" for j, text in enumerate(texts))])
     expected = [(j, float(text)) for j, text in enumerate(texts) if float(text) != 0.0]
     for end in ("", " ", " 9:1 9:-1 # far from the end"):  # long and short ways to a number
@@ -111,7 +111,7 @@ def test_numbers_of_every_length() -> None:
         assert [reader.name_of(slot) for slot, _ in events.row_of(0)] == [column]
 
 
-def test_a_file_of_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
+def test_a_file_written_by_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.4)
     y = np.where(X[:, 0] > 0, 1, -1)
@@ -155,7 +155,7 @@ def test_invalid_lines_of_svmlight(line: bytes, field: str | None) -> None:
     assert reader.names() == [0]
 
 
-def test_svmlight_of_odd_shape() -> None:
+def test_svmlight_with_unusual_lines() -> None:
     reader = sl.Names()
     events = decode(
         SVMLightDecoder(reader), b"", b"  # nothing", b"-1.50 3:1 1:2 3:+.5e1 5:0 #x", b"1\r",
@@ -285,7 +285,7 @@ def test_csv_types_labels_and_missing_values() -> None:
     assert decode(again, b"k,a,b,y,w", b"8,z,2,spam,1").ids == [b"8"]
 
 
-def test_csv_of_files_that_differ_in_order() -> None:
+def test_csv_files_with_columns_in_another_order() -> None:
     decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"))
     events = decode(decoder, b"y,a,b", b"1,2,u", b"a, y,b", b"3,0,u", b"b,a,y", b"u,4,1", b"a,1,1")
     assert events.invalid == []
@@ -298,7 +298,7 @@ def test_csv_of_files_that_differ_in_order() -> None:
     assert decode(again, b"u,5,1", b"y,a,b", b"0,6,u").labels.tolist() == [1.0, 0.0]
 
 
-def test_csv_without_the_columns_that_were_asked_for() -> None:
+def test_csv_without_required_columns() -> None:
     fields = Fields(label="y", exclude=("k",))
     for header, words in ((b"k,a", "no column 'y'"), (b"y,a", "no column 'k'")):
         with pytest.raises(TableMismatch, match=words):
@@ -312,7 +312,7 @@ def test_csv_without_the_columns_that_were_asked_for() -> None:
     assert len(decode(decoder, b"a", b"1")) == 1
 
 
-def test_csv_of_which_some_types_are_known() -> None:
+def test_csv_with_some_known_types() -> None:
     decoder = CSVDecoder(reader := sl.Names(), Fields(label=None), grow_always=True)
     decoder.set_types({"zip": "text", "gone": "numbers"})
     decode(decoder, b"a,zip")
@@ -320,7 +320,7 @@ def test_csv_of_which_some_types_are_known() -> None:
     assert reader.names() == ["a", "zip=123"]
 
 
-def test_csv_said_by_hand() -> None:
+def test_csv_with_given_columns_and_types() -> None:
     reader = sl.Names()
     decoder = CSVDecoder(
         reader, Fields(label=None), grow_always=True, delimiter=";", columns=["a", "b"], text=["b"]
@@ -371,7 +371,7 @@ good = st.sampled_from(
 @pytest.mark.parametrize("kind", FORMATS)
 @EXAMPLES
 @given(st.lists(st.one_of(words, good), max_size=8), st.booleans(), st.integers(1, 99))
-def test_lines_in_their_block_are_the_records(
+def test_lines_in_place_equal_records(
     kind: str, lines: list[bytes], hashed: bool, size: int
 ) -> None:
     text = io.BytesIO(b"\n".join(lines))
@@ -425,7 +425,7 @@ def test_formats_by_name() -> None:
     assert type(made) is FORMATS["json"]
 
 
-def test_what_a_users_function_does_wrong_is_bad() -> None:
+def test_errors_of_a_custom_function_make_records_invalid() -> None:
     outcomes: list[Any] = [{"a": 1.0}, None, [1], {"a": math.nan}, {"b": object()}, KeyError("x")]
 
     def function(record: bytes) -> Any:
@@ -441,7 +441,7 @@ def test_what_a_users_function_does_wrong_is_bad() -> None:
     assert events.invalid[-1][2] == "KeyError: 'x'"
 
 
-def test_csv_whose_header_is_there_though_the_columns_were_named() -> None:
+def test_csv_with_a_header_and_given_columns() -> None:
     """It is no event, or all columns would be of text."""
     decoder = CSVDecoder(reader := sl.Names(), Fields(label="y"), columns=["a", "y"])
     decoder.set_types({})
@@ -454,7 +454,7 @@ def test_csv_whose_header_is_there_though_the_columns_were_named() -> None:
     assert len(decode(decoder, b"a,y", b"0.5,1")) == 2
 
 
-def test_csv_of_many_columns() -> None:
+def test_csv_with_many_columns() -> None:
     """In the time of their number, not of its square."""
     names = [b"c%d" % i for i in range(100_000)]
     begun = time.process_time()
@@ -499,7 +499,7 @@ def test_integers_that_no_float_holds_are_exact(kind: str) -> None:
         assert [field for _, field, _ in found.invalid] == ["label"] * len(TOO_BIG)
 
 
-def test_a_regression_takes_large_integers_for_numbers() -> None:
+def test_regression_reads_large_integers_as_numbers() -> None:
     """They are not remembered one by one, as classes are."""
     decoder = decoder_of("json", sl.Names(), Fields(), [sl.LinearRegressor()])
     found = Events()
@@ -508,7 +508,7 @@ def test_a_regression_takes_large_integers_for_numbers() -> None:
     assert decoder.classes == []
 
 
-def test_a_label_has_a_bound_of_length() -> None:
+def test_the_length_of_a_label_is_limited() -> None:
     decoder, found = decoder_of("json", sl.Names(), Fields()), Events()
     decoder.decode([b'{"label": "%s"}' % (b"x" * n) for n in (1024, 1025, 5_000_000)], found)
     assert [len(str(label)) for label in decoder.classes] == [1024]
@@ -523,13 +523,13 @@ def unwritable(record: bytes) -> dict[str, object]:
     return {"id": 10**5000 if record == b"digits" else "\ud800", "x": 1.0}
 
 
-def test_an_id_that_cannot_be_written_makes_a_bad_record() -> None:
+def test_an_id_that_is_not_unicode_is_invalid() -> None:
     decoder = decoder_of(f"{__name__}:unwritable", sl.Names(), Fields(id="id"))
     decoder.decode([b"digits", b"surrogate"], found := Events())
     assert [(i, field) for i, field, _ in found.invalid] == [(0, "id"), (1, "id")]
 
 
-def test_what_is_said_of_a_bad_record_is_short() -> None:
+def test_reasons_of_invalid_records_are_short() -> None:
     records = [b'{"%s": [1]}' % (b"k" * 1_000_000), b'{"x": "%s' % (b"y" * 1_000_000)]
     decoder_of("json", sl.Names(), Fields()).decode(records, found := Events())
     loud = decoder_of(f"{__name__}:loud", sl.Names(), Fields())

@@ -187,7 +187,7 @@ integers = st.one_of(
 
 @EXAMPLES
 @given(st.lists(integers, min_size=1, max_size=6))
-def test_integers_are_those_of_pythons_json(wanted: list[int]) -> None:
+def test_integers_equal_those_of_python_json(wanted: list[int]) -> None:
     records = [json.dumps({"id": one, "y": one}).encode() for one in wanted]
     said = [json.loads(record)["y"] for record in records]
     decoder, found = JSONDecoder(sl.Names(), Fields(label="y", id="id")), Events()
@@ -203,7 +203,7 @@ def test_integers_are_those_of_pythons_json(wanted: list[int]) -> None:
     assert unlabeled.ids == [b"%d" % one for one in said]
 
 
-def test_usual_records_need_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_records_create_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlearn.stream.formats.json.msgspec", None)
     found = Events()
     for kind in KINDS:
@@ -334,7 +334,7 @@ def test_lists_of_many_strings() -> None:
         compare([msgspec.json.encode(event) for event in [*batch, *batch]], Fields(), sl.Names())
 
 
-def test_many_keys_are_forgotten_again() -> None:
+def test_too_many_keys_are_removed() -> None:
     names = sl.Names()
     decoder, found = JSONDecoder(names, Fields(label=None), grow_always=True), Events()
     for start in range(0, 140_000, 1000):
@@ -356,7 +356,7 @@ def test_keys_of_any_length_take_bounded_memory() -> None:
     assert most < 40_000_000
 
 
-def test_bad_records_name_the_field_and_the_remedy() -> None:
+def test_invalid_records_name_the_field_and_the_remedy() -> None:
     found = Events()
     decoder = JSONDecoder(sl.Names(), Fields(weight="w", id="i", time="t", labels=("x",)))
     records = [
@@ -395,13 +395,13 @@ def test_weight_zero_and_no_label_add_no_names() -> None:
         ),
     )
 )
-def test_decimals_to_the_last_bit(text: str) -> None:
+def test_decimals_are_exact(text: str) -> None:
     got = parse(text.encode())
     if got is not None:
         assert got == (float(text) if set(text) & set(".eE") else float(int(text)))
 
 
-def test_an_array_over_several_lines_says_so() -> None:
+def test_an_array_over_several_lines_has_its_own_message() -> None:
     events = Events()
     decoder = JSONDecoder(sl.Names(), Fields(label="y"))
     decoder.decode([b'[{"a": 1, "y": 1},', b'{"a": 1, "y": 0}]'], events)

@@ -54,7 +54,7 @@ def labels_of(events: Events) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["json", "custom", "csv", "svmlight", "vw"])
 @pytest.mark.parametrize("pair", [(False, True), (1, 0), (-1, 1)])
-def test_a_pair_is_complete_by_itself(kind: str, pair: tuple[Any, Any]) -> None:
+def test_a_pair_of_labels_closes_immediately(kind: str, pair: tuple[Any, Any]) -> None:
     if kind in NUMBERS:
         pair = (int(pair[0]), int(pair[1]))
     one = decoder(kind, number=not isinstance(pair[0], bool))
@@ -87,7 +87,7 @@ def test_booleans_may_be_spelled(kind: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
-def test_closing_depends_on_the_order_of_events_alone(size: int) -> None:
+def test_closing_depends_only_on_the_order_of_events(size: int) -> None:
     """Only learned events count: with a label, of weight above 0, and valid."""
     stream: list[tuple[Any, float]] = [("a", 1), (None, 1), ("z", 0), ("b", 1), ("a", 2), ([], 1)]
     stream += [("c", 1), ("b", 1), ("d", 1), ("a", 1)]
@@ -109,7 +109,7 @@ def test_closing_depends_on_the_order_of_events_alone(size: int) -> None:
     assert one.labels.positive is None
 
 
-def test_they_stay_open_until_there_are_two() -> None:
+def test_labels_stay_open_until_there_are_two() -> None:
     one = decoder("json", Fields(label="y", warmup=3))
     read(one, *[line("json", "a")] * 10)
     assert not one.labels.closed
@@ -127,7 +127,7 @@ def test_open_labels_never_close() -> None:
 
 
 @pytest.mark.parametrize("warmup", [None, 1000])
-def test_there_are_at_most_so_many(warmup: int | None) -> None:
+def test_max_classes_limits_the_labels(warmup: int | None) -> None:
     one = decoder("json", Fields(label="y", warmup=warmup, max_classes=20))
     numbers = read(one, *(line("json", label) for label in range(2, 60)))
     assert labels_of(numbers) == list(range(2, 22))
@@ -144,7 +144,7 @@ def test_numbers_to_be_predicted_are_not_classes() -> None:
     assert not one.labels.closed
 
 
-def test_declared_labels_are_all_there_are() -> None:
+def test_only_declared_labels_are_allowed() -> None:
     one = decoder("json", Fields(label="y", labels=("ham", "spam"), warmup=1, max_classes=1))
     events = read(one, *(line("json", label) for label in ("spam", "egg", "ham")))
     assert labels_of(events) == ["spam", "ham"]
@@ -164,7 +164,7 @@ def test_a_label_of_weight_0_is_learned_where_its_weight_is_that_of_another_reco
     assert len(read(late, line("json", "text", 0.0)).invalid) == 1
 
 
-def test_what_was_declared_since_holds_after_a_restart() -> None:
+def test_labels_declared_later_take_precedence_after_a_restart() -> None:
     kept = decoder("json", Fields(label="y", warmup=2))
     read(kept, line("json", "a"), line("json", "b"))
     state = kept.state()
@@ -192,7 +192,7 @@ def test_complete_labels() -> None:
     assert LabelSet.complete(["a"]).positive is None
 
 
-def test_fields_that_records_have() -> None:
+def test_field_names() -> None:
     record = json.dumps({"a": 1, "context": {"clicked": True}}).encode()
     assert set(read_names("json", record)) == {"a", "context", "context.clicked"}
     assert set(read_names("custom", record)) == {"a", "context", "context.clicked"}

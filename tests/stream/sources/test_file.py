@@ -147,7 +147,7 @@ def test_rows_of_csv_with_line_breaks_in_quotes(
     st.integers(0, 5),
 )
 @example(b'"a\nb"c', "é", 1, 1, 0)
-def test_how_lines_come_changes_nothing(
+def test_lines_do_not_depend_on_how_bytes_arrive(
     text: bytes, delimiter: str, size: int, most: int, first: int
 ) -> None:
     whole, _ = in_blocks(text, 1 << 16, 1 << 16, delimiter=delimiter)
@@ -162,7 +162,7 @@ def test_how_lines_come_changes_nothing(
             assert split_row(value, delimiter)
 
 
-def test_a_quote_that_stays_open_ends_with_its_line() -> None:
+def test_a_row_with_an_open_quote_ends_with_its_line() -> None:
     text = b'x,"5 inch\n' + 200_000 * b"1,2,3,4\n" + b'3,"a\nb"\n"a"b\n5"\n,"'
     for size in (1 << 10, 1 << 16, 1 << 22):
         found, _ = in_blocks(text, size, 1 << 20)
@@ -182,7 +182,7 @@ def test_a_quote_that_stays_open_ends_with_its_line() -> None:
 
 @pytest.mark.parametrize("batch", [1, 10, 2000])
 @pytest.mark.parametrize("kind", ["plain", "gz", "follow", "pipe"])
-def test_types_are_guessed_of_the_same_lines(
+def test_types_are_inferred_from_the_same_lines(
     kind: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = b"a,b\n" + 900 * b"1,2\n" + b'1,"x\ny"\n' + 2000 * b"1,2\n"
@@ -212,7 +212,7 @@ def test_types_are_guessed_of_the_same_lines(
     assert rows == 2901
 
 
-def test_lines_to_guess_from_are_waited_for_in_files(tmp_path: Path) -> None:
+def test_files_wait_for_lines_to_infer_types_from(tmp_path: Path) -> None:
     path, reports = tmp_path / "x.log", list[str]()
     path.write_bytes(b"one\n\ntwo\n")
     where, second = Partition(str(path)), Partition(str(path), 1)
@@ -249,15 +249,15 @@ def test_lines_to_guess_from_are_waited_for_in_files(tmp_path: Path) -> None:
         ("csv", b"a,label\n0.5,1\n"),
     ],
 )
-def test_a_mark_at_the_beginning_is_left_out(
+def test_a_byte_order_mark_is_skipped(
     kind: str, text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, packed = tmp_path / "x", tmp_path / "x.gz"
+    plain, compressed = tmp_path / "x", tmp_path / "x.gz"
     plain.write_bytes(MARK + text)
-    packed.write_bytes(gzip.compress(MARK + text))
+    compressed.write_bytes(gzip.compress(MARK + text))
     for block in (1, 2, 1 << 19):
         monkeypatch.setattr(file_module, "BLOCK", block)
-        for source in (Files([plain]), Files([packed]), piped(MARK + text)):
+        for source in (Files([plain]), Files([compressed]), piped(MARK + text)):
             decoder = decoder_of(kind, Names())
             events = [
                 (events.row_of(i)[0][1], events.label_of(i), events.invalid)
@@ -270,7 +270,7 @@ def test_a_mark_at_the_beginning_is_left_out(
             source.close()
 
 
-def test_a_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_skipped_only_at_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "x"
     where = Partition(str(path))
     path.write_bytes(MARK + b"\n" + MARK + b"a\n\xef\xbbb")
@@ -341,7 +341,7 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
         drained(opened(Files([broken])))
 
 
-def test_another_file_of_the_name_is_refused(tmp_path: Path) -> None:
+def test_a_replaced_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(b"one\ntwo\nthree\n")
     source = opened(Files([path], batch=2))
@@ -367,7 +367,7 @@ def test_another_file_of_the_name_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_following_a_file_that_grows_is_rotated_and_is_cut(tmp_path: Path) -> None:
+def test_a_followed_file_grows_is_rotated_and_truncated(tmp_path: Path) -> None:
     path, reports = tmp_path / "x.log", list[str]()
     path.write_bytes(b"one\ntw")
     source = opened(Files([path], follow=True, report=reports.append))
@@ -447,10 +447,10 @@ def test_a_file_that_was_rotated_while_not_read(way: str, name: str, tmp_path: P
 
 
 def test_where_lines_begin(tmp_path: Path) -> None:
-    path, packed = tmp_path / "x.txt", tmp_path / "x.txt.GZ"
+    path, compressed = tmp_path / "x.txt", tmp_path / "x.txt.GZ"
     path.write_bytes(MARK + b"one\ntwo")
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    for name in (path, packed):
+    compressed.write_bytes(gzip.compress(path.read_bytes()))
+    for name in (path, compressed):
         source = opened(Files([name]))
         found = [at for at in range(11) if source.begins_line(Partition(str(name)), at)]
         assert found == [0, 3, 7, 10]
@@ -497,7 +497,7 @@ class Log:
 @pytest.mark.parametrize("way", ["renamed", "copied"])
 @pytest.mark.parametrize("down", [True, False])
 @pytest.mark.parametrize("start", [b"", b"a,b\n"])
-def test_rotated_files_that_begin_alike(
+def test_rotated_files_with_the_same_first_bytes(
     start: bytes, way: str, tmp_path: Path, *, down: bool
 ) -> None:
     log, header = Log(tmp_path / "x.csv", start), start.splitlines()
@@ -513,7 +513,7 @@ def test_rotated_files_that_begin_alike(
     assert log.more() == [(0, b"3,3"), *((1, line) for line in rest)]
 
 
-def test_a_file_of_which_only_what_all_begin_with_was_read(tmp_path: Path) -> None:
+def test_only_the_common_first_bytes_were_read(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.csv", b"a,b\n")
     (tmp_path / "x.csv.2").write_bytes(b"a,b\n0,0\n")
     os.utime(tmp_path / "x.csv.2", (1e9, 1e9))
@@ -527,7 +527,7 @@ def test_a_file_of_which_only_what_all_begin_with_was_read(tmp_path: Path) -> No
     assert log.more() == [(0, b"1,1"), (1, b"a,b"), (1, b"2,2"), (1, b"3,3")]
 
 
-def test_a_file_that_is_rotated_twice_between_two_looks(tmp_path: Path) -> None:
+def test_a_file_rotated_twice_between_polls(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log", b"one\n")
     assert log.more() == [(0, b"one")]
     log.rotate("x.log.2")
@@ -545,7 +545,7 @@ def test_a_file_that_is_rotated_twice_between_two_looks(tmp_path: Path) -> None:
     assert log.more() == [(1, b"three")]
 
 
-def test_what_is_written_into_a_file_after_it_was_rotated(tmp_path: Path) -> None:
+def test_lines_written_after_the_rotation(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log", b"one\n")
     with log.path.open("ab", buffering=0) as writer:
         assert log.more() == [(0, b"one")]
@@ -569,7 +569,7 @@ def test_a_followed_file_that_is_rotated_while_others_are_read(tmp_path: Path) -
     assert [value for _, _, value in drained(source, 2)] == [b"two", b"three"]
 
 
-def test_a_followed_file_that_may_not_be_read_after_its_rotation(
+def test_a_rotated_file_that_becomes_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Log(tmp_path / "x.log", b"one\n")
@@ -587,7 +587,7 @@ def test_a_followed_file_that_may_not_be_read_after_its_rotation(
     assert log.more() == [(1, b"two")]
 
 
-def test_files_that_are_not_ours_lie_beside_a_followed_one(
+def test_unrelated_siblings_of_a_followed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They cannot be the one that was read; nor can what is gone when it is looked at."""
@@ -632,7 +632,7 @@ def test_standard_input_is_read_once() -> None:
         opened(StandardInput(), {records.partition: 8}, source.identity())
 
 
-def test_lines_to_guess_from_are_waited_for() -> None:
+def test_standard_input_waits_for_lines_to_infer_types_from() -> None:
     ours, theirs = os.pipe()
     source = opened(StandardInput(batch=2, first=3, descriptor=ours))
     for block in (b"a\nb\n", b"c"):
@@ -686,7 +686,7 @@ def test_a_named_pipe_is_read_whole(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_why_a_file_is_not_read_has_its_own_error(tmp_path: Path) -> None:
+def test_unreadable_files_have_their_own_errors(tmp_path: Path) -> None:
     with pytest.raises(SourceNotFound):
         opened(Files([tmp_path / "none"]))
     with pytest.raises(SourceNotFound):
@@ -717,7 +717,7 @@ def test_other_encodings_are_refused(
         drained(piped(text))
 
 
-def test_lag_is_what_is_left_of_a_file(tmp_path: Path) -> None:
+def test_lag_of_files(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\ntwo\n")
     where = Partition(str(path))
@@ -732,7 +732,7 @@ def test_lag_is_what_is_left_of_a_file(tmp_path: Path) -> None:
     source.close()
 
 
-def test_which_files_may_be_the_one_that_was_read(tmp_path: Path) -> None:
+def test_candidates_for_a_rotated_file(tmp_path: Path) -> None:
     """Those that begin alike, by name and by content, and are as long as what was read."""
     read = tmp_path / "x.log"
     read.write_bytes(b"one\n")
@@ -743,7 +743,7 @@ def test_which_files_may_be_the_one_that_was_read(tmp_path: Path) -> None:
         "x.log.2": b"one\ntwo\nthree\n",
         "x.log.3": b"one\ntw",
         "x.log.4": b"two\none\n",
-        "x.log.5.gz": b"one\ntwo\n",  # a packed one is not read on
+        "x.log.5.gz": b"one\ntwo\n",  # a compressed one is not read on
         "y.log": b"one\ntwo\n",
         "x.log": b"one\ntwo\n",  # the name itself is another file's now
     }.items():
@@ -757,7 +757,7 @@ def test_which_files_may_be_the_one_that_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("down", [True, False])
-def test_a_cut_file_of_two_copies_is_refused(tmp_path: Path, *, down: bool) -> None:
+def test_a_truncated_file_with_two_copies_is_refused(tmp_path: Path, *, down: bool) -> None:
     """Which of them has what was not read cannot be told."""
     log = Log(tmp_path / "x.log", b"one\n")
     assert log.more() == [(0, b"one")]

@@ -84,7 +84,7 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
 
 
 @pytest.mark.parametrize("down", [False, True])
-def test_new_files_come_behind_those_known(folder: Folder, *, down: bool) -> None:
+def test_new_files_come_after_known_ones(folder: Folder, *, down: bool) -> None:
     folder.write("b.log", "b1")
     folder.open()
     assert folder.read() == [("b.log", 0, "b1")]
@@ -109,7 +109,7 @@ def test_new_files_come_behind_those_known(folder: Folder, *, down: bool) -> Non
     assert not folder.source.ended()
 
 
-def test_the_first_file_may_come_later(folder: Folder) -> None:
+def test_the_first_file_may_appear_later(folder: Folder) -> None:
     folder.open()
     assert folder.read() == []
     assert "waiting" in folder.reports[0]
@@ -132,7 +132,7 @@ def test_other_paths_are_read_as_without_a_glob(tmp_path: Path) -> None:
     folder.source.close()
 
 
-def test_a_line_counts_when_it_is_whole(folder: Folder) -> None:
+def test_incomplete_lines_are_not_read(folder: Folder) -> None:
     (folder.path / "a.log").write_bytes(b"one\ntw")
     folder.open()
     folder.write("b.log", "b1")
@@ -196,7 +196,7 @@ def test_a_chain_of_rotated_files(folder: Folder, *, down: bool) -> None:
     assert found == wanted
 
 
-def test_a_file_that_was_renamed_and_has_no_successor(folder: Folder) -> None:
+def test_a_renamed_file_without_successor(folder: Folder) -> None:
     folder.write("a.log", "a1")
     folder.open()
     assert folder.lines() == ["a1"]
@@ -213,7 +213,7 @@ def test_a_file_that_was_renamed_and_has_no_successor(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("down", [False, True])
-def test_a_file_that_was_removed(folder: Folder, *, down: bool) -> None:
+def test_a_removed_file(folder: Folder, *, down: bool) -> None:
     folder.write("a.log", "a1")
     folder.write("b.log", "b1")
     folder.open()
@@ -232,7 +232,7 @@ def test_a_file_that_was_removed(folder: Folder, *, down: bool) -> None:
     assert folder.read() == [("a.log", 1, "more")]
 
 
-def test_a_removed_file_that_comes_again_while_nobody_reads(folder: Folder) -> None:
+def test_a_removed_file_that_is_created_again_while_not_read(folder: Folder) -> None:
     folder.write("a.log", "a1")
     folder.write("b.log", "b1")
     folder.open()
@@ -243,7 +243,7 @@ def test_a_removed_file_that_comes_again_while_nobody_reads(folder: Folder) -> N
     assert folder.read() == [("a.log", 1, "new"), ("a.log", 1, "and more")]
 
 
-def test_a_position_in_a_file_that_is_not_known(folder: Folder) -> None:
+def test_a_position_in_an_unknown_file(folder: Folder) -> None:
     """As --skip-to gives it."""
     folder.write("a.log", "a1", "a2")
     folder.positions[Partition(str(folder.path / "a.log"))] = 3
@@ -251,7 +251,7 @@ def test_a_position_in_a_file_that_is_not_known(folder: Folder) -> None:
     assert folder.read() == [("a.log", 0, "a2")]
 
 
-def test_a_file_that_is_removed_is_read_to_its_end(folder: Folder) -> None:
+def test_a_removed_file_is_read_to_its_end(folder: Folder) -> None:
     folder.write("a.log", "a1")
     folder.write("b.log", "b1")
     folder.open()
@@ -261,7 +261,7 @@ def test_a_file_that_is_removed_is_read_to_its_end(folder: Folder) -> None:
     assert folder.lines() == ["a2"]
 
 
-def test_a_file_of_many_that_is_removed_before_it_was_read(
+def test_one_of_many_files_is_removed_before_it_was_read(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog, "MAX_OPEN", 0)  # more than are kept open
@@ -306,15 +306,15 @@ def test_links_to_a_file_are_that_file(folder: Folder) -> None:
     assert folder.lines() == []
 
 
-def test_packed_files_are_left_out(folder: Folder) -> None:
-    folder.write("a.log.2.gz", "not even packed")
+def test_compressed_files_are_ignored(folder: Folder) -> None:
+    folder.write("a.log.2.gz", "not even compressed")
     folder.write("a.log", "a1")
     folder.open()
     assert folder.lines() == ["a1"]
     assert sum("a.log.2.gz is ignored" in text for text in folder.reports) == 1
 
 
-def test_types_are_guessed_of_the_files_there_are(tmp_path: Path) -> None:
+def test_types_are_inferred_from_the_existing_files(tmp_path: Path) -> None:
     """Of one with fewer lines than are waited for, others do not wait."""
     source = Files([str(tmp_path / "*.csv")], follow=True, first=10, delimiter=",")
     (tmp_path / "a.csv").write_bytes(b"x,y\n1,2\n")
@@ -331,7 +331,7 @@ def test_types_are_guessed_of_the_files_there_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept_open", [0, 2, 256])
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_becomes_of_the_files(
+def test_random_changes_of_files_lose_no_line(
     seed: int, kept_open: int, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line comes once, those of a file in their order."""

@@ -58,7 +58,7 @@ def test_the_truth_can_be_learned(kind: str) -> None:
     assert agree > 0.85 * len(known)
 
 
-def test_late_clicks_come_after_their_impressions() -> None:
+def test_delayed_clicks_come_after_their_impressions() -> None:
     log = delayed_clicks(Clicks("impressions", seed=3), 5000, scale=1.0)
     assert log == sorted(log)
     seen, delays = {}, []
@@ -74,7 +74,7 @@ def test_late_clicks_come_after_their_impressions() -> None:
     assert max(delays) > 20 * sorted(delays)[len(delays) // 2]
 
 
-def test_a_source_goes_on_where_it_was() -> None:
+def test_a_source_resumes_at_its_position() -> None:
     stream = Clicks(seed=8)
     source = Synthetic(stream, events=100, batch=30)
     source.open({}, None)
@@ -98,7 +98,7 @@ def test_a_source_goes_on_where_it_was() -> None:
         source.open({PARTITION: 101}, None)
 
 
-def test_a_rate_holds_events_back() -> None:
+def test_a_rate_limits_events() -> None:
     source = Synthetic(rate=1e-3)
     source.open({}, None)
     assert source.poll(0.0) == []
@@ -117,6 +117,6 @@ def test_events_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"kind": "x"}, {"seed": -1}, {"seed": 1 << 63}, {"drift_at": -1}]
 )
-def test_nonsense_is_refused(wrong: dict[str, object]) -> None:
+def test_invalid_arguments_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Clicks(**wrong)  # type: ignore[arg-type]
