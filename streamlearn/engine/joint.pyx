@@ -1,4 +1,4 @@
-"""All outputs in one vector, for losses of several outputs."""
+"""All outputs in one weight vector, for losses of several outputs."""
 
 cimport cython
 from libc.math cimport NAN
@@ -16,9 +16,9 @@ import numpy as np
 
 @cython.final
 cdef class Joint(RowLearner):
-    """All outputs in one vector, feature j of output k in slot (shift + j) outputs + k.
+    """All outputs in one vector, with feature j of output k in slot (shift + j) outputs + k.
 
-    So penalties, projections and norms see the whole of it, as in [Teo07] section 3.2.
+    Penalties, projections and norms apply to the whole vector, as in [Teo07] section 3.2.
     """
 
     def __init__(self, rule, penalty, loss, intercept, average, batch, seed, outputs):
@@ -49,7 +49,7 @@ cdef class Joint(RowLearner):
 
     cdef int grow(self, Py_ssize_t features) except -1:
         self.features = max(self.features, features)
-        # scores, slopes and zeros, one of each for every output
+        # a score, a slope and a zero for every output
         self.numbers = <double*>reallocate(self.numbers, 3 * self.outputs * sizeof(double))
         self.weights.grow((self.features + self.shift) * self.outputs)
         self.batch.grow((self.features + self.shift) * self.outputs)
@@ -59,7 +59,7 @@ cdef class Joint(RowLearner):
         return 0
 
     cdef void output_row(self, Row* row, Py_ssize_t k, Row* out) noexcept nogil:
-        """The row in the slots of output k."""
+        """Map the row to the slots of output k."""
         cdef Py_ssize_t i
         for i in range(row.n):
             self.wide_slot[i] = <int>(row.slot[i] * self.outputs + k)
@@ -69,7 +69,7 @@ cdef class Joint(RowLearner):
         out.square = row.square
 
     cdef void query(self, Row* row, double* scores, bint shown) noexcept nogil:
-        """The scores of a row with its intercept: those shown, or those slopes are asked at."""
+        """Write the scores of a row: for predictions if `shown`, else for slopes."""
         cdef Row wide, one
         cdef Py_ssize_t k
         cdef int slot
@@ -170,13 +170,13 @@ cdef class Joint(RowLearner):
                 self.free_intercept.update(&wide, 1.0)
 
     def use_loss(self, VectorLoss loss):
-        """The same loss, for other classes."""
+        """Use the same loss, for other classes."""
         self.loss = loss
         if self.watcher is not None:
             self.watcher.use_loss(loss)
 
     def widen(self, outputs):
-        """Room for so many outputs, the new ones at the start."""
+        """Widen to this number of outputs; new ones have start values."""
         old = self.outputs
         self.weights.widen_outputs(old, outputs)
         self.batch.widen_outputs(old, outputs)
@@ -186,7 +186,7 @@ cdef class Joint(RowLearner):
         self.outputs = outputs
         self.grow(self.features)
 
-    # -- what users see ---------------------------------------------------------------------------
+    # -- public interface -------------------------------------------------------------------------
 
     def rules(self):
         return [self.weights.rule]
@@ -196,7 +196,7 @@ cdef class Joint(RowLearner):
         return np.ascontiguousarray(wide[self.shift :].T)
 
     def weights_at(self, Py_ssize_t slot):
-        """The weights of one feature, one for each output."""
+        """Return the weights of one feature, one per output."""
         if not 0 <= slot < self.features:
             return np.zeros(self.outputs)
         slot = (self.shift + slot) * self.outputs
@@ -213,7 +213,7 @@ cdef class Joint(RowLearner):
         return self.weights.values()
 
     def bound(self, u, intercept):
-        """Against u, an array of outputs x features, or the norm of all of it."""
+        """Return the regret bound against u, an array of outputs x features, or its norm."""
         if u is not None and np.ndim(u) > 0:
             u = np.asarray(u, dtype=float)
             if self.inside:

@@ -7,9 +7,9 @@ from streamlearn.core.row cimport Row
 
 
 cdef enum:
-    AHEAD = 3  # so many rows after the one that is learned is the one that is fetched
+    AHEAD = 3  # prefetch the row this many rows ahead
 
-# The arrays of a run, one item for each row: labels, weights (or NULL), and places for scores.
+# The arrays of a run, one item per row: labels, weights (or NULL), and scores to write (or NULL).
 cdef struct Columns:
     const double* labels
     Py_ssize_t width  # of the labels
@@ -22,9 +22,9 @@ cdef class RowLearner:
     cdef public Watcher watcher
     cdef bint busy
     cdef bint prefetches  # as its rules
-    # a score was not finite, or a gradient too large, and its event was left out
+    # a score was not finite or a gradient too large, and the event was not learned
     cdef bint diverged
-    # the loss's slope at the one score of the event learned last; NaN where it was not asked for
+    # the slope of the loss at the score of the event learned last, NaN if it was not computed
     cdef double slope
     cdef int raise_if_diverged(self) except -1
     cdef Py_ssize_t row_room
@@ -49,9 +49,10 @@ cdef class RowLearner:
 
 
 cdef inline bint is_learnable(double p, double slope, Row* row) noexcept nogil:
-    """Whether a row of this score and slope can be learned: rules sum up squares of gradients.
+    """Return whether a row with this score and slope can be learned.
 
-    One that is not finite makes weights NaN for good. The 1 is the intercept's.
+    Rules sum squares of gradients, and one that is not finite would make weights NaN forever. The
+    1 is for the intercept.
     """
     return isfinite(p) and slope * slope * (1.0 + row.square) < 1e300
 
@@ -59,7 +60,7 @@ cdef inline bint is_learnable(double p, double slope, Row* row) noexcept nogil:
 cdef inline void learn_watched(
     RowLearner learner, Row* row, const double* y, double weight, double* scores
 ) noexcept nogil:
-    """Learn one row, and tell the watcher if there is one."""
+    """Learn one row and notify the watcher, if there is one."""
     cdef double penalty = NAN
     if learner.watcher is None:
         learner.learn(row, y, weight, scores)

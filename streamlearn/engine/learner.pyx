@@ -1,10 +1,10 @@
-"""The one hot loop: rows in, scores out, rules called twice a row.
+"""The hot loop: rows in, scores out, with two calls of the rule per row.
 
-What learns is a Single (one output), OneVersusRest (one output for each class) or Joint (all
-classes in one vector, for losses of several outputs).
+A learner is a Single (one output), OneVersusRest (one output per class) or Joint (all classes in
+one vector, for losses of several outputs).
 
-An intercept is free, with weights of its own (a rule on the single slot 0), or inside the penalty:
-then it is slot 0 and the features follow, `shift` = 1.
+An intercept is either free, with its own rule on slot 0, or inside the penalty: then it is slot 0
+and the features follow, with `shift` = 1.
 """
 
 from libc.math cimport NAN
@@ -21,7 +21,7 @@ from streamlearn.errors import DivergenceError
 
 
 cdef class RowLearner:
-    """What learns from rows: one score a row, or one for each class."""
+    """The base class of learners, which learn from rows: one score per row, or one per class."""
 
     def __cinit__(self):
         self.slope = NAN
@@ -31,7 +31,7 @@ cdef class RowLearner:
         free(self.value)
 
     cdef int make_room(self, Py_ssize_t n) except -1:
-        """Room for a row of n features and an intercept."""
+        """Reserve a row of n features and an intercept."""
         if n + 1 > self.row_room:
             self.row_room = 2 * n + 16
             self.slot = <int*>reallocate(self.slot, self.row_room * sizeof(int))
@@ -41,12 +41,12 @@ cdef class RowLearner:
         return 0
 
     cdef int grow(self, Py_ssize_t features) except -1:
-        """Make so many features known."""
+        """Grow to this number of features."""
         self.features = max(self.features, features)
         return 0
 
     cdef void with_intercept(self, Row* row, Row* out) noexcept nogil:
-        """The row with the intercept inside it, as slot 0."""
+        """Set `out` to the row with the intercept as slot 0."""
         cdef Py_ssize_t i
         self.slot[0] = 0
         self.value[0] = 1.0
@@ -59,29 +59,29 @@ cdef class RowLearner:
         out.square = row.square + 1.0
 
     cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
-        """Whether this row can be learned; nothing changes."""
+        """Return whether this row can be learned, without learning it."""
         return True
 
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil:
-        """Learn one row; `scores`, if not NULL, gets the scores before learning."""
+        """Learn one row; write its scores before learning to `scores` if not NULL."""
 
     cdef void predict(self, Row* row, double* scores) noexcept nogil:
-        """The scores of one row."""
+        """Write the scores of one row."""
 
     cdef void class_probabilities(
         self, const double* scores, Py_ssize_t k, double* out
     ) noexcept nogil:
-        """The probability of each class at the scores of k outputs; one output has two classes."""
+        """Write the class probabilities for the scores of k outputs; one output has two classes."""
 
     cdef void prefetch_row(self, Row* row) noexcept nogil:
         """Prefetch the state of a coming row (if `prefetches`)."""
 
     cdef double penalty_now(self) noexcept nogil:
-        """Psi at the weights that are shown; NaN where that would take a pass over all slots."""
+        """Return Psi of the predicting weights, NaN if that needs a pass over all slots."""
         return NAN
 
     cdef double penalty_summed(self) noexcept nogil:
-        """Psi at the weights that are shown, by such a pass; NaN where the penalty has none."""
+        """Return Psi of the predicting weights by a pass over all slots, NaN if not l1 and l2."""
         return NAN
 
     cdef int raise_if_diverged(self) except -1:
@@ -94,11 +94,11 @@ cdef class RowLearner:
     cdef int enter(self) except -1:
         if self.busy:
             raise RuntimeError(
-                "this learner is at work in another thread: wait for it, or give each a copy")
+                "this learner is in use by another thread; wait, or copy the model per thread")
         self.busy = True
 
     def probabilities(self, scores):
-        """The probability of each class, a row for each row of scores."""
+        """Return the class probabilities, a row for each row of scores."""
         cdef Py_ssize_t i, n, k, several
         cdef const double* score
         cdef double* share
@@ -114,15 +114,14 @@ cdef class RowLearner:
 
     @property
     def can_correct(self):
-        """Whether what an event has taught can be taken back."""
+        """Whether the update of a learned event can be undone."""
         return False
 
     def run(self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None):
-        """Learn rows start .. stop - 1, without the GIL; the row of one that diverged, or stop.
+        """Learn rows start .. stop - 1 without the GIL; return the first diverged row, or stop.
 
-        `labels` are float64, one row of them for each row; `weights` and `scores` too, or None.
-        Slots become known to the learner with the row that brings them, so that nothing depends
-        on where a batch ends.
+        `labels` is float64 with one entry or row per row; `weights` and `scores` likewise, or None.
+        Slots are added with the row that introduces them, so results do not depend on batch sizes.
         """
         cdef Columns columns
         cdef Py_ssize_t last = rows.n if stop is None else stop
@@ -146,7 +145,7 @@ cdef class RowLearner:
         cdef Py_ssize_t i
         cdef double weight = 1.0
         cdef double* scores = NULL
-        cdef bint ahead = self.prefetches and rows.squares != NULL  # they can be read as they lie
+        cdef bint ahead = self.prefetches and rows.squares != NULL  # rows are read in place
         cdef Row row
         for i in range(start, stop):
             if rows.known != NULL and rows.known[i] > self.features:
@@ -169,7 +168,7 @@ cdef class RowLearner:
         return stop
 
     def score(self, Rows rows):
-        """The scores of all rows, without the GIL."""
+        """Return the scores of all rows, computed without the GIL."""
         cdef Py_ssize_t i, n = rows.n, k = self.outputs
         cdef bint ahead = self.prefetches and rows.squares != NULL
         scores = np.empty((n, k))

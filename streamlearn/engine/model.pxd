@@ -7,9 +7,9 @@ from streamlearn.core.row cimport Row
 cdef class Model:
     cdef public Reader reader
     cdef public RowLearner learner
-    # what the learner takes for each label that is known; None: labels are numbers
+    # the learner's number for each known label; None if labels are numbers
     cdef public dict codes
-    # the normalizer of a simplex runs over all slots known, an event's own included
+    # a simplex is normalized over all known slots, including those of the scored event
     cdef bint grows_when_scored
     cdef Py_ssize_t score_room
     cdef double* scores

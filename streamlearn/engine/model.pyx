@@ -1,4 +1,4 @@
-"""Events in, scores out: a reader of features and a learner, in one call per event."""
+"""A reader of features and a learner: one call per event turns events into scores."""
 
 from cpython.float cimport PyFloat_CheckExact
 from libc.math cimport NAN
@@ -15,7 +15,7 @@ from streamlearn.engine.columns import rows_from_columns
 
 
 cdef class Model:
-    """Features and what learns from them."""
+    """A reader of features and the learner on its rows."""
 
     def __dealloc__(self):
         free(self.scores)
@@ -26,20 +26,20 @@ cdef class Model:
         self.grows_when_scored = grows_when_scored
 
     cdef int check_idle(self) except -1:
-        """RuntimeError while another thread is in the middle of rows, whose arrays we may move."""
+        """Raise RuntimeError while another thread is learning: growth may move its arrays."""
         if self.learner.busy:
             raise RuntimeError(
-                "this learner is at work in another thread: wait for it, or give each a copy")
+                "this learner is in use by another thread; wait, or copy the model per thread")
         return 0
 
     def raise_if_busy(self):
-        """RuntimeError while another thread is learning: what is learned is not whole then."""
+        """Raise RuntimeError while another thread is learning: the state is not consistent then."""
         self.check_idle()
 
     def learn_one(self, event, label, weight):
-        """Learn an event of weight 1.0 whose label is known; False if it is another, not learned.
+        """Learn an event of weight 1.0 with a known label; return False for any other event.
 
-        It is all that there is to most events, so it is one call.
+        This is the fast path of most events.
         """
         cdef double y
         if not (PyFloat_CheckExact(weight) and <double>weight == 1.0):
@@ -62,7 +62,7 @@ cdef class Model:
         return True
 
     cpdef learn_coded(self, event, double y, double weight):
-        """Learn one event; y is what the learner takes for a label."""
+        """Learn one event; y is the learner's number for its label."""
         self.check_idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
@@ -73,9 +73,9 @@ cdef class Model:
             self.learner.raise_if_diverged()
 
     cdef int add_slots(self, const double* y, double weight) except -1:
-        """Give the new names of the row just read their slots, unless it cannot be learned.
+        """Add slots for the new names of the current row, or drop them if it cannot be learned.
 
-        Then they are forgotten. A slot that has no weight yet adds nothing to a score.
+        New slots have weight 0, so they do not change the score.
         """
         cdef Row* row = &self.reader.row
         cdef double* value = <double*>reallocate(NULL, row.n * (sizeof(double) + sizeof(int)))
@@ -99,11 +99,11 @@ cdef class Model:
         return 0
 
     def check(self, event):
-        """InvalidEventError if this event cannot be learned; nothing changes."""
+        """Raise InvalidEventError if this event is invalid, without changing anything."""
         self.reader.read(event, False)
 
     def learn_targets(self, event, targets, double weight):
-        """Learn one event with a label for every output."""
+        """Learn one event with one label per output."""
         cdef const double* y = <const double*><size_t>targets.ctypes.data
         self.check_idle()
         self.reader.read(event, True)
@@ -114,20 +114,20 @@ cdef class Model:
         self.learner.raise_if_diverged()
 
     def score_one(self, event):
-        """The score of one event with one output."""
+        """Return the score of one event, for models with one output."""
         cdef double p
         self.read(event)
         self.learner.predict(&self.reader.row, &p)
         return p
 
     def scores_one(self, event, list names):
-        """The score of one event for each name, those of the first outputs."""
+        """Return the scores of one event by name, for the first outputs."""
         cdef Py_ssize_t k, outputs = min(<Py_ssize_t>len(names), self.learner.outputs)
         cdef double* score = self.score(event)
         return {names[k]: score[k] for k in range(outputs)}
 
     def class_one(self, event, list labels):
-        """The label that the scores of one event are for; there are two or more."""
+        """Return the predicted label of one event, out of two or more."""
         cdef Py_ssize_t k, best = 0
         cdef double* score = self.score(event)
         if self.learner.outputs == 1:
@@ -138,7 +138,7 @@ cdef class Model:
         return labels[best]
 
     def probabilities_one(self, event, list labels):
-        """The probability of each label at one event; there are two or more."""
+        """Return the probability of each label for one event, out of two or more."""
         cdef Py_ssize_t k, n = len(labels)
         cdef double* score = self.score(event)
         cdef double* share = score + self.learner.outputs
@@ -146,7 +146,7 @@ cdef class Model:
         return {labels[k]: share[k] for k in range(n)}
 
     cdef double* score(self, event) except NULL:
-        """The scores of one event, with room for the probability of each class behind them."""
+        """Return the scores of one event, followed by space for the class probabilities."""
         cdef Py_ssize_t n = 2 * self.learner.outputs + 1
         if n > self.score_room:
             self.scores = <double*>reallocate(self.scores, n * sizeof(double))
@@ -159,7 +159,7 @@ cdef class Model:
         self.check_idle()
         self.reader.read(event, self.grows_when_scored)
         self.learner.make_room(self.reader.row.n)
-        # of a reader that is shared, others may have learned names
+        # other models may have added names to a shared reader
         if self.reader.size > self.learner.features:
             self.learner.grow(self.reader.size)
         if self.learner.prefetches:
@@ -167,7 +167,7 @@ cdef class Model:
         return 0
 
     def learn_row(self, Events rows, Py_ssize_t i, double y, double weight):
-        """The score of row i before it is learned; NaN: it diverged, and was not."""
+        """Learn row i and return its score before learning; NaN if it diverged and was skipped."""
         cdef double p = NAN
         cdef Row row
         self.load_row(rows, i, &row)
@@ -178,7 +178,7 @@ cdef class Model:
         return p
 
     def score_row(self, Events rows, Py_ssize_t i):
-        """The score of row i."""
+        """Return the score of row i."""
         cdef double p
         cdef Row row
         self.load_row(rows, i, &row)
@@ -186,7 +186,7 @@ cdef class Model:
         return p
 
     cdef int load_row(self, Events rows, Py_ssize_t i, Row* row) except -1:
-        """Row i, of which the learner knows all slots from now on."""
+        """Load row i, after adding its slots to the learner."""
         rows.inside(i)
         self.check_idle()
         self.learner.make_room(rows.longest)
@@ -199,9 +199,9 @@ cdef class Model:
         self, Events events, Py_ssize_t i, double y, double weight, asked, double before,
         double weight_before,
     ):
-        """Learn event i, and take back the slope at the score `asked` with the label `before`.
+        """Learn event i, and undo the slope at the score `asked` with the label `before`.
 
-        With several outputs labels are classes, each against the rest.
+        With several outputs, labels are classes, each against the rest.
         """
         cdef RowLearner learner = self.learner
         cdef Row row
@@ -219,12 +219,12 @@ cdef class Model:
             one.correct(&row, side(y, k, several), weight, back)
 
     def rows_from_columns(self, columns, Py_ssize_t n, bint grow):
-        """The rows of a table whose columns are numbers or texts, as `columns.table` takes them."""
+        """Return the rows of a table of columns, as `columns.rows_from_columns` does."""
         self.check_idle()
         return rows_from_columns(self.reader, columns, n, grow or self.grows_when_scored)
 
     def rows_from_events(self, events, bint grow):
-        """Events as rows: all of them, or none if one cannot be read."""
+        """Return events as rows: all of them, or none if one is invalid."""
         cdef Tags tags
         rows = Events()
         tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, 1.0, NAN
@@ -241,11 +241,11 @@ cdef class Model:
         return rows
 
     def rows_from_matrix(self, X, bint grow):
-        """A matrix as rows of slots; column j is the feature named j."""
+        """Return a matrix as rows of slots; column j is the feature named j."""
         if self.reader.interactions:
             raise ValueError(
-                "rows of a matrix have no fields to cross: with interactions, learn events "
-                "(learn_one, learn_many), or cross the columns beforehand"
+                "interactions need events with fields, not matrix rows; use learn_one or "
+                "learn_many, or add columns for the interactions"
             )
         rows = Rows(X)
         self.check_idle()
@@ -257,7 +257,7 @@ cdef class Model:
 
 
 cdef double side(double label, Py_ssize_t k, bint several) noexcept:
-    """A label as output k sees it."""
+    """Return the label for output k."""
     if not several:
         return label
     return 1.0 if label == k else -1.0

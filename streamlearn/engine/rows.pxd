@@ -16,8 +16,8 @@ cdef class Rows:
     cdef const int* slots
     cdef Py_ssize_t stride
     cdef bint sparse, merges_slots
-    cdef const double* squares  # |x|^2 of each row, where rows can be read as they lie
-    cdef int64_t* known  # slots in use once each row had been read; NULL: all from the start
+    cdef const double* squares  # |x|^2 of each row; NULL if rows cannot be read in place
+    cdef int64_t* known  # slots used after each row; NULL if all are known from the start
     cdef Py_ssize_t filled
     cdef int* slot
     cdef double* value
@@ -28,7 +28,7 @@ cdef class Rows:
 
     @cython.final
     cdef inline void row(self, Py_ssize_t i, Row* row) noexcept nogil:
-        """Row i; buffers of our own only where the matrix cannot be read as it lies."""
+        """Load row i, in place if possible, else as a copy."""
         cdef Py_ssize_t a
         if self.squares == NULL:
             self.build_row(i, row)

@@ -12,10 +12,7 @@ from streamlearn.errors import InvalidEventError
 
 
 cdef class Rows:
-    """The rows of a CSR matrix or a dense array, checked to be finite.
-
-    `slots` maps columns to slots (None: column j is slot j).
-    """
+    """The rows of a CSR matrix or a dense array, checked to be finite."""
 
     def __cinit__(self):
         self.slot = NULL
@@ -53,7 +50,7 @@ cdef class Rows:
             self.doubles = <const double*><size_t>data.ctypes.data
         else:
             self.floats = <const float*><size_t>data.ctypes.data
-        # a finite |x|^2 has finite numbers only
+        # if |x|^2 is finite, so are all numbers
         if not (self.short_index != NULL and self.doubles != NULL and self.sum_squares()):
             reject_nonfinite(X if self.sparse else data, data)
         self.slot = <int*>malloc((self.longest + 1) * sizeof(int))
@@ -66,7 +63,7 @@ cdef class Rows:
         free(self.value)
 
     cdef bint sum_squares(self) except -1:
-        """|x|^2 of every row of a CSR matrix; whether all are finite."""
+        """Compute |x|^2 of every row of a CSR matrix, and return whether all are finite."""
         cdef Py_ssize_t i, a, b
         cdef bint finite = True
         squares = np.empty(self.n)
@@ -83,13 +80,13 @@ cdef class Rows:
         return finite
 
     cdef Py_ssize_t row_end(self, Py_ssize_t i) noexcept nogil:
-        """Where row i of a CSR matrix ends."""
+        """Return the end of row i of a CSR matrix."""
         if self.short_start != NULL:
             return self.short_start[i + 1]
         return <Py_ssize_t>self.long_start[i + 1]
 
     def map_columns(self, slots):
-        """Columns are these slots; -1: not known, left out. Columns that meet add up."""
+        """Map columns to these slots, -1 to omit one; columns in the same slot are summed."""
         if slots is not None:
             self.keep.append(slots)
             self.slots = <const int*><size_t>slots.ctypes.data
@@ -98,7 +95,7 @@ cdef class Rows:
             self.merges_slots = len(np.unique(known)) < len(known)
 
     cdef void build_row(self, Py_ssize_t i, Row* row) noexcept nogil:
-        """Row i in buffers of our own."""
+        """Copy row i to the row buffer."""
         cdef Py_ssize_t a, b, k
         cdef double x
         row.slot = self.slot
@@ -144,16 +141,16 @@ cdef class Rows:
 
 
 def canonical(X):
-    """X with ascending columns and none twice; ValueError where they point outside of it."""
+    """Return X with sorted, distinct columns; ValueError if an index is out of range."""
     start, index = X.indptr, X.indices
     if len(start) != X.shape[0] + 1 or longest_row(start, min(len(index), len(X.data))) < 0:
-        raise ValueError("X is no CSR matrix: its indptr does not fit its indices")
+        raise ValueError("X is not a valid CSR matrix: its indptr does not match its indices")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
         start, index = X.indptr, X.indices
     if not indices_in_range(start, index, X.shape[1]):
-        raise ValueError(f"X is no CSR matrix: an index is not in its {X.shape[1]} columns")
+        raise ValueError(f"X is not a valid CSR matrix: indices must be below {X.shape[1]} columns")
     return X
 
 
@@ -162,18 +159,18 @@ cdef inline long long item(const void* numbers, bint short, Py_ssize_t i) noexce
 
 
 def as_integers(array):
-    """Whole numbers as int32 or int64, one after the other."""
+    """Return integers as a contiguous int32 or int64 array."""
     return np.ascontiguousarray(array, dtype=None if array.dtype == np.int32 else np.int64)
 
 
 cdef const void* integers(array, bint* short) except? NULL:
-    """Where what `as_integers` gave begins."""
+    """Return the data pointer of an array from `as_integers`."""
     short[0] = array.dtype == np.int32
     return <const void*><size_t>array.ctypes.data
 
 
 def longest_row(start, long long filled):
-    """The length of the longest row; -1 if these starts are not those of rows of `filled` items."""
+    """Return the length of the longest row, or -1 if the starts do not fit `filled` items."""
     start = as_integers(start)
     cdef bint short
     cdef const void* starts = integers(start, &short)
@@ -190,7 +187,7 @@ def longest_row(start, long long filled):
 
 
 def indices_in_range(start, index, long long columns):
-    """Whether all rows are inside the columns; they ascend, so first and last tell of all."""
+    """Return whether all indices are in range; rows are sorted, so the first and last suffice."""
     start, index = as_integers(start), as_integers(index)
     cdef bint short_start, short_index, good = True
     cdef const void* starts = integers(start, &short_start)
@@ -208,7 +205,7 @@ def indices_in_range(start, index, long long columns):
 
 
 def as_floats(data):
-    """float64 or float32 as they are, other numbers as float64."""
+    """Return float64 or float32 unchanged, other numbers as float64."""
     if data.dtype == np.float64 or data.dtype == np.float32:
         return data
     if data.dtype.kind not in "fiub":
@@ -223,8 +220,8 @@ cdef extern from *:
     #if defined(__GNUC__) && !defined(__clang__)
     __attribute__((optimize("O3")))  /* vectorised */
     #endif
-    /* Whether no number is NaN or infinite. Their exponents are all ones, so adding one to the
-       exponent of the absolute value reaches the sign bit; compilers take two or four at a time. */
+    /* Whether all numbers are finite. The exponent of NaN and infinity is all ones, so adding one
+       to the exponent of the absolute value reaches the sign bit; compilers vectorize this. */
     static inline int streamlearn_all_finite(const double *x, ptrdiff_t n) {
         const uint64_t size = 0x7fffffffffffffffu, one = 0x0010000000000000u;
         uint64_t seen = 0, bits;
@@ -239,7 +236,7 @@ cdef extern from *:
 
 
 def reject_nonfinite(X, data):
-    """InvalidEventError for the first NaN or infinity, with its row and column."""
+    """Raise InvalidEventError for the first NaN or infinity, with its row and column."""
     flat = data.ravel()
     if flat.dtype == np.float64:
         if all_finite(<const double*><size_t>flat.ctypes.data, flat.size):

@@ -1,4 +1,4 @@
-"""One output, for a regression or two classes; and one output for each class."""
+"""One output, for regression or two classes; and one output per class."""
 
 cimport cython
 from libc.math cimport NAN, tanh
@@ -18,7 +18,7 @@ from streamlearn.errors import IncompatibleError
 
 @cython.final
 cdef class Single(RowLearner):
-    """One output: a regression, or two classes."""
+    """One output, for regression or two classes."""
 
     def __init__(self, rule, penalty, loss, intercept, average, batch, seed):
         """`intercept`: "none", "free" or "inside"."""
@@ -34,8 +34,8 @@ cdef class Single(RowLearner):
         if batch > 1:
             if self.learns_events:
                 raise IncompatibleError(
-                    f"{type(rule).__name__}: its steps look at each event's own features, "
-                    "so it takes no batches; use batch=1"
+                    f"{type(rule).__name__}: it learns whole events and supports no batches; "
+                    "use batch=1"
                 )
             self.batch = Minibatch(batch)
         if intercept == "free":
@@ -103,7 +103,7 @@ cdef class Single(RowLearner):
     cdef double learn_general(
         self, Row* row, double y, double weight, bint scored
     ) noexcept nogil:
-        """With an average, a batch, the intercept inside, or a rule that wants the whole event."""
+        """Learn with an average, a batch, an inside intercept, or a rule that learns events."""
         cdef Row inside
         cdef double p, shown = 0.0, slope
         if scored and self.separate_score:
@@ -148,7 +148,7 @@ cdef class Single(RowLearner):
         return self.batch is None and self.weights.rule.sums_gradients
 
     cdef int correct(self, Row* row, double y, double weight, double back) except -1:
-        """Learn a row, and take a slope back that it was learned with before."""
+        """Learn a row, and undo the slope `back` with which it was learned before."""
         cdef Row inside
         cdef double p, slope
         if self.inside:
@@ -163,7 +163,7 @@ cdef class Single(RowLearner):
         return 0
 
     cdef inline double query(self, Row* row) noexcept nogil:
-        """The score at the weights where the rule asks for the slope."""
+        """Return the score at the point where the rule evaluates the slope."""
         cdef double p = self.weights.query(row)
         if self.free_intercept is not None:
             p += self.free_intercept.query(&self.intercept_row)
@@ -189,7 +189,7 @@ cdef class Single(RowLearner):
         scores[0] = self.predict_one(row)
 
     cdef double positive_probability(self, double score) noexcept nogil:
-        """The probability of the positive class; the logistic function where the loss has none."""
+        """Return the probability of the positive class; logistic if the loss defines none."""
         if self.loss.has_probability:
             return self.loss.probability_at(score)
         return 0.5 * (1.0 + tanh(0.5 * score))
@@ -203,18 +203,18 @@ cdef class Single(RowLearner):
     cdef void prefetch_row(self, Row* row) noexcept nogil:
         self.weights.rule.prefetch_row(row, self.shift)
 
-    # -- what users see ---------------------------------------------------------------------------
+    # -- public interface -------------------------------------------------------------------------
 
     def rules(self):
-        """The rules of the features' weights, one for each output."""
+        """Return the rules of the feature weights, one per output."""
         return [self.weights.rule]
 
     def coefficients(self):
-        """The weights of all features, an array of outputs x features."""
+        """Return the weights of all features, an array of outputs x features."""
         return self.weights.values(self.shift, self.shift + self.features)[None, :]
 
     def weights_at(self, Py_ssize_t slot):
-        """The weights of one feature, one for each output."""
+        """Return the weights of one feature, one per output."""
         if not 0 <= slot < self.features:
             return np.zeros(1)
         return self.weights.values(self.shift + slot, self.shift + slot + 1)
@@ -227,11 +227,11 @@ cdef class Single(RowLearner):
         return np.zeros(1)
 
     def penalized_weights(self):
-        """The vector that the penalty sees."""
+        """Return the vector of weights that the penalty applies to."""
         return self.weights.values()
 
     def bound(self, u, intercept):
-        """The regret bound against the weights u and an intercept."""
+        """Return the regret bound against the weights u and an intercept."""
         if u is not None and np.ndim(u) == 1 and self.inside:
             u = np.concatenate([[intercept], u])
         bound, reason = self.weights.rule.bound(u)
@@ -244,7 +244,7 @@ cdef class Single(RowLearner):
         return bound, reason
 
     def swap_classes(self):
-        """Exchange the two classes."""
+        """Swap the two classes."""
         if self.watcher is not None:
             self.watcher.swap_classes()
         self.weights.swap_classes()
@@ -275,7 +275,7 @@ cdef class Single(RowLearner):
 
 @cython.final
 cdef class OneVersusRest(RowLearner):
-    """One output for each class, each learning its class against all others."""
+    """One output per class, each learned against all other classes."""
 
     def __init__(self, singles):
         self.singles = singles
@@ -291,7 +291,7 @@ cdef class OneVersusRest(RowLearner):
         free(self.single_pointers)
 
     cdef int update_pointers(self) except -1:
-        """The singles again, borrowed, for code without the GIL."""
+        """Refresh the borrowed pointers to the singles, for code without the GIL."""
         cdef size_t size = self.outputs * sizeof(void*)
         self.single_pointers = <void**>reallocate(self.single_pointers, size)
         for k in range(self.outputs):
@@ -339,10 +339,10 @@ cdef class OneVersusRest(RowLearner):
     cdef void class_probabilities(
         self, const double* scores, Py_ssize_t k, double* out
     ) noexcept nogil:
-        """The outputs made one distribution.
+        """Combine the outputs into one distribution.
 
-        Where scores are log-odds of a class against the rest they are shrunk by (k - 1) / k: that
-        is right for two classes, whose scores are s and -s, and to first order where all classes
+        Scores that are log-odds of a class against the rest are shrunk by (k - 1) / k. That is
+        exact for two classes, whose scores are s and -s, and correct to first order if all classes
         are about equally likely.
         """
         cdef Py_ssize_t i
@@ -381,10 +381,10 @@ cdef class OneVersusRest(RowLearner):
         return np.concatenate([single.penalized_weights() for single in self.singles])
 
     def bound(self, u, intercept):
-        return None, "a bound holds for one output, and each class has its own (`rules`)"
+        return None, "bounds hold for one output; use `rules` for the bound of each class"
 
     def add(self, single):
-        """One more class."""
+        """Add a class."""
         (<Single>single).grow(self.features)
         self.singles.append(single)
         self.outputs += 1

@@ -1,11 +1,11 @@
 """Features: the fields of an event become slots and values.
 
-`Names` gives every name a slot of its own in a table that grows, `Hashing` a slot among 2**bits by
-its hash. What an event may hold is told by Names; both read events the same way.
+`Names` gives every name its own slot in a growing table; `Hashing` maps names to 2**bits slots by
+their hash. Both read events the same way; `Names` documents what an event may contain.
 
-    pieces    an event taken apart and checked: names and values
-    reader    pieces to the row that learners see
-    names, hashing    how a name becomes a slot
+    pieces    parse and check an event: names and values
+    reader    turn the pieces into the row for learners
+    names, hashing    map a name to a slot
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Name = Union[str, int, tuple["Name", ...]]  # noqa: UP007 - recursive, so a stri
 
 
 def from_state(state: Any) -> Names | Hashing:
-    """The reader that a state describes.
+    """Return the reader of a saved state.
 
     >>> reader = Names()
     >>> row = reader.read_event({"user": "ann"})
@@ -33,10 +33,10 @@ def from_state(state: Any) -> Names | Hashing:
     kinds: dict[Any, type[Names | Hashing]] = {"Names": Names, "Hashing": Hashing}
     kind = kinds.get(state.get("kind")) if isinstance(state, dict) else None
     if kind is None:
-        raise ModelFileError("not the state of features: no kind that is known")
+        raise ModelFileError("the saved features are damaged: unknown kind")
     try:
         reader = kind(**kind.params_of(state))
     except ValueError as error:
-        raise ModelFileError(f"not the state of features: {error}") from None
+        raise ModelFileError(f"the saved features are damaged: {error}") from None
     reader.restore(state)
     return reader

@@ -1,4 +1,4 @@
-"""Bounded features: the hash of a name is its slot."""
+"""Features in bounded memory: the slot of a name is its hash."""
 
 import numpy as np
 
@@ -17,11 +17,11 @@ cdef extern from "Python.h":
 
 
 cdef class Hashing(Reader):
-    """Features in 2**bits slots; a name's slot is its hash, the same in every process and machine.
+    """Features in 2**bits slots; the slot of a name is its hash, identical on every machine.
 
-    Memory is bounded and nothing is looked up; in exchange two names may share a slot, and names
-    are not kept: the weights of a model are told by slot number. What an event may hold, and
-    interactions, are as in Names. The int name j (column j of a matrix) is slot j mod 2**bits.
+    Memory is bounded and there are no lookups. In exchange, names may share a slot, and names are
+    not stored: weights are reported by slot number. Events and interactions are as in Names. The
+    int name j (column j of a matrix) is slot j mod 2**bits.
 
     >>> reader = Hashing(bits=20, interactions=[("user", "ad")])
     >>> reader
@@ -34,7 +34,7 @@ cdef class Hashing(Reader):
 
     def __init__(self, bits=20, interactions=()):
         if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 30:
-            raise ValueError(f"bits={bits!r}: give an int from 1 to 30, for 2**bits slots")
+            raise ValueError(f"bits must be an int from 1 to 30, for 2**bits slots, got {bits!r}")
         self.bits = bits
         self.size = 1 << self.bits
         self._set_interactions(interactions)
@@ -71,10 +71,10 @@ cdef class Hashing(Reader):
         return {"bits": self.bits, "interactions": self.interactions}
 
     def reserve_columns(self, m):
-        """Nothing to do: every column has its slot."""
+        """Do nothing: every column has a slot."""
 
     def columns(self, m, grow=True):
-        """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j.
+        """Return the slots of columns 0 .. m-1 as an int32 array; None if column j is slot j.
 
         >>> Hashing(bits=2).columns(6)
         array([0, 1, 2, 3, 0, 1], dtype=int32)
@@ -84,7 +84,7 @@ cdef class Hashing(Reader):
         return (np.arange(m) & (self.size - 1)).astype(np.int32)
 
     def slot_of(self, name):
-        """The slot of a name; None for what can be no name.
+        """Return the slot of a name, or None if it is not a valid name.
 
         >>> Hashing(bits=20).slot_of("user=ann")
         812716
@@ -98,11 +98,11 @@ cdef class Hashing(Reader):
         return hash_text(text, len(text), 0) & <uint64_t> (self.size - 1)
 
     def name_of(self, slot):
-        """The slot number itself: names are not kept."""
+        """Return the slot number itself, because names are not stored."""
         if not 0 <= slot < self.size:
-            raise IndexError(f"slot {slot} of {self.size}")
+            raise IndexError(f"slot must be below {self.size}, got {slot}")
         return slot
 
     def names(self):
-        """All slot numbers."""
+        """Return all slot numbers."""
         return range(self.size)

@@ -23,7 +23,7 @@ from streamlearn.features.pieces import canonical_name
 cdef extern from "Python.h":
     PyObject* item_of "PyList_GET_ITEM"(PyObject* items, Py_ssize_t i) noexcept nogil
 
-# Another one in every process, so that no stream can be made to collide on purpose.
+# Different in every process, so that nobody can construct a stream of colliding names.
 cdef uint64_t SEED = <uint64_t> <long long> hash("streamlearn")
 cdef Py_ssize_t MAX_SLOTS = 0x7FFFFFFF
 cdef tuple BOUNDS = ("max_names", "max_bytes")
@@ -60,16 +60,16 @@ cdef class Names(Reader):
 
     An event is a mapping of field names (str, int or tuple) to values:
 
-    - a number or bool: the feature `field`; 0 counts as absent, but its name is known from then on;
+    - a number or bool: the feature `field`; 0 counts as absent, but adds the name;
     - a string: the feature `field=value` with value 1;
     - a list, tuple or set of strings: such a feature for each distinct string;
     - a mapping: its fields with dotted names, `field.inner`;
     - None: absent.
 
-    An interaction names two or more fields (inner ones dotted) and adds the product of every
-    choice of one feature from each, named by theirs with `^` between. A field that holds a list
-    or a mapping takes part with all its features: that is a namespace. Fields that are missing
-    give no product.
+    An interaction names two or more fields (inner ones dotted). It adds the product of every
+    combination of one feature from each field, named by joining their names with `^`. A field with
+    a list or a mapping takes part with all its features, like a namespace. Missing fields give no
+    product.
 
     >>> reader = Names(interactions=[("user", "ad")])
     >>> reader.read_event({"user": "ann", "ad": {"id": "7", "price": 2.5}})
@@ -77,7 +77,7 @@ cdef class Names(Reader):
     >>> reader.names()
     ['user=ann', 'ad.id=7', 'ad.price', 'user=ann^ad.id=7', 'user=ann^ad.price']
 
-    In prediction names that are not known yet are skipped:
+    Predictions skip unknown names:
 
     >>> reader.read_event({"user": "bob", "ad": {"price": 2.0}}, grow=False)
     [(2, 2.0)]
@@ -90,19 +90,19 @@ cdef class Names(Reader):
     >>> small.read_event({"a": 1, "b": 2, "c": 3}), small.rejected_features
     ([(0, 1.0), (1, 2.0)], 1)
 
-    With `max_bytes` it stops growing when the next name would take more memory than that: names
-    count with 100 bytes each beside their UTF-8, which counts twice if it is not ASCII. What is
-    full stays full. `bytes_used` is what the names take so far.
+    With `max_bytes` it stops growing when the next name would exceed that memory. A name counts as
+    100 bytes plus its UTF-8, which counts twice if it is not ASCII. A full table stays full.
+    `bytes_used` is the memory of the names so far.
 
-    A name of more than 1,024 bytes, such as that of a long text, is kept as its beginning and a
-    hash of the whole: no text makes the table much larger, and the event is as good as any other.
+    A name of more than 1,024 bytes, such as that of a long text, is stored as its beginning and a
+    hash of the whole name, so long texts do not fill the table.
 
     >>> long = Names()
     >>> row = long.read_event({"comment": "a long story " * 1000})
     >>> long.names()[0][:20], long.names()[0][-17:], long.bytes_used
     ('comment=a long story', '#e63538122b5085e1', 1124)
 
-    What can't be read is refused before anything has changed:
+    Invalid events are rejected before anything changes:
 
     >>> reader.read_event({"new": 1, "age": float("nan")})
     Traceback (most recent call last):
@@ -156,7 +156,7 @@ one leave the field out or give None
         return 0
 
     cdef Py_ssize_t slot_of_long_name(self, Piece* p) except -2:
-        """The slot of a name that is too long, by what is kept of it; -1: it has none."""
+        """Return the slot of a long name by its stored form, or -1."""
         cdef bytes text = shortened(self.bytes_at(&p.text), p.text.length)
         cdef Py_ssize_t length = len(text)
         if length > self.arena_room - self.used:
@@ -171,7 +171,7 @@ one leave the field out or give None
         return find(self, self.arena + p.text.start, length, NULL, <uint32_t> p.hash)
 
     cdef Py_ssize_t slot_of_new_text(self, Py_ssize_t i, bint grow) except -2 with gil:
-        """The slot that a text gets which is not known; -1: it is left out."""
+        """Return the slot for an unknown text, or -1 to skip it."""
         cdef Piece* p = self.piece + i
         cdef Py_ssize_t slot
         if p.text.length > MAX_NAME_BYTES:
@@ -187,14 +187,14 @@ one leave the field out or give None
         return self.overflow_slot(i, grow)
 
     cdef bint has_capacity(self, Py_ssize_t cost) noexcept:
-        """Whether there is room for a name of this cost; if not, the table is full for good."""
+        """Return whether a name of this cost fits; if not, the table is full from now on."""
         if cost <= self.byte_limit - self.bytes_used:
             return True
         self.limit = self.size
         return False
 
     cdef Py_ssize_t slot_of_other(self, Py_ssize_t i, bint grow) except -2 with gil:
-        """The slot of a name that is an int or a tuple; -1: it is left out."""
+        """Return the slot of an int or tuple name, or -1 to skip it."""
         cdef Py_ssize_t slot
         if self.piece[i].text.length > MAX_NAME_BYTES:
             return self.slot_of_new_text(i, grow)
@@ -210,7 +210,7 @@ one leave the field out or give None
         return self.overflow_slot(i, grow)
 
     cdef Py_ssize_t overflow_slot(self, Py_ssize_t i, bint grow) except -2:
-        """The slot of a name that has none of its own; -1: it is left out."""
+        """Return the slot of a name without its own slot, or -1 to skip it."""
         cdef bytes text
         if grow:
             self.rejected_features += 1
@@ -222,12 +222,12 @@ one leave the field out or give None
             self.add_buckets()
         text = str(self.name_of_piece(i)).encode()
         self.repeats = True
-        # the same hash in every process, unlike that of the cells: a model goes on elsewhere
+        # the same hash in every process, unlike that of the cells, because models move
         return self.limit + <Py_ssize_t> (
             hash_text(text, len(text), 0) & <uint64_t> (self.buckets - 1))
 
     cdef int add_buckets(self) except -1:
-        """From now on names beyond are put together by their hash."""
+        """Add the slots for hashed names."""
         self.buckets = 1
         while 4 * self.buckets < self.limit:
             self.buckets *= 2
@@ -236,7 +236,7 @@ one leave the field out or give None
         return 0
 
     cdef bint is_next_column(self, object name) except -1:
-        """Whether it is the next column of a table of columns, which takes no memory here."""
+        """Return whether it is the next column of a table of columns, which needs no memory."""
         return not self.known and PyLong_CheckExact(name) and name == self.size
 
     cdef Py_ssize_t find_other(self, object name) except -2:
@@ -290,12 +290,12 @@ one leave the field out or give None
         self.column_count = columns
         self.size = size
         self.has_buckets = size > self.limit
-        if size < self.limit:  # a refused event does not fill the table
+        if size < self.limit:  # a rejected event does not fill the table
             self.limit = self.max_slots
         return 0
 
     cdef int rebuild(self, Py_ssize_t cells, Py_ssize_t size) except -1:
-        """A new table of cells for the slots below size."""
+        """Build a new table of cells for the slots below `size`."""
         cdef Cell* old = self.cell
         cdef Cell* new = <Cell*> PyMem_Calloc(cells, sizeof(Cell))
         cdef Py_ssize_t i, k
@@ -320,7 +320,7 @@ one leave the field out or give None
     # Columns of a matrix
 
     def reserve_columns(self, m):
-        """Make columns 0 .. m-1 known, at no cost as long as the table holds columns only.
+        """Add columns 0 .. m-1, without memory as long as the table contains only columns.
 
         >>> reader = Names()
         >>> reader.reserve_columns(10_000_000)
@@ -337,9 +337,9 @@ one leave the field out or give None
             self.column_count = self.size = m
 
     def columns(self, m, grow=True):
-        """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j.
+        """Return the slots of columns 0 .. m-1 as an int32 array; None if column j is slot j.
 
-        With grow=False nothing changes, and a column that is not known has slot -1.
+        With grow=False nothing changes, and unknown columns have slot -1.
 
         >>> reader = Names()
         >>> reader.columns(2) is None
@@ -375,7 +375,7 @@ one leave the field out or give None
     # Names
 
     def slot_of(self, name):
-        """The slot of a name; None if it has none.
+        """Return the slot of a name, or None.
 
         >>> reader = Names()
         >>> row = reader.read_event({"user": "ann", "age": 30})
@@ -399,22 +399,22 @@ one leave the field out or give None
         return None if slot < 0 else slot
 
     def name_of(self, slot):
-        """The name of a slot."""
+        """Return the name of a slot."""
         if not 0 <= slot < self.size:
-            raise IndexError(f"slot {slot} of {self.size}")
+            raise IndexError(f"slot must be below {self.size}, got {slot}")
         if slot >= self.limit:
             return f"#{slot - self.limit}"
         return slot if slot < self.column_count else self.known[slot - self.column_count]
 
     def names(self):
-        """All names, in the order of their slots."""
+        """Return all names, in slot order."""
         beyond = [f"#{k}" for k in range(self.buckets)] if self.has_buckets else []
         return [*range(self.column_count), *self.known, *beyond]
 
     # State
 
     def state(self):
-        """Parameters and names as plain dict, list, str and int, ready for JSON."""
+        """Return parameters and names as plain dict, list, str and int, ready for JSON."""
         names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
         state = {**Reader.state(self), "columns": self.column_count, "names": names}
         if self.is_bounded():
@@ -428,7 +428,7 @@ one leave the field out or give None
 
     @property
     def full(self):
-        """Whether new names get no slot of their own any more."""
+        """Whether the table is full: new names get no slot of their own."""
         return self.size >= self.limit
 
     @property
@@ -444,13 +444,13 @@ one leave the field out or give None
 
     @classmethod
     def params_of(cls, state):
-        """The parameters in a state, as the constructor takes them."""
+        """Return the constructor's parameters from a state."""
         params = super().params_of(state)
         bounds = {name: state[name] for name in BOUNDS if state.get(name) is not None}
         return {**params, **bounds, "on_full": state.get("on_full")} if bounds else params
 
     def restore(self, state):
-        """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
+        """Restore what state() returned; ModelFileError, without changes, if it is invalid."""
         Reader.restore(self, state)
         for bound_name in BOUNDS:
             if state.get(bound_name) != getattr(self, bound_name):
@@ -518,7 +518,7 @@ one leave the field out or give None
 
 
 cdef bytes shortened(const char* text, Py_ssize_t length):
-    """What is kept of a name that is too long."""
+    """Return the stored form of a long name."""
     cdef Py_ssize_t n = STORED_BYTES
     while <unsigned char> text[n] & 0xC0 == 0x80:  # in the middle of a character
         n -= 1
@@ -526,7 +526,7 @@ cdef bytes shortened(const char* text, Py_ssize_t length):
 
 
 def stored_name(name):
-    """The name as the table keeps it."""
+    """Return the name as the table stores it."""
     cdef bytes text
     if isinstance(name, int):
         return name
@@ -535,19 +535,19 @@ def stored_name(name):
 
 
 cdef Py_ssize_t cost_of_text(object name) except -1:
-    """The bytes that a name takes; one that is not ASCII keeps its UTF-8 beside it."""
+    """Return the bytes of a name; one that is not ASCII also caches its UTF-8."""
     cdef Py_ssize_t length
     bytes_of(<PyObject*> name, &length)
     return NAME_OVERHEAD + (length if is_ascii(<PyObject*> name) else 2 * length)
 
 
 cdef Py_ssize_t cost_of_other(object name) except -1:
-    """The bytes that an int or a tuple takes: an upper bound, for they are rare."""
+    """Return an upper bound on the bytes of an int or a tuple, which are rare."""
     return 2 * NAME_OVERHEAD + 16 * len(str(name))
 
 
 def bound(name, value, least, most, otherwise):
-    """A bound of the table; ValueError if it is none, `otherwise` if it is None."""
+    """Check a bound of the table; return `otherwise` for None."""
     if value is None:
         return otherwise
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -556,10 +556,10 @@ def bound(name, value, least, most, otherwise):
 
 
 def list_of(name):
-    """A tuple as JSON holds it: a list, all the way down."""
+    """Convert nested tuples to lists, for JSON."""
     return [list_of(part) for part in name] if isinstance(name, tuple) else name
 
 
 def tuple_of(saved):
-    """The inverse of list_of."""
+    """Invert list_of."""
     return tuple([tuple_of(part) for part in saved]) if isinstance(saved, list) else saved

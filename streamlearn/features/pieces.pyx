@@ -1,8 +1,8 @@
-"""Taking an event apart, checked in full before any table is asked.
+"""Parsing of events, which checks them completely before any name is looked up.
 
-Names and Hashing differ only in how a name becomes a slot, so the walk over the event is here,
-once. It leaves pieces: the UTF-8 of a name (in place where the key itself is the name, else put
-together in one arena) and a finite value. Nothing has grown when an event is refused.
+Names and Hashing differ only in how a name becomes a slot, so they share this parser. It produces
+pieces: the UTF-8 of a name (in place if the key itself is the name, else composed in an arena) and
+a finite value. A rejected event leaves no names behind.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ cdef object NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 
 
 def checked_interactions(interactions):
-    """The interactions as a tuple of tuples of field names; ValueError if they make no sense."""
+    """Return the interactions as a tuple of tuples of field names; ValueError if invalid."""
     if isinstance(interactions, (str, bytes)) or not np.iterable(interactions):
         raise ValueError(f"interactions={interactions!r}: give a list such as [('user', 'ad')]")
     found = []
@@ -66,7 +66,7 @@ def checked_interactions(interactions):
 
 
 def canonical_name(name):
-    """The name as a str, an int of 64 bits, or a tuple of those; None if it is none of them."""
+    """Return the name as a str, an int of 64 bits, or a tuple of these; None if invalid."""
     if isinstance(name, str):
         return PyUnicode_FromObject(name) if encodes(name) else None
     if isinstance(name, tuple):
@@ -81,7 +81,7 @@ def canonical_name(name):
 
 
 def encodes(text):
-    """Whether UTF-8 can hold the text: no lone surrogates."""
+    """Return whether UTF-8 can encode the text: no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -90,7 +90,7 @@ def encodes(text):
 
 
 def short_repr(value):
-    """A short repr for a message, whatever the value."""
+    """Return a short repr of any value, for messages."""
     try:
         text = repr(value)
     except Exception:
@@ -104,7 +104,7 @@ def field_error(field, problem):
 
 
 cdef inline bint read_simple_number(PyObject* value, double* x) noexcept:
-    """Whether the value is a plain float, int or bool, finite and of a usual size."""
+    """Read a plain float, int or bool; return False unless it is finite and fits 64 bits."""
     cdef int overflow = 0
     if is_float(value):
         x[0] = double_of(value)
@@ -116,7 +116,7 @@ cdef inline bint read_simple_number(PyObject* value, double* x) noexcept:
 
 
 cdef inline bint add_simple_field(Pieces self, PyObject* key, PyObject* value) except -1:
-    """What field() does, in short, for what most events are made of; False: not such a one."""
+    """Add a field of a common type, faster than field(); return False for other types."""
     cdef Piece* p
     cdef int overflow = 0
     if self.n == self.room:
@@ -195,7 +195,7 @@ cdef class Pieces:
         return 0
 
     cdef int walk_items(self, object mapping, Text path, int depth) except -1:
-        # Foreign code runs here and could drop what borrowed pointers point to: hold it.
+        # User code runs here and could release the objects of borrowed pointers: hold them.
         self.settle()
         items = list(mapping.items())
         self.kept.append(items)
@@ -210,7 +210,7 @@ cdef class Pieces:
         cdef PyObject* name
         cdef Kind kind
         cdef double x
-        held = value  # outlives foreign code
+        held = value  # keeps it alive while user code runs
         self.field_name(key, path, depth, &text, &name, &kind)
         if read_simple_number(<PyObject*> held, &x):
             self.push(text, name, kind, x)
@@ -227,7 +227,7 @@ cdef class Pieces:
     cdef int field_name(
             self, object key, Text path, int depth,
             Text* text, PyObject** name, Kind* kind) except -1:
-        """The name of a field from its key and the path to it."""
+        """Build the name of a field from its key and path."""
         cdef Text own
         kind[0] = TEXT
         name[0] = NULL
@@ -266,7 +266,7 @@ cdef class Pieces:
 
     cdef int other_value(
             self, object value, Text text, PyObject* name, Kind kind, int depth) except -1:
-        """A value of a rarer type, or a number that may not be finite."""
+        """Add a value of a rarer type, or a number that may not be finite."""
         if not is_float(<PyObject*> value):
             self.settle()
         if isinstance(value, NUMBERS) and not isinstance(value, np.timedelta64):
@@ -293,7 +293,7 @@ cdef class Pieces:
         return x
 
     cdef int strings(self, object values, Text field) except -1:
-        """One-hots of distinct strings, in an order that does not hang on the hash seed."""
+        """Add one-hots of distinct strings, in an order that does not depend on the hash seed."""
         cdef list found = []
         for value in values:
             if isinstance(value, str):
@@ -323,7 +323,7 @@ cdef class Pieces:
     # Interactions
 
     cdef int record_span(self, Text field, Py_ssize_t first) except -1 with gil:
-        """Note which pieces came from this field, if an interaction names it."""
+        """Record which pieces came from this field, if an interaction names it."""
         cdef Py_ssize_t g
         cdef bytes group
         if first == self.n:
@@ -346,7 +346,7 @@ cdef class Pieces:
         return 0
 
     cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1:
-        """Every choice of one piece from each field; how many crosses the event has so far."""
+        """Cross every combination of pieces from the fields; return the count of crosses so far."""
         cdef Py_ssize_t k = len(fields)
         cdef Py_ssize_t s, f, group, choices = 1, count
         cdef Py_ssize_t[MAX_FIELDS] at  # the span of each field
@@ -417,7 +417,7 @@ cdef class Pieces:
     # Buffers
 
     cdef int settle(self) except -1:
-        """Hold the names that pieces borrow, before code that is not ours runs."""
+        """Hold the names that pieces borrow, before user code runs."""
         while self.settled < self.n:
             if self.piece[self.settled].name != NULL:
                 self.kept.append(<object> self.piece[self.settled].name)
@@ -425,7 +425,7 @@ cdef class Pieces:
         return 0
 
     cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1:
-        """The bytes of a name, or of a value of the field."""
+        """Set `out` to the UTF-8 of a name, or of a value of the field."""
         out.start = 0
         if is_ascii(text):
             out.at = ascii_of(text)
@@ -441,7 +441,7 @@ cdef class Pieces:
         return 0
 
     cdef int join(self, Text head, char joint, Text tail, Text* out) except -1:
-        """head + joint + tail, in the arena."""
+        """Write head + joint + tail to the arena."""
         cdef Py_ssize_t length = head.length + 1 + tail.length
         cdef char* to
         if length > self.arena_room - self.used:

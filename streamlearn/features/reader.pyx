@@ -1,7 +1,7 @@
-"""Events to rows: what Names and Hashing share.
+"""The base class of Names and Hashing, which turns events into rows.
 
-A row holds every slot once and no zeros. Where two features of an event are one (`{"f=x": 1,
-"f": "x"}`, or two names that hashing puts together) their values add up.
+A row contains every slot once and no zeros. If two features of an event have the same slot
+(`{"f=x": 1, "f": "x"}`, or a hash collision), their values are summed.
 """
 
 import json
@@ -32,7 +32,7 @@ cdef class Reader(Pieces):
     # Reading
 
     cdef int read(self, object event, bint grow) except -1:
-        """Fill self.row; grow: new names get slots, else they are skipped and nothing changes."""
+        """Fill self.row; with `grow`, new names get slots, else they are skipped."""
         self.enter()
         try:
             self.gather(event)
@@ -43,13 +43,13 @@ cdef class Reader(Pieces):
 
     cdef int enter(self) except -1:
         if self.busy:
-            raise RuntimeError("the reader is in the middle of another event")
+            raise RuntimeError("the reader is reading another event; finish that one first")
         self.busy = True
         self.row.n = 0
         return 0
 
     cdef int leave(self) except -1:
-        """The end of one event, or of many; the names that a refused one added are taken back."""
+        """Finish one event or several, and remove the names that a rejected one added."""
         self.busy = False
         if self.uncommitted:
             self.uncommitted = False
@@ -61,7 +61,7 @@ cdef class Reader(Pieces):
         return 0
 
     cdef int look_up(self, bint grow) except -1 nogil:
-        """Pieces to slots to the row."""
+        """Look up the slots of the pieces and build the row."""
         self.committed_size = self.size
         self.committed_columns = self.own_columns()
         self.uncommitted = True
@@ -98,7 +98,7 @@ cdef class Reader(Pieces):
         return 0
 
     cdef int finish(self) except -1 nogil:
-        """Leave out unknown names and zeros."""
+        """Build the row without unknown names and zeros."""
         cdef Py_ssize_t i, n = 0, count = self.n
         cdef int* slot = self.slot
         cdef double* value = self.value
@@ -115,7 +115,7 @@ cdef class Reader(Pieces):
         return 0
 
     cdef int finish_merged(self) except -1 nogil:
-        """The same, and add up what falls into one slot; a small table in the cache finds it."""
+        """Build the row and sum the values of each slot, found by a small hash table."""
         cdef Py_ssize_t i, k, n = 0, count = self.n, mask
         cdef bint zero = False
         cdef double x
@@ -163,7 +163,7 @@ cdef class Reader(Pieces):
     cdef int reject_sum(self, Py_ssize_t i, double total) except -1 with gil:
         name = str(self.name_of_piece(i))
         raise InvalidEventError(
-            f"field {name!r} and others of its name or hash add up to {total}: scale them down",
+            f"field {name!r} and others with its name or hash sum to {total}: scale them down",
             name)
 
     cdef int clear_seen(self) except -1 with gil:
@@ -180,15 +180,15 @@ cdef class Reader(Pieces):
         return 0
 
     def read_event(self, event, grow=True):
-        """The row of an event as a list of (slot, value): what a learner sees, for inspection."""
+        """Return the row of an event as a list of (slot, value), for inspection."""
         cdef Py_ssize_t i
         self.read(event, grow)
         return [(self.row.slot[i], self.row.value[i]) for i in range(self.row.n)]
 
     def slots_of(self, names, grow=True):
-        """The slots of many names as an int32 array; -1: unknown (grow=False only).
+        """Return the slots of many names as an int32 array, -1 for unknown (grow=False only).
 
-        Names as they stand at the top of an event, of numeric fields: the columns of a data frame.
+        The names are those of numeric top-level fields, such as the columns of a data frame.
         """
         cdef Text nowhere = Text(NULL, 0, 0)
         cdef Py_ssize_t i, size = self.size, columns = self.own_columns()
@@ -214,34 +214,34 @@ cdef class Reader(Pieces):
             self.leave()
         return found
 
-    # What a kind tells of its slots
+    # Slots and names, implemented by the subclasses
 
     @property
     def identity(self):
-        """How many columns j are slot j."""
+        """The number of columns j whose slot is j."""
         return self.own_columns()
 
     def reserve_columns(self, m):
-        """Make columns 0 .. m-1 of a matrix known."""
+        """Add columns 0 .. m-1 of a matrix."""
         raise NotImplementedError
 
     def columns(self, m, grow=True):
-        """The slots of columns 0 .. m-1 as an int32 array; None: column j is slot j."""
+        """Return the slots of columns 0 .. m-1 as an int32 array; None if column j is slot j."""
         raise NotImplementedError
 
     def slot_of(self, name):
-        """The slot of a name; None if it has none."""
+        """Return the slot of a name, or None."""
         raise NotImplementedError
 
     def name_of(self, slot):
-        """The name of a slot."""
+        """Return the name of a slot."""
         raise NotImplementedError
 
     def names(self):
-        """All names, in the order of their slots."""
+        """Return all names, in slot order."""
         raise NotImplementedError
 
-    # The object: a constructor call and what was learned
+    # Parameters and state
 
     @property
     def params(self):
@@ -250,21 +250,21 @@ cdef class Reader(Pieces):
 
     @classmethod
     def params_of(cls, state):
-        """The parameters in a state, as the constructor takes them."""
+        """Return the constructor's parameters from a state."""
         own = cls().params
         try:
             params = {name: state[name] for name in own}
             params["interactions"] = tuple([tuple(fields) for fields in params["interactions"]])
         except (KeyError, TypeError) as error:
-            raise ModelFileError(f"not the state of features: {error!r}") from None
+            raise ModelFileError(f"the saved features are damaged: {error!r}") from None
         return params
 
     def fresh(self):
-        """A reader with the same parameters that knows nothing yet."""
+        """Return an empty reader with the same parameters."""
         return type(self)(**self.params)
 
     def state(self):
-        """Parameters and names as plain dict, list, str and int, ready for JSON."""
+        """Return parameters and names as plain dict, list, str and int, ready for JSON."""
         return {
             "kind": type(self).__name__,
             **self.params,
@@ -272,12 +272,12 @@ cdef class Reader(Pieces):
         }
 
     def restore(self, state):
-        """Take over a state that state() gave; ModelFileError, and no change, if it is not one."""
+        """Restore what state() returned; ModelFileError, without changes, if it is invalid."""
         try:
             kind, own = state["kind"], self.state()
             differ = [name for name in ("kind", *self.params) if state[name] != own[name]]
         except (KeyError, TypeError) as error:
-            raise ModelFileError(f"not the state of features: {error!r}") from None
+            raise ModelFileError(f"the saved features are damaged: {error!r}") from None
         if differ:
             raise ModelFileError(
                 f"the state of {kind} differs in {', '.join(differ)} from {self!r}: build the"
@@ -289,7 +289,7 @@ cdef class Reader(Pieces):
         return f"{type(self).__name__}({given})"
 
     def __eq__(self, other):
-        """Whether the constructor calls are the same, whatever was read since."""
+        """Compare the parameters, not the names read since."""
         if not isinstance(other, Reader):
             return NotImplemented
         return type(self) is type(other) and self.params == other.params
@@ -298,13 +298,13 @@ cdef class Reader(Pieces):
         return hash((type(self).__name__, *self.params.values()))
 
     def __reduce__(self):
-        # As bytes: how strings are shared between objects would else show in the pickle.
+        # As bytes, or the pickle would depend on which strings are shared between objects.
         state = json.dumps(self.state(), separators=(",", ":")).encode()
         return type(self).from_json, (state,)
 
     @classmethod
     def from_json(cls, state):
-        """The reader whose state this is, as JSON: what unpickling calls."""
+        """Build the reader from its state as JSON, for unpickling."""
         state = json.loads(state)
         reader = cls(**cls.params_of(state))
         reader.restore(state)

@@ -39,8 +39,8 @@ cdef extern from *:
 
     /* Multiply and fold, sixteen bytes a step, the last step overlapping (after wyhash).
 
-       The seed is in both factors: of a text that makes one of them 0 nothing else would count, and
-       whoever knows it could choose as many that collide as he likes. */
+       The seed is in both factors: if a text could make one of them 0, the rest of it would not
+       matter, and an attacker could construct any number of collisions. */
     static inline uint64_t streamlearn_hash(const char *text, ptrdiff_t length, uint64_t seed) {
         const uint64_t one = 0x9e3779b97f4a7c15u ^ seed, two = 0xd1b54a32d192ed03u ^ seed;
         const unsigned char *p = (const unsigned char *)text;

@@ -1,4 +1,4 @@
-"""Decoded events: estimators learn them as they learn one event after another."""
+"""Decoded events: learning a batch equals learning event by event."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_negative_slots_are_rejected() -> None:
         Events().add([(-1, 1.0)])
 
 
-def test_an_integer_that_no_float_holds_is_a_class() -> None:
+def test_an_integer_beyond_float_precision_is_a_class() -> None:
     events = Events()
     for label in (2**53, 2**53 + 1, -(2**53) - 1):
         events.add([], label)

@@ -302,7 +302,7 @@ def test_progressive_scores_precede_learning(labels: list[Any], loss: Any) -> No
 
 def test_interactions_refuse_matrices() -> None:
     model = sl.LinearClassifier(features=sl.Names(interactions=[("a", "b")]))
-    with pytest.raises(ValueError, match="cross"):
+    with pytest.raises(ValueError, match="interactions"):
         model.learn_rows(np.ones((2, 2)), [0, 1])
 
 

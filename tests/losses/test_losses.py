@@ -1,4 +1,4 @@
-"""The losses' exact values ([Teo07], Tables 1 and 2), their choices at kinks, what they refuse."""
+"""Exact values of the losses ([Teo07] Tables 1 and 2), slopes at kinks, invalid parameters."""
 
 import math
 from decimal import Decimal, localcontext
