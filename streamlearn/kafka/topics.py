@@ -200,7 +200,10 @@ class TopicWatcher:
         cluster = self._selection.look(self._reader)
         problem = changed(identity_of(self._known), identity_of(cluster))
         if problem is not None:
-            raise SourceChanged(f"kafka: {problem}")
+            raise SourceChanged(
+                f"kafka: {problem}; use --reset-offsets to resume with these models from the "
+                "configured start"
+            )
         gone = self._deleted(cluster.topics)
         fresh = [where for where in partitions_of(cluster) if where not in self._partitions]
         if not fresh and not gone:
