@@ -32,7 +32,11 @@ def run(options: Options) -> int:
             destination.close()
     if options.json:
         show_json(
-            {"sent": outcome.sent, "sent_before": outcome.already_sent, "left": outcome.not_sent}
+            {
+                "sent": outcome.sent,
+                "already_sent": outcome.already_sent,
+                "not_sent": outcome.not_sent,
+            }
         )
         return 0
     # with --to - the letters themselves go to standard output
