@@ -137,7 +137,7 @@ def _members(family: ModuleType) -> dict[str, type[Any]]:
 
 def _abstract(cls: type[Any]) -> bool:
     bases = (rules.Rule, losses.Loss, losses.VectorLoss, penalties.Penalty, schedules.Schedule)
-    return cls in {*bases, Parameterized, presets.PresetClassifier, presets.PresetRegressor}
+    return cls in {*bases, Parameterized}
 
 
 def _evaluate(node: ast.expr, kind: type[Any] | None = None) -> Any:
@@ -200,7 +200,7 @@ def _call(node: ast.Call, kind: type[Any] | None) -> Any:
 def parameters(cls: type[Any]) -> tuple[str, ...]:
     """Return the names of the constructor's parameters, in order."""
     if issubclass(cls, Parameterized):
-        return cls._names
+        return cls.parameter_names()
     if issubclass(cls, Reader):
         return tuple(cls().params)
     return tuple(_defaults(cls))
@@ -215,14 +215,10 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
         if item.kind is not item.VAR_KEYWORD
     }
     if len(found) < len(signature.parameters):
-        base = next(kind for kind in cls.__mro__[1:] if not issubclass(kind, _presets()))
+        base = next(kind for kind in cls.__mro__[1:] if not issubclass(kind, presets.Preset))
         more = _defaults(base)
         found |= {name: more[name] for name in more if name not in {"rule", "loss", "penalty"}}
     return found
-
-
-def _presets() -> tuple[type[Any], ...]:
-    return presets.PresetClassifier, presets.PresetRegressor
 
 
 def _family(cls: type[Any]) -> str:

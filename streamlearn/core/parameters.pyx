@@ -16,6 +16,11 @@ cdef class Parameterized:
         """Return instances that cover the range of the parameters."""
         return [cls(*arguments) for arguments in cls._examples]
 
+    @classmethod
+    def parameter_names(cls):
+        """Return the names of the constructor's parameters, in order."""
+        return cls._names
+
     @property
     def params(self):
         """The constructor's arguments by name."""

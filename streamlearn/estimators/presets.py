@@ -1,12 +1,13 @@
 """Presets: the papers' algorithms by name, with numbers as parameters.
 
 A preset is a LinearClassifier or LinearRegressor with a fixed rule, loss and penalty. It takes the
-same options: features, fit_intercept, average, batch, seed, and class_weight for classifiers.
+same options: features, fit_intercept, average, batch, seed, and class_weight for classifiers. Each
+algorithm is one recipe; its classifier and its regressor differ in their losses.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
@@ -36,206 +37,63 @@ class Options(TypedDict, total=False):
 
     features: Reader | None
     fit_intercept: bool | str
+    class_weight: Mapping[Hashable, float] | None  # of classifiers
     average: str
     batch: int
     seed: int | None
 
 
-class ClassifierOptions(Options, total=False):
-    """The options of every classifier."""
+class Preset:
+    """An estimator with a fixed rule, loss and penalty: a recipe, then the kind of estimator."""
 
-    class_weight: Mapping[Hashable, float] | None
-
-
-class PresetClassifier(LinearClassifier):
-    """A classifier with a fixed rule, loss and penalty."""
-
-    def _build(self, options: ClassifierOptions) -> None:
-        """Assemble the estimator; the parameters are attributes already."""
-        self.options = options
-        rule, loss, penalty = self._components()
-        super().__init__(rule, loss, penalty, **options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        raise NotImplementedError
-
-
-class PresetRegressor(LinearRegressor):
-    """A regressor with a fixed rule, loss and penalty."""
+    _preset_loss: ClassVar[Loss]
 
     def _build(self, options: Options) -> None:
         """Assemble the estimator; the parameters are attributes already."""
         self.options = options
-        rule, loss, penalty = self._components()
-        super().__init__(rule, loss, penalty, **options)
+        rule, penalty = self._recipe()
+        estimator: Any = super()
+        estimator.__init__(rule, self._preset_loss, penalty, **options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
+    def _recipe(self) -> tuple[Rule, Penalty]:
         raise NotImplementedError
 
 
-class PegasosClassifier(PresetClassifier):
-    """Pegasos ([Do09] section 3.3): a linear SVM."""
-
-    def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return Pegasos(), Hinge(), L2(self.l2)
-
-
-class AdaptiveClassifier(PresetClassifier):
-    """Adaptive online gradient descent ([Do09] equation (4)): hinge loss."""
-
-    def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return Adaptive(), Hinge(), L2(self.l2)
-
-
-class ProximalClassifier(PresetClassifier):
-    """The optimistic proximal solver ([Do09] Algorithm 3): hinge loss."""
-
-    def __init__(self, l2: float = 1e-4, **options: Unpack[ClassifierOptions]) -> None:
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return OptimisticProximal(), Hinge(), L2(self.l2)
-
-
-class DualAveragingClassifier(PresetClassifier):
-    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): logistic loss, exact zeros."""
-
-    def __init__(
-        self,
-        l1: float = 1e-4,
-        l2: float = 0.0,
-        gamma: float = 1.0,
-        rho: float = 0.0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.gamma = gamma
-        self.rho = rho
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return DualAveraging(self.gamma, self.rho), Logistic(), ElasticNet(self.l1, self.l2)
-
-
-class PrimalGradientClassifier(PresetClassifier):
-    """The Primal Gradient Solver ([Zhu09] Figure 1): logistic loss."""
-
-    def __init__(
-        self,
-        l2: float = 1e-4,
-        p: float = 2.0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        self.l2 = l2
-        self.p = p
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return PrimalGradient(), Logistic(), LpSquared(self.l2, self.p)
-
-
-class FTRLClassifier(PresetClassifier):
-    """FTRL-Proximal as in click prediction: logistic loss, exact zeros."""
-
-    def __init__(
-        self,
-        alpha: float = 0.1,
-        beta: float = 1.0,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.l1 = l1
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return FTRLProximal(self.alpha, self.beta), Logistic(), ElasticNet(self.l1, self.l2)
-
-
-class AdaGradClassifier(PresetClassifier):
-    """AdaGrad with composite steps: logistic loss, exact zeros."""
-
-    def __init__(
-        self,
-        step: float = 0.1,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        self.step = step
-        self.l1 = l1
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return AdaGrad(self.step), Logistic(), ElasticNet(self.l1, self.l2)
-
-
-class GradientDescentClassifier(PresetClassifier):
-    """Gradient descent with steps step / sqrt t: logistic loss."""
-
-    def __init__(
-        self,
-        step: float = 0.1,
-        l2: float = 0.0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        self.step = step
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return GradientDescent(InverseSqrt(self.step)), Logistic(), L2(self.l2)
-
-
-class PegasosRegressor(PresetRegressor):
-    """Pegasos ([Do09] section 3.3): epsilon-insensitive regression."""
+class PegasosRecipe(Preset):
+    """Pegasos ([Do09] section 3.3)."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return Pegasos(), EpsilonInsensitive(), L2(self.l2)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return Pegasos(), L2(self.l2)
 
 
-class AdaptiveRegressor(PresetRegressor):
-    """Adaptive online gradient descent ([Do09] equation (4)): epsilon-insensitive loss."""
-
-    def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
-        self.l2 = l2
-        self._build(options)
-
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return Adaptive(), EpsilonInsensitive(), L2(self.l2)
-
-
-class ProximalRegressor(PresetRegressor):
-    """The optimistic proximal solver ([Do09] Algorithm 3): epsilon-insensitive loss."""
+class AdaptiveRecipe(Preset):
+    """Adaptive online gradient descent ([Do09] equation (4))."""
 
     def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
         self.l2 = l2
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return OptimisticProximal(), EpsilonInsensitive(), L2(self.l2)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return Adaptive(), L2(self.l2)
 
 
-class DualAveragingRegressor(PresetRegressor):
-    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): Huber loss, exact zeros."""
+class ProximalRecipe(Preset):
+    """The optimistic proximal solver ([Do09] Algorithm 3)."""
+
+    def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
+        self.l2 = l2
+        self._build(options)
+
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return OptimisticProximal(), L2(self.l2)
+
+
+class DualAveragingRecipe(Preset):
+    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2)."""
 
     def __init__(
         self,
@@ -251,24 +109,24 @@ class DualAveragingRegressor(PresetRegressor):
         self.rho = rho
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return DualAveraging(self.gamma, self.rho), Huber(), ElasticNet(self.l1, self.l2)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return DualAveraging(self.gamma, self.rho), ElasticNet(self.l1, self.l2)
 
 
-class PrimalGradientRegressor(PresetRegressor):
-    """The Primal Gradient Solver ([Zhu09] Figure 1): Huber loss."""
+class PrimalGradientRecipe(Preset):
+    """The Primal Gradient Solver ([Zhu09] Figure 1)."""
 
     def __init__(self, l2: float = 1e-4, p: float = 2.0, **options: Unpack[Options]) -> None:
         self.l2 = l2
         self.p = p
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return PrimalGradient(), Huber(), LpSquared(self.l2, self.p)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return PrimalGradient(), LpSquared(self.l2, self.p)
 
 
-class FTRLRegressor(PresetRegressor):
-    """FTRL-Proximal as in click prediction: Huber loss, exact zeros."""
+class FTRLRecipe(Preset):
+    """FTRL-Proximal as in click prediction."""
 
     def __init__(
         self,
@@ -284,12 +142,12 @@ class FTRLRegressor(PresetRegressor):
         self.l2 = l2
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return FTRLProximal(self.alpha, self.beta), Huber(), ElasticNet(self.l1, self.l2)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return FTRLProximal(self.alpha, self.beta), ElasticNet(self.l1, self.l2)
 
 
-class AdaGradRegressor(PresetRegressor):
-    """AdaGrad with composite steps: Huber loss, exact zeros."""
+class AdaGradRecipe(Preset):
+    """AdaGrad with composite steps."""
 
     def __init__(
         self,
@@ -303,17 +161,113 @@ class AdaGradRegressor(PresetRegressor):
         self.l2 = l2
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return AdaGrad(self.step), Huber(), ElasticNet(self.l1, self.l2)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return AdaGrad(self.step), ElasticNet(self.l1, self.l2)
 
 
-class GradientDescentRegressor(PresetRegressor):
-    """Gradient descent with steps step / sqrt t: Huber loss."""
+class GradientDescentRecipe(Preset):
+    """Gradient descent with steps step / sqrt t."""
 
     def __init__(self, step: float = 0.1, l2: float = 0.0, **options: Unpack[Options]) -> None:
         self.step = step
         self.l2 = l2
         self._build(options)
 
-    def _components(self) -> tuple[Rule, Loss, Penalty]:
-        return GradientDescent(InverseSqrt(self.step)), Huber(), L2(self.l2)
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return GradientDescent(InverseSqrt(self.step)), L2(self.l2)
+
+
+class PegasosClassifier(PegasosRecipe, LinearClassifier):
+    """Pegasos ([Do09] section 3.3): a linear SVM."""
+
+    _preset_loss = Hinge()
+
+
+class PegasosRegressor(PegasosRecipe, LinearRegressor):
+    """Pegasos ([Do09] section 3.3): epsilon-insensitive loss."""
+
+    _preset_loss = EpsilonInsensitive()
+
+
+class AdaptiveClassifier(AdaptiveRecipe, LinearClassifier):
+    """Adaptive online gradient descent ([Do09] equation (4)): hinge loss."""
+
+    _preset_loss = Hinge()
+
+
+class AdaptiveRegressor(AdaptiveRecipe, LinearRegressor):
+    """Adaptive online gradient descent ([Do09] equation (4)): epsilon-insensitive loss."""
+
+    _preset_loss = EpsilonInsensitive()
+
+
+class ProximalClassifier(ProximalRecipe, LinearClassifier):
+    """The optimistic proximal solver ([Do09] Algorithm 3): hinge loss."""
+
+    _preset_loss = Hinge()
+
+
+class ProximalRegressor(ProximalRecipe, LinearRegressor):
+    """The optimistic proximal solver ([Do09] Algorithm 3): epsilon-insensitive loss."""
+
+    _preset_loss = EpsilonInsensitive()
+
+
+class DualAveragingClassifier(DualAveragingRecipe, LinearClassifier):
+    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): logistic loss, exact zeros."""
+
+    _preset_loss = Logistic()
+
+
+class DualAveragingRegressor(DualAveragingRecipe, LinearRegressor):
+    """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): Huber loss, exact zeros."""
+
+    _preset_loss = Huber()
+
+
+class PrimalGradientClassifier(PrimalGradientRecipe, LinearClassifier):
+    """The Primal Gradient Solver ([Zhu09] Figure 1): logistic loss."""
+
+    _preset_loss = Logistic()
+
+
+class PrimalGradientRegressor(PrimalGradientRecipe, LinearRegressor):
+    """The Primal Gradient Solver ([Zhu09] Figure 1): Huber loss."""
+
+    _preset_loss = Huber()
+
+
+class FTRLClassifier(FTRLRecipe, LinearClassifier):
+    """FTRL-Proximal as in click prediction: logistic loss, exact zeros."""
+
+    _preset_loss = Logistic()
+
+
+class FTRLRegressor(FTRLRecipe, LinearRegressor):
+    """FTRL-Proximal as in click prediction: Huber loss, exact zeros."""
+
+    _preset_loss = Huber()
+
+
+class AdaGradClassifier(AdaGradRecipe, LinearClassifier):
+    """AdaGrad with composite steps: logistic loss, exact zeros."""
+
+    _preset_loss = Logistic()
+
+
+class AdaGradRegressor(AdaGradRecipe, LinearRegressor):
+    """AdaGrad with composite steps: Huber loss, exact zeros."""
+
+    _preset_loss = Huber()
+
+
+class GradientDescentClassifier(GradientDescentRecipe, LinearClassifier):
+    """Gradient descent with steps step / sqrt t: logistic loss."""
+
+    _preset_loss = Logistic()
+
+
+class GradientDescentRegressor(GradientDescentRecipe, LinearRegressor):
+    """Gradient descent with steps step / sqrt t: Huber loss."""
+
+    _preset_loss = Huber()
