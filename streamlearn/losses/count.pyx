@@ -4,13 +4,7 @@
 from libc.math cimport INFINITY, exp, expm1, fabs, isfinite, log, log1p
 
 from streamlearn.losses.loss cimport (
-    LAST_EXPONENT,
-    Loss,
-    entropy,
-    exponential,
-    exponential_curvature,
-    exponential_slope,
-    finite,
+    LAST_EXPONENT, Loss, entropy, exponential, exponential_curvature, exponential_slope, finite,
 )
 
 

@@ -7,16 +7,8 @@ The slope of a margin loss is -y s with s >= 0, and a step of length b moves m t
 from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, sqrt
 
 from streamlearn.losses.loss cimport (
-    LAST_EXPONENT,
-    PendingEvents,
-    Loss,
-    entropy,
-    exponential,
-    exponential_curvature,
-    exponential_slope,
-    finite,
-    log_growth,
-    slope_until,
+    LAST_EXPONENT, PendingEvents, Loss, entropy, exponential, exponential_curvature,
+    exponential_slope, finite, log_growth, slope_until,
 )
 
 from streamlearn.core.parameters import number

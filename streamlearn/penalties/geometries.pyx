@@ -7,9 +7,7 @@
 
 from libc.math cimport INFINITY, exp, expm1, fabs, fmax, log, log1p, pow
 
-from streamlearn.penalties.penalty cimport (
-    DualVector, EVERYTHING, POWER, Penalty, Shape, Statistic,
-)
+from streamlearn.penalties.penalty cimport DualVector, EVERYTHING, POWER, Penalty, Shape, Statistic
 
 from streamlearn.penalties.norms import L2, Zero
 from streamlearn.penalties.sets import L1Ball, Simplex

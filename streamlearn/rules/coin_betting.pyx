@@ -10,24 +10,8 @@ from libc.math cimport fabs
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.pairs cimport (
-    Pair,
-    any_above,
-    first,
-    firsts,
-    subtract,
-    load,
-    partner,
-    maximum,
-    divide,
-    add,
-    second,
-    seconds,
-    absolute,
-    store,
-    multiply,
-    make_pair,
-    load_values,
-    select_above,
+    Pair, any_above, first, firsts, subtract, load, partner, maximum, divide, add, second,
+    seconds, absolute, store, multiply, make_pair, load_values, select_above,
 )
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport SelfTuning

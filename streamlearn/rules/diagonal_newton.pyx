@@ -10,18 +10,7 @@ With `size="typical"`, outliers hardly change the sizes (rules/feature_sizes.pyx
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.pairs cimport (
-    Pair,
-    first,
-    firsts,
-    subtract,
-    load,
-    partner,
-    divide,
-    add,
-    second,
-    seconds,
-    store,
-    multiply,
+    Pair, first, firsts, subtract, load, partner, divide, add, second, seconds, store, multiply,
     make_pair,
 )
 from streamlearn.core.row cimport Row

@@ -11,12 +11,7 @@ every weight, so an event costs O(its features) unless the penalty needs more.
 from libc.math cimport INFINITY, fabs, fmax, pow, sqrt
 
 from streamlearn.penalties.penalty cimport (
-    DualVector,
-    EVERYTHING,
-    NOTHING,
-    ORDER,
-    slot_weight,
-    set_soft,
+    DualVector, EVERYTHING, NOTHING, ORDER, slot_weight, set_soft,
 )
 from streamlearn.core.row cimport Row, soft_dot
 from streamlearn.rules.rule cimport StepSums, Rule

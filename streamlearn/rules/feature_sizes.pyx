@@ -12,25 +12,8 @@ weight w = cell / size shrinks automatically.
 from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.core.pairs cimport (
-    Pair,
-    any_above,
-    first,
-    firsts,
-    minimum,
-    subtract,
-    load,
-    partner,
-    maximum,
-    divide,
-    add,
-    square_root,
-    second,
-    seconds,
-    absolute,
-    store,
-    multiply,
-    make_pair,
-    load_values,
+    Pair, any_above, first, firsts, minimum, subtract, load, partner, maximum, divide, add,
+    square_root, second, seconds, absolute, store, multiply, make_pair, load_values,
     select_above,
 )
 from streamlearn.core.row cimport Row, squared

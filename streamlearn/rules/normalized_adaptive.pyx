@@ -13,22 +13,8 @@ from libc.math cimport sqrt
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.pairs cimport (
-    Pair,
-    first,
-    firsts,
-    subtract,
-    load,
-    partner,
-    divide,
-    add,
-    square_root,
-    second,
-    seconds,
-    store,
-    multiply,
-    make_pair,
-    load_values,
-    select_above,
+    Pair, first, firsts, subtract, load, partner, divide, add, square_root, second, seconds,
+    store, multiply, make_pair, load_values, select_above,
 )
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport Normalized

@@ -6,15 +6,7 @@ labels seen. Every such rule learns from its own clipped score.
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.pairs cimport (
-    Pair,
-    add,
-    first,
-    firsts,
-    load,
-    make_pair,
-    multiply,
-    partner,
-    second,
+    Pair, add, first, firsts, load, make_pair, multiply, partner, second,
 )
 from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule

@@ -23,14 +23,7 @@ from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, 
 from streamlearn.stream.sources.lines cimport PADDING
 from streamlearn.stream.formats.numbers cimport Decimal, number_at, value_at
 from streamlearn.stream.sources.rows cimport (
-    AFTER_QUOTE,
-    BREAK,
-    NO_UTF8,
-    OPEN,
-    Delimiter,
-    Value,
-    begins,
-    read_value,
+    AFTER_QUOTE, BREAK, NO_UTF8, OPEN, Delimiter, Value, begins, read_value,
 )
 from streamlearn.stream.formats.text cimport put_number, put_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
