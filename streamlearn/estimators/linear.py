@@ -91,6 +91,7 @@ class Linear(base.Estimator):
         self._check_options()
         check(self._rule, self._penalty, self._loss)
         self._intercept = self._intercept_placement()
+        self.objective = Objective(self._loss, self._penalty, self._intercept)
         if self.seed is None:
             # As in river, two runs without a seed differ where they depend on chance.
             self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
@@ -152,11 +153,6 @@ class Linear(base.Estimator):
         """The constructor's parameters by name."""
         params: dict[str, Any] = self._get_params()
         return params
-
-    @property
-    def objective(self) -> Objective:
-        """The loss, the penalty and the intercept's placement, defaults filled in."""
-        return Objective(self._loss, self._penalty, self._intercept)
 
     @property
     def reader(self) -> Reader:

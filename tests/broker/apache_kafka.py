@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -166,11 +166,18 @@ def jars() -> Path:
     return folder
 
 
+def free_ports(n: int) -> list[int]:
+    """Return n different ports on which nobody listens."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for probe in probes:
+            probe.bind((HOST, 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
 def free_port() -> int:
     """Return a port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def wait_for_port(port: int, seconds: float) -> bool:
@@ -274,7 +281,7 @@ class ApacheKafka(Node):
 
     def __init__(self, directory: Path) -> None:
         names = ("plain", "secure", "brief", "tls", "controller")
-        self.ports = {name: free_port() for name in names}
+        self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         super().__init__(directory, self.ports["plain"])
         self.secure = f"{HOST}:{self.ports['secure']}"
         self.brief = f"{HOST}:{self.ports['brief']}"
@@ -349,7 +356,8 @@ class Cluster:
     """Three brokers, numbered from 1."""
 
     def __init__(self, directory: Path) -> None:
-        ports = {node: (free_port(), free_port()) for node in (1, 2, 3)}
+        free = free_ports(6)
+        ports = {node: (free[2 * node - 2], free[2 * node - 1]) for node in (1, 2, 3)}
         voters = ",".join(f"{node}@{HOST}:{both[1]}" for node, both in ports.items())
         self.nodes = {
             node: Member(directory / str(node), node, both, voters) for node, both in ports.items()

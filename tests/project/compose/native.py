@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from tests.broker.apache_kafka import HOST, free_port, jars
+from tests.broker.apache_kafka import HOST, free_ports, jars
 
 ROOT = Path(__file__).resolve().parents[3]
 PORTS = ("19092", "9092", "9093", "9464", "9090")  # of the containers
@@ -61,7 +61,7 @@ class Native:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.services: dict[str, Any] = compose()["services"]
-        self.ports = {port: free_port() for port in PORTS}
+        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
         self.running: list[subprocess.Popen[bytes]] = []
 
     def address(self, port: str) -> str:
