@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         AdaGradRegressor,
         AdaptiveClassifier,
         AdaptiveRegressor,
+        AROWClassifier,
         DualAveragingClassifier,
         DualAveragingRegressor,
         FTRLClassifier,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
         GradientDescentRegressor,
         LinearClassifier,
         LinearRegressor,
+        PassiveAggressiveClassifier,
+        PassiveAggressiveRegressor,
         PegasosClassifier,
         PegasosRegressor,
         PrimalGradientClassifier,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AROWClassifier",
     "AdaGradClassifier",
     "AdaGradRegressor",
     "AdaptiveClassifier",
@@ -62,6 +66,8 @@ __all__ = [
     "LinearRegressor",
     "ModelFileError",
     "Names",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
     "PegasosClassifier",
     "PegasosRegressor",
     "PrimalGradientClassifier",

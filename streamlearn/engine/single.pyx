@@ -79,7 +79,7 @@ cdef class Single(RowLearner):
     cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         cdef Row inside
         cdef double p
-        if self.learns_events:
+        if self.weights.stays_finite:
             return True
         if self.inside:
             self.with_intercept(row, &inside)
@@ -112,6 +112,11 @@ cdef class Single(RowLearner):
             self.with_intercept(row, &inside)
             row = &inside
         if self.learns_events:
+            if not self.weights.stays_finite:
+                p = self.query(row)
+                if not is_learnable(p, weight * self.loss.slope_at(p, y), row):
+                    self.diverged = True
+                    return p
             if self.observes_events:
                 self.weights.rule.observe(row, self.loss.value_at(0.0, y), weight)
             p = self.weights.learn(row, self.loss, y, weight)

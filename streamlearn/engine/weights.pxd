@@ -12,6 +12,7 @@ cdef class Weights:
     cdef readonly Average average
     # whether the penalty is l1 |w|_1 + l2/2 |w|^2 for all weights that the rule can reach
     cdef bint simple
+    cdef bint stays_finite  # the rule's state, whatever the row
     cdef int grow(self, Py_ssize_t n) except -1
     cdef double predict(self, Row* row) noexcept nogil
     cdef void before(self, Row* row) noexcept nogil

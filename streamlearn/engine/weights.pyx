@@ -20,6 +20,7 @@ cdef class Weights:
     def __init__(self, Rule rule, average="last", seed=0):
         self.rule = rule
         self.simple = rule.penalty.simple
+        self.stays_finite = rule.stays_finite
         if average != "last":
             self.average = Average(rule, average, seed)
 

@@ -6,12 +6,15 @@ from streamlearn.estimators.presets import (
     AdaGradRegressor,
     AdaptiveClassifier,
     AdaptiveRegressor,
+    AROWClassifier,
     DualAveragingClassifier,
     DualAveragingRegressor,
     FTRLClassifier,
     FTRLRegressor,
     GradientDescentClassifier,
     GradientDescentRegressor,
+    PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor,
     PegasosClassifier,
     PegasosRegressor,
     PrimalGradientClassifier,
@@ -22,6 +25,7 @@ from streamlearn.estimators.presets import (
 from streamlearn.estimators.regressor import LinearRegressor
 
 __all__ = [
+    "AROWClassifier",
     "AdaGradClassifier",
     "AdaGradRegressor",
     "AdaptiveClassifier",
@@ -34,6 +38,8 @@ __all__ = [
     "GradientDescentRegressor",
     "LinearClassifier",
     "LinearRegressor",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
     "PegasosClassifier",
     "PegasosRegressor",
     "PrimalGradientClassifier",

@@ -7,19 +7,21 @@ algorithm is one recipe; its classifier and its regressor differ in their losses
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
-from streamlearn.penalties import L2, ElasticNet, LpSquared, Penalty
+from streamlearn.penalties import L2, ElasticNet, LpSquared, Penalty, Zero
 from streamlearn.rules import (
+    AROW,
     AdaGrad,
     Adaptive,
     DualAveraging,
     FTRLProximal,
     GradientDescent,
     OptimisticProximal,
+    PassiveAggressive,
     Pegasos,
     PrimalGradient,
     Rule,
@@ -177,6 +179,34 @@ class GradientDescentRecipe(Preset):
         return GradientDescent(InverseSqrt(self.step)), L2(self.l2)
 
 
+class PassiveAggressiveRecipe(Preset):
+    """Passive-aggressive learning ([Crammer06] Figures 1 and 3)."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        variant: Literal["", "I", "II"] = "I",
+        **options: Unpack[Options],
+    ) -> None:
+        self.C = C
+        self.variant = variant
+        self._build(options)
+
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return PassiveAggressive(self.variant, self.C), Zero()
+
+
+class AROWRecipe(Preset):
+    """AROW, adaptive regularization of weight vectors ([Crammer09] Figure 1, diagonal)."""
+
+    def __init__(self, r: float = 1.0, **options: Unpack[Options]) -> None:
+        self.r = r
+        self._build(options)
+
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return AROW(self.r), Zero()
+
+
 class PegasosClassifier(PegasosRecipe, LinearClassifier):
     """Pegasos ([Do09] section 3.3): a linear SVM."""
 
@@ -271,3 +301,21 @@ class GradientDescentRegressor(GradientDescentRecipe, LinearRegressor):
     """Gradient descent with steps step / sqrt t: Huber loss."""
 
     _preset_loss = Huber()
+
+
+class PassiveAggressiveClassifier(PassiveAggressiveRecipe, LinearClassifier):
+    """Passive-aggressive learning ([Crammer06] Figure 1): hinge loss."""
+
+    _preset_loss = Hinge()
+
+
+class PassiveAggressiveRegressor(PassiveAggressiveRecipe, LinearRegressor):
+    """Passive-aggressive learning ([Crammer06] Figure 3): epsilon-insensitive loss."""
+
+    _preset_loss = EpsilonInsensitive()
+
+
+class AROWClassifier(AROWRecipe, LinearClassifier):
+    """AROW ([Crammer09] Figure 1, diagonal): hinge loss."""
+
+    _preset_loss = Hinge()

@@ -4,6 +4,7 @@ from streamlearn.rules.accelerated import AcceleratedDualAveraging
 from streamlearn.rules.adagrad import AdaGrad
 from streamlearn.rules.adagrad_dual_averaging import AdaGradDualAveraging
 from streamlearn.rules.adaptive import Adaptive
+from streamlearn.rules.arow import AROW
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.rules.dual_averaging import DualAveraging
@@ -13,6 +14,7 @@ from streamlearn.rules.ftrl_proximal import FTRLProximal
 from streamlearn.rules.gradient_descent import GradientDescent
 from streamlearn.rules.mixture import Mixture
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
+from streamlearn.rules.passive_aggressive import PassiveAggressive
 from streamlearn.rules.pegasos import Pegasos
 from streamlearn.rules.pnorm import PNormDualAveraging
 from streamlearn.rules.primal_gradient import PrimalGradient
@@ -21,6 +23,7 @@ from streamlearn.rules.rule import Rule
 from streamlearn.rules.truncated_gradient import TruncatedGradient
 
 __all__ = [
+    "AROW",
     "AcceleratedDualAveraging",
     "AdaGrad",
     "AdaGradDualAveraging",
@@ -36,6 +39,7 @@ __all__ = [
     "NormalizedAdaptive",
     "OptimisticProximal",
     "PNormDualAveraging",
+    "PassiveAggressive",
     "Pegasos",
     "PrimalGradient",
     "Proximal",

@@ -30,7 +30,7 @@ cdef class ForwardBackward(Scaled):
     def __init__(self, step):
         self.step = schedule("ForwardBackward", step)
 
-    def variant(self, Penalty penalty):
+    def implementation(self, Penalty penalty):
         return L1ForwardBackward(self.step) if penalty.l1 > 0.0 else ForwardBackward(self.step)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:

@@ -32,7 +32,7 @@ cdef class GradientDescent(Scaled):
     def __init__(self, step):
         self.step = schedule(type(self).__name__, step)
 
-    def variant(self, Penalty penalty):
+    def implementation(self, Penalty penalty):
         return L1GradientDescent(self.step) if penalty.l1 > 0.0 else GradientDescent(self.step)
 
     cdef bint erases_weights(self) noexcept nogil:

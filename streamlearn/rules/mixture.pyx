@@ -102,6 +102,11 @@ cdef class Mixture(Rule):
         sizes = sum([sizes.__sizeof__() for sizes in (self.sizes or {}).values()])
         return Rule.__sizeof__(self) + self.history_room * self.count * sizeof(double) + sizes
 
+    @property
+    def stays_finite(self):
+        """Whether the state of all members stays finite whatever the row."""
+        return all(rule.stays_finite for rule in self.rules)
+
     def start(self):
         cdef int k
         self.members = tuple(rule.bind(self.penalty, self.loss) for rule in self.rules)

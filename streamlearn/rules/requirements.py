@@ -134,9 +134,7 @@ def no_enhanced_l1(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str
     """Require h = |w|^2/2 for the enhanced l1 of [Xiao10] Algorithm 2."""
     if rule.params.get("rho", 0.0) == 0.0 or not (penalty.own_geometry or penalty.on_simplex):
         return None
-    return (
-        "rho no_enhanced_l1 the l1 part of h = |w|^2/2, but this penalty has another h; use rho=0"
-    )
+    return "rho adds an l1 part to h = |w|^2/2, but this penalty has another h; use rho=0"
 
 
 def has_geometry(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:

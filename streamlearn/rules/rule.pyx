@@ -134,7 +134,8 @@ cdef class Rule(Parameterized):
     value 1). `learns_events`: learns whole events (row, label) instead of slopes, so no batches
     and no vector losses. `penalty_counts_once`: the penalty counts once against the sum of all
     losses, not once per event. `can_share_table`: its numbers may be stored next to those of other
-    rules, at `stride`.
+    rules, at `stride`. `stays_finite`: its state stays finite whatever the row; for other rules the
+    engine rejects rows that would overflow.
     """
 
     fields = ()
@@ -144,6 +145,7 @@ cdef class Rule(Parameterized):
     learns_events = False
     penalty_counts_once = False
     can_share_table = False
+    stays_finite = False
 
     def __cinit__(self):
         self.lazy = True
@@ -162,7 +164,7 @@ cdef class Rule(Parameterized):
         from streamlearn.rules.requirements import check
 
         check(self, penalty, loss)
-        cdef Rule rule = self.variant(penalty)
+        cdef Rule rule = self.implementation(penalty)
         rule.penalty = penalty
         rule.loss = loss
         rule.width = len(rule.fields)
@@ -177,7 +179,7 @@ cdef class Rule(Parameterized):
         self.stride = table.width
         self.table_is_shared = self.stride != self.width
 
-    def variant(self, Penalty penalty):
+    def implementation(self, Penalty penalty):
         """Return the implementation for this penalty; most rules have one for all."""
         return type(self)(**self.params)
 

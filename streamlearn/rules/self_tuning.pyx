@@ -25,6 +25,7 @@ cdef class SelfTuning(Rule):
     intercept = "inside"
     learns_events = True
     can_share_table = True
+    stays_finite = True
 
     def start(self):
         self.follows = self.loss.kind == "regression"

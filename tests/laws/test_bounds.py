@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
-from tests.support.members import N, Vector, allowed, brief, estimator, know_all, pairs, stream_for
+from tests.support.members import (
+    N,
+    Vector,
+    allowed,
+    brief,
+    estimator,
+    know_all,
+    pairs,
+    stream_for,
+    turn,
+)
 
 LOSSES = [
     sl.losses.Logistic(),
@@ -110,11 +120,11 @@ def check(rule: Any, penalty: Any, loss: Any, fit_intercept: Any, seed: int) -> 
 def test_regret_is_below_the_bound(rule: Any, penalty: Any) -> None:
     if type(rule).__name__ not in BOUNDED and type(rule).bound is sl.rules.Rule.bound:
         return
-    turn = PAIRS.index((rule, penalty))
+    place = turn(rule, penalty)
     found = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
     wishes = (False,) if penalty.on_simplex else (False, "penalized", True)
     for k, wish in enumerate(wishes):
-        check(rule, penalty, found[(turn + k) % len(found)], wish, turn)
+        check(rule, penalty, found[(place + k) % len(found)], wish, place)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.support.members import (
     know_all,
     pairs,
     stream_for,
+    turn,
 )
 
 L, P, R = sl.losses, sl.penalties, sl.rules
@@ -75,11 +76,11 @@ def rivals(found: Any, n: int) -> Iterator[tuple[Vector, float]]:
 
 @each_pair
 def test_certified_bracket_contains_brute_force(rule: Any, penalty: Any) -> None:
-    turn = PAIRS.index((rule, penalty))
+    place = turn(rule, penalty)
     losses = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
-    for k in (turn, turn + 1):
+    for k in (place, place + 1):
         loss = losses[k % len(losses)]
-        data = stream_for(loss, seed=turn)
+        data = stream_for(loss, seed=place)
         wish = bool(k % 2) and rule.intercept == "free" and not penalty.on_simplex
         model = estimator(rule, penalty, loss, fit_intercept=wish)
         try:

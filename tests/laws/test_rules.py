@@ -32,6 +32,7 @@ from tests.support.members import (
     maker,
     pairs,
     stream_for,
+    turn,
 )
 
 PAIRS = pairs()
@@ -74,12 +75,12 @@ def follow(rule: Any, penalty: Any, loss: Any, batch: int) -> None:
 
 def some_losses(rule: Any, penalty: Any) -> list[Any]:
     """One example of every loss that is allowed, another one for the next penalty."""
-    turn = PAIRS.index((rule, penalty))
+    place = turn(rule, penalty)
     found: dict[str, list[Any]] = {}
     for loss in LOSSES:
         if allowed(rule, penalty, loss):
             found.setdefault(type(loss).__name__, []).append(loss)
-    return [same[turn % len(same)] for same in found.values()]
+    return [same[place % len(same)] for same in found.values()]
 
 
 @each_pair
@@ -115,9 +116,9 @@ def test_order_within_a_row_is_irrelevant(rule: Any, penalty: Any) -> None:
     rng = np.random.default_rng(3)
     order = data.rows.copy()
     for a, b in itertools.pairwise(order.indptr):
-        turn = rng.permutation(b - a)
-        order.indices[a:b] = order.indices[a:b][turn]
-        order.data[a:b] = order.data[a:b][turn]
+        shuffled = rng.permutation(b - a)
+        order.indices[a:b] = order.indices[a:b][shuffled]
+        order.data[a:b] = order.data[a:b][shuffled]
     order.has_sorted_indices = False
     plain, turned = (estimator(rule, penalty, LOGISTIC) for _ in range(2))
     plain.learn_rows(data.rows, data.y, data.w)
@@ -182,6 +183,36 @@ def test_a_label_of_weight_0_is_not_met() -> None:
     assert model.labels == ["a", "b"]
 
 
+@each_pair
+def test_state_stays_finite(rule: Any, penalty: Any) -> None:
+    """A row that would overflow is rejected and changes nothing, or the rule can learn it."""
+    loss = some_losses(rule, penalty)[0]
+    data = stream_for(loss)
+    model = estimator(rule, penalty, loss)
+    model.learn_rows(data.rows[:20], data.y[:20])
+    for i, great in enumerate((1e155, 1e200, 1e308), start=20):
+        before = flat(model.state())
+        try:
+            model.learn_one(dict.fromkeys(range(N), great), data.y[i])
+        except sl.DivergenceError:
+            assert same(before, flat(model.state()))
+        assert np.isfinite(model.coef(N)).all()
+        assert finite(model.state())
+        model.learn_rows(data.rows[i : i + 1], data.y[i : i + 1])
+    assert np.isfinite(model.coef(N)).all()
+
+
+def finite(state: Any) -> bool:
+    """Return whether no number in a state is NaN."""
+    if isinstance(state, dict):
+        return all(map(finite, state.values()))
+    if isinstance(state, list | tuple):
+        return all(map(finite, state))
+    if isinstance(state, np.ndarray) and state.dtype == float:
+        return not np.isnan(state).any()
+    return not (isinstance(state, float) and math.isnan(state))
+
+
 # -- resume ---------------------------------------------------------------------------------------
 
 
@@ -224,9 +255,9 @@ RESUMED = [pair for i, pair in enumerate(PAIRS) if i % 2 == 0 or pair[0].learns_
 
 @pytest.mark.parametrize(("rule", "penalty"), RESUMED, ids=brief)
 def test_resume_is_uninterrupted(rule: Any, penalty: Any, tmp_path: Path) -> None:
-    turn = PAIRS.index((rule, penalty))
+    place = turn(rule, penalty)
     for k, average in enumerate(("last", "uniform", "tail", "random")):
-        loss = some_losses(rule, penalty)[(turn + k) % len(some_losses(rule, penalty))]
+        loss = some_losses(rule, penalty)[(place + k) % len(some_losses(rule, penalty))]
         model = estimator(
             rule,
             penalty,
@@ -236,7 +267,7 @@ def test_resume_is_uninterrupted(rule: Any, penalty: Any, tmp_path: Path) -> Non
             seed=5,
             fit_intercept=not penalty.on_simplex,
         )
-        resumed_alike(model, stream_for(loss), 20 + (turn + 7 * k) % 30, tmp_path / "model")
+        resumed_alike(model, stream_for(loss), 20 + (place + 7 * k) % 30, tmp_path / "model")
 
 
 @pytest.mark.parametrize("loss", [LOGISTIC, *VECTOR_LOSSES], ids=brief)

@@ -245,6 +245,7 @@ def test_example_members_compile_and_are_correct(tmp_path: Path) -> None:
     assert [re.findall(r"cdef class (\w+)", text) for text in added] == [
         ["Expectile"],
         ["FixedStep"],
+        ["Polyak"],
     ]
     (tmp_path / "added.pyx").write_text("\n\n".join(added), encoding="utf-8")
     (tmp_path / "setup.py").write_text(BUILD, encoding="utf-8")
@@ -277,6 +278,12 @@ def test_example_members_compile_and_are_correct(tmp_path: Path) -> None:
     assert model.weights == pytest.approx(same.weights)
     with pytest.raises(sl.IncompatibleError, match="L2 and Zero"):
         sl.LinearRegressor(rule, loss, sl.penalties.L1(0.1))
+    hinge, aggressive = sl.losses.Hinge(), sl.rules.PassiveAggressive("")
+    pair = [sl.LinearClassifier(one, hinge) for one in (added_module.Polyak(), aggressive)]
+    for x, label in [(1.0, True), (2.0, False), (-1.0, True)]:
+        for one in pair:
+            one.learn_one({"x": x, "y": 0.5}, label)
+    assert pair[0].weights == pytest.approx(pair[1].weights)
 
 
 def test_documented_commands_exist() -> None:

@@ -17,6 +17,7 @@ class Rule:
     """
 
     w: Vector
+    batches = True  # whether it learns mini-batches
 
     def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
         self.n = n

@@ -37,6 +37,8 @@ class Clip:
 
 
 class _Tuned(Rule):
+    batches = False
+
     def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
         super().__init__(n, loss, penalty)
         self.clip = Clip(loss)
@@ -217,6 +219,8 @@ class Mixture(Rule):
     `rules`: what makes the members, e.g. partial(NormalizedAdaptive, rate=4.0). The scores
     p_k are the members' own, those they learn from.
     """
+
+    batches = False
 
     def __init__(
         self,
