@@ -22,7 +22,6 @@ from streamlearn.core.parameters import number
 DEF SUMS = 0
 DEF TOTAL = 1
 DEF SEEN = 2
-DEF WIDTH = 3
 
 
 cdef class AcceleratedDualAveraging(Dual):
@@ -73,7 +72,7 @@ cdef class AcceleratedDualAveraging(Dual):
         return 0
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
-        self.cells[j * WIDTH + SEEN] = self.t
+        self.cell(j)[SEEN] = self.t
 
     cdef void coefficients(self, double* a, double* b) noexcept nogil:
         a[0] = 0.25 * self.t * (self.t + 1.0)
@@ -85,7 +84,7 @@ cdef class AcceleratedDualAveraging(Dual):
 
     cdef double total(self, Py_ssize_t j, double t) noexcept nogil:
         """Return sum alpha_tau v_tau of slot j through step t."""
-        cdef double* cell = self.cells + j * WIDTH
+        cdef double* cell = self.cell(j)
         cdef double more
         if self.history is None:
             return cell[TOTAL]
@@ -105,7 +104,7 @@ cdef class AcceleratedDualAveraging(Dual):
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            v = slot_weight(&self.shape, self.cells[j * WIDTH], j)
+            v = slot_weight(&self.shape, self.cell(j)[0], j)
             p += ((1.0 - theta) * self.weight(j) + theta * v) * row.value[i]
         return p
 
@@ -115,16 +114,16 @@ cdef class AcceleratedDualAveraging(Dual):
         if self.history is not None:
             for i in range(row.n):
                 j = row.slot[i]
-                self.cells[j * WIDTH + TOTAL] = self.total(j, self.t)
-                self.cells[j * WIDTH + SEEN] = self.t
+                self.cell(j)[TOTAL] = self.total(j, self.t)
+                self.cell(j)[SEEN] = self.t
         self.add(row, alpha * slope)
         self.t += 1.0
         self.longest = self.coming
         self.reshape()
         if self.history is None:
             for j in range(self.n):
-                self.cells[j * WIDTH + TOTAL] += alpha * slot_weight(
-                    &self.shape, self.cells[j * WIDTH], j
+                self.cell(j)[TOTAL] += alpha * slot_weight(
+                    &self.shape, self.cell(j)[0], j
                 )
             return
         self.history.append(-alpha * self.shape.scale, self.shape.threshold)
@@ -133,8 +132,8 @@ cdef class AcceleratedDualAveraging(Dual):
     cdef void rebase(self) noexcept nogil:
         cdef Py_ssize_t j
         for j in range(self.n):
-            self.cells[j * WIDTH + TOTAL] = self.total(j, self.t)
-            self.cells[j * WIDTH + SEEN] = self.t
+            self.cell(j)[TOTAL] = self.total(j, self.t)
+            self.cell(j)[SEEN] = self.t
         self.history.drop_until(self.t)
         self.needs_rebase = False
 

@@ -33,11 +33,11 @@ cdef class AdaGrad(CachingRule):
         self.step = number("AdaGrad", "step", step, above=0.0)
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
-        self.cells[3 * j + SEEN] = self.t
+        self.cell(j)[SEEN] = self.t
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
         """Return the weight of slot j after t steps, if it stays untouched."""
-        cdef double* cell = self.cells + 3 * j
+        cdef double* cell = self.cell(j)
         cdef double steps = t - cell[SEEN]
         if cell[WEIGHT] == 0.0:
             return 0.0
@@ -52,7 +52,7 @@ cdef class AdaGrad(CachingRule):
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
-            cell = self.cells + 3 * row.slot[i]
+            cell = self.cell(row.slot[i])
             g = slope * row.value[i]
             cell[SQUARES] += g * g
             cell[SEEN] = self.t + 1.0
@@ -64,10 +64,10 @@ cdef class AdaGrad(CachingRule):
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double w
-        if b <= a or self.cells[3 * j + WEIGHT] == 0.0:
+        if b <= a or self.cell(j)[WEIGHT] == 0.0:
             return 0.0
         # w_{a+1} is the weight after a steps
         w = self.after(j, a)
         return w + self.penalty.repeat_prox_sum(
-            w, self.step / sqrt(self.cells[3 * j + SQUARES]), b - 1.0 - a
+            w, self.step / sqrt(self.cell(j)[SQUARES]), b - 1.0 - a
         )

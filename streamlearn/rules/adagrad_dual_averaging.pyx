@@ -12,6 +12,9 @@ from streamlearn.rules.requirements import coordinatewise
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
+DEF SUM = 0
+DEF SQUARES = 1
+
 
 cdef class AdaGradDualAveraging(Rule):
     """Dual averaging with a step size per slot: exact zeros with l1; O(d) per event."""
@@ -31,11 +34,11 @@ cdef class AdaGradDualAveraging(Rule):
         self.berhu = not self.penalty.simple
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
-        cdef double s = self.cells[2 * j]
+        cdef double s = self.cell(j)[SUM]
         if s == 0.0:
             return 0.0
         return self.penalty.coordinate_minimizer(
-            s, t, (self.delta + sqrt(self.cells[2 * j + 1])) / self.step
+            s, t, (self.delta + sqrt(self.cell(j)[SQUARES])) / self.step
         )
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
@@ -46,15 +49,15 @@ cdef class AdaGradDualAveraging(Rule):
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
-            cell = self.cells + 2 * row.slot[i]
+            cell = self.cell(row.slot[i])
             g = slope * row.value[i]
-            cell[0] += g
-            cell[1] += g * g
+            cell[SUM] += g
+            cell[SQUARES] += g * g
         self.t += 1.0
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         """Sum (|s| - t l1)_+ / (h + t l2) over t = a .. b - 1."""
-        cdef double s = fabs(self.cells[2 * j]), total = 0.0, w, h, t, last, l1, l2, steps
+        cdef double s = fabs(self.cell(j)[SUM]), total = 0.0, w, h, t, last, l1, l2, steps
         if b <= a or s == 0.0:
             return 0.0
         if self.berhu:
@@ -68,7 +71,7 @@ cdef class AdaGradDualAveraging(Rule):
             return total
         l1 = self.penalty.l1
         l2 = self.penalty.l2
-        h = (self.delta + sqrt(self.cells[2 * j + 1])) / self.step
+        h = (self.delta + sqrt(self.cell(j)[SQUARES])) / self.step
         last = b - 1.0
         if l1 > 0.0 and last >= s / l1:
             last = ceil(s / l1) - 1.0
@@ -80,7 +83,7 @@ cdef class AdaGradDualAveraging(Rule):
         else:
             # (s - t l1) / (h + t l2) = (s + l1 h / l2) / (h + t l2) - l1 / l2
             total = (s + l1 * h / l2) * reciprocals(h / l2 + a, steps) / l2 - steps * l1 / l2
-        return total if self.cells[2 * j] < 0.0 else -total
+        return total if self.cell(j)[SUM] < 0.0 else -total
 
 
 cdef double reciprocals(double x, double count) noexcept nogil:

@@ -47,7 +47,7 @@ cdef class AROW(Rule):
         self.r = number("AROW", "r", r, above=0.0)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[self.stride * j + MU]
+        return self.cell(j)[MU]
 
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
@@ -59,10 +59,10 @@ cdef class AROW(Rule):
         if slope == 0.0:  # the margin is at least 1
             return
         for i in range(row.n):
-            v += row.value[i] * row.value[i] * self.cells[self.stride * row.slot[i] + SIGMA]
+            v += row.value[i] * row.value[i] * self.cell(row.slot[i])[SIGMA]
         beta = 1.0 / (v + self.r / weight)
         alpha = loss.value_at(p, y) * beta
         for i in range(row.n):
-            cell = self.cells + self.stride * row.slot[i]
+            cell = self.cell(row.slot[i])
             cell[MU] -= alpha * cell[SIGMA] * slope * row.value[i]  # the slope is -y
             cell[SIGMA] -= beta * cell[SIGMA] * cell[SIGMA] * row.value[i] * row.value[i]

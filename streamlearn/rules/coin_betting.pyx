@@ -65,7 +65,7 @@ cdef class CoinBetting(SelfTuning):
         return (self.alpha + cell[REWARD]) * cell[SUM] / (m * (cell[ABSOLUTE] + self.beta * m))
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[self.stride * j + WEIGHT]
+        return self.cell(j)[WEIGHT]
 
     cdef double predict(self, Row* row) noexcept nogil:
         """Score like `score_for_learning`: the row's own |x| counts among the largest seen."""

@@ -36,7 +36,7 @@ cdef class DiagonalNewton(Normalized):
         self.size = checked_size("DiagonalNewton", size)
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
-        self.cells[self.stride * j + CURVATURE] = self.prior
+        self.cell(j)[CURVATURE] = self.prior
 
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope

@@ -54,7 +54,7 @@ cdef class Dual(Rule):
     # -- one row --------------------------------------------------------------------------------
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return slot_weight(&self.shape, self.cells[j * self.width], j)
+        return slot_weight(&self.shape, self.cell(j)[0], j)
 
     cdef double score(self, Row* row) noexcept nogil:
         cdef double p = 0.0
@@ -159,7 +159,7 @@ cdef class Dual(Rule):
         return 0
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        cdef double s = self.cells[j * self.width]
+        cdef double s = self.cell(j)[0]
         cdef double total = self.step_sums.sum_between(fabs(s), a, b)
         return -total if s > 0.0 else total
 

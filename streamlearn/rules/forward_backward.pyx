@@ -18,6 +18,9 @@ from streamlearn.rules.requirements import simple
 from streamlearn.rules.rule import Field
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
+DEF VECTOR = 0
+DEF MARK = 1
+
 
 cdef class ForwardBackward(Scaled):
     """FOBOS with a chosen step size: a number, or a `sl.rules.schedules` object; O(d) per event."""
@@ -68,10 +71,10 @@ cdef class L1ForwardBackward(Rule):
         return ForwardBackward(self.step).bind(Zero(), self.loss)
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
-        self.cells[2 * j + 1] = self.drift
+        self.cell(j)[MARK] = self.drift
 
     cdef double vector(self, Py_ssize_t j) noexcept nogil:
-        cdef double v = self.cells[2 * j], threshold = self.drift - self.cells[2 * j + 1]
+        cdef double v = self.cell(j)[VECTOR], threshold = self.drift - self.cell(j)[MARK]
         if v > threshold:
             return v - threshold
         if v < -threshold:
@@ -86,8 +89,8 @@ cdef class L1ForwardBackward(Rule):
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            self.cells[2 * j] = self.vector(j) - m * row.value[i]
-            self.cells[2 * j + 1] = self.drift
+            self.cell(j)[VECTOR] = self.vector(j) - m * row.value[i]
+            self.cell(j)[MARK] = self.drift
         self.drift += step * self.l1 / self.scale
         self.scale /= 1.0 + step * self.l2
         self.t += 1.0
@@ -101,8 +104,8 @@ cdef class L1ForwardBackward(Rule):
         """Reset the scale to 1 and the drift to 0."""
         cdef Py_ssize_t j
         for j in range(self.n):
-            self.cells[2 * j] = self.weight(j)
-            self.cells[2 * j + 1] = 0.0
+            self.cell(j)[VECTOR] = self.weight(j)
+            self.cell(j)[MARK] = 0.0
         self.scale = 1.0
         self.drift = 0.0
         if self.step_sums is not None:
@@ -120,8 +123,8 @@ cdef class L1ForwardBackward(Rule):
         return 0
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        cdef double v = self.cells[2 * j]
-        cdef double total = self.step_sums.sum_between(fabs(v) + self.cells[2 * j + 1], a, b)
+        cdef double v = self.cell(j)[VECTOR]
+        cdef double total = self.step_sums.sum_between(fabs(v) + self.cell(j)[MARK], a, b)
         return total if v >= 0.0 else -total
 
     @property

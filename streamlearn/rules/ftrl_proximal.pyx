@@ -13,6 +13,9 @@ from streamlearn.rules.requirements import coordinatewise
 from streamlearn.rules.rule import Field
 from streamlearn.core.parameters import number
 
+DEF Z = 0
+DEF N = 1
+
 
 cdef class FTRLProximal(CachingRule):
     """FTRL-Proximal, known from click prediction; O(d) per event.
@@ -33,7 +36,7 @@ cdef class FTRLProximal(CachingRule):
         self.beta = number("FTRLProximal", "beta", beta, low=0.0)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        cdef double z = self.cells[2 * j], n = self.cells[2 * j + 1]
+        cdef double z = self.cell(j)[Z], n = self.cell(j)[N]
         if z == 0.0:
             return 0.0
         return self.penalty.coordinate_minimizer(z, 1.0, (self.beta + sqrt(n)) / self.alpha)
@@ -44,9 +47,9 @@ cdef class FTRLProximal(CachingRule):
         cdef double* cell
         cdef Py_ssize_t i
         for i in range(row.n):
-            cell = self.cells + 2 * row.slot[i]
+            cell = self.cell(row.slot[i])
             g = slope * row.value[i]
-            n = cell[1]
-            cell[1] = n + g * g
-            cell[0] += g - (sqrt(cell[1]) - sqrt(n)) / self.alpha * weights[i]
+            n = cell[N]
+            cell[N] = n + g * g
+            cell[Z] += g - (sqrt(cell[N]) - sqrt(n)) / self.alpha * weights[i]
         self.t += 1.0

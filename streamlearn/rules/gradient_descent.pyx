@@ -15,6 +15,9 @@ from streamlearn.rules.requirements import simple
 from streamlearn.rules.rule import Field
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
+DEF WEIGHT = 0
+DEF SEEN = 1
+
 
 cdef class GradientDescent(Scaled):
     """Gradient descent with a chosen step size: a number, or a `sl.rules.schedules` object.
@@ -69,7 +72,7 @@ cdef class L1GradientDescent(Rule):
         return GradientDescent(self.step).bind(Zero(), self.loss)
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
-        self.cells[2 * j + 1] = self.t
+        self.cell(j)[SEEN] = self.t
 
     cdef double replay(self, double w, double t, double now, double* total) noexcept nogil:
         """Return w after the steps t+1 .. now; `total` accumulates the weights on the way."""
@@ -89,7 +92,7 @@ cdef class L1GradientDescent(Rule):
         return w
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.replay(self.cells[2 * j], self.cells[2 * j + 1], self.t, NULL)
+        return self.replay(self.cell(j)[WEIGHT], self.cell(j)[SEEN], self.t, NULL)
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
         cdef double alpha = self.step.at(self.t + 1.0), w, sign
@@ -99,8 +102,8 @@ cdef class L1GradientDescent(Rule):
             w = self.weight(j)
             sign = 1.0 if w > 0.0 else (-1.0 if w < 0.0 else 0.0)
             w -= alpha * (slope * row.value[i] + self.l2 * w + self.l1 * sign)
-            self.cells[2 * j] = w
-            self.cells[2 * j + 1] = self.t + 1.0
+            self.cell(j)[WEIGHT] = w
+            self.cell(j)[SEEN] = self.t + 1.0
         self.t += 1.0
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
@@ -109,7 +112,7 @@ cdef class L1GradientDescent(Rule):
         if b <= a:
             return 0.0
         # w_{a+1} is the weight after a steps
-        w = self.replay(self.cells[2 * j], self.cells[2 * j + 1], a, NULL)
+        w = self.replay(self.cell(j)[WEIGHT], self.cell(j)[SEEN], a, NULL)
         total = w
         self.replay(w, a, b - 1.0, &total)
         return total

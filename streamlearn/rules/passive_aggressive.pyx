@@ -61,7 +61,7 @@ cdef class PassiveAggressive(Rule):
         self.slack = 0.5 / self.C if variant == "II" else 0.0
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[self.stride * j]
+        return self.cell(j)[0]
 
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
@@ -74,4 +74,4 @@ cdef class PassiveAggressive(Rule):
         tau = loss.value_at(p, y) / (row.square + self.slack / weight)
         tau = fmin(fmin(self.most * weight, tau), DBL_MAX)
         for i in range(row.n):
-            self.cells[self.stride * row.slot[i]] -= tau * slope * row.value[i]
+            self.cell(row.slot[i])[0] -= tau * slope * row.value[i]

@@ -41,6 +41,9 @@ cdef class Rule(Parameterized):
     # untouched slots keep their weight, or it has a closed form over time
     cdef public bint lazy
     cdef void prefetch_row(self, Row* row, Py_ssize_t shift) noexcept nogil
+    cdef inline double* cell(self, Py_ssize_t j) noexcept nogil:
+        """Return the numbers of slot j, in the order of `fields`."""
+        return self.cells + self.stride * j
     cdef double* scratch
     cdef Py_ssize_t scratch_room
     cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil

@@ -76,7 +76,7 @@ cdef class Normalized(SelfTuning):
         return SelfTuning.grow(self, n)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cells[self.stride * j] * self.sizes.cells[self.sizes.stride * j + 1]
+        return self.cell(j)[0] * self.sizes.cells[self.sizes.stride * j + 1]
 
     cdef double predict(self, Row* row) noexcept nogil:
         if self.measures:

@@ -51,8 +51,8 @@ cdef class TruncatedGradient(CachingRule):
         self.l1 = self.penalty.l1
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
-        self.cells[3 * j + MARK] = self.drift
-        self.cells[3 * j + SEEN] = self.t
+        self.cell(j)[MARK] = self.drift
+        self.cell(j)[SEEN] = self.t
 
     cdef double truncation(self, double t) noexcept nogil:
         return self.step.at(t) * self.l1 * self.every
@@ -62,12 +62,12 @@ cdef class TruncatedGradient(CachingRule):
         return (floor(t / self.every) + 1.0) * self.every
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        cdef double w = self.cells[3 * j + WEIGHT], m = fabs(w), when
+        cdef double w = self.cell(j)[WEIGHT], m = fabs(w), when
         if m > self.ceiling:
             # only the first truncation, the largest, can reach it
-            when = self.next_time(self.cells[3 * j + SEEN])
+            when = self.next_time(self.cell(j)[SEEN])
             return 0.0 if when <= self.t and m <= self.truncation(when) else w
-        m -= self.drift - self.cells[3 * j + MARK]
+        m -= self.drift - self.cell(j)[MARK]
         if m <= 0.0:
             return 0.0
         return m if w > 0.0 else -m
@@ -78,9 +78,9 @@ cdef class TruncatedGradient(CachingRule):
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            self.cells[3 * j + WEIGHT] = weights[i] - m * row.value[i]
-            self.cells[3 * j + MARK] = self.drift
-            self.cells[3 * j + SEEN] = self.t
+            self.cell(j)[WEIGHT] = weights[i] - m * row.value[i]
+            self.cell(j)[MARK] = self.drift
+            self.cell(j)[SEEN] = self.t
         if t == self.next_time(self.t):
             self.drift += self.truncation(t)
         self.t = t
@@ -98,13 +98,13 @@ cdef class TruncatedGradient(CachingRule):
         return 0
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
-        cdef double w = self.cells[3 * j + WEIGHT], m = fabs(w), when
+        cdef double w = self.cell(j)[WEIGHT], m = fabs(w), when
         if m > self.ceiling:
-            when = self.next_time(self.cells[3 * j + SEEN])
+            when = self.next_time(self.cell(j)[SEEN])
             if m <= self.truncation(when) and when < b:
                 b = when if when > a else a
             return (b - a) * w
-        m = self.step_sums.sum_between(m + self.cells[3 * j + MARK], a, b)
+        m = self.step_sums.sum_between(m + self.cell(j)[MARK], a, b)
         return m if w > 0.0 else -m
 
     cdef void rebase(self) noexcept nogil:
