@@ -58,23 +58,23 @@ class SourceError(StreamlearnError, ValueError):
     """A stream that cannot be read."""
 
 
-class SourceUnreachable(SourceError):
+class SourceUnreachableError(SourceError):
     """The server of a stream does not answer: wrong address, network, or not started."""
 
 
-class SourceDenied(SourceError):
+class SourceDeniedError(SourceError):
     """The credentials do not permit reading the stream."""
 
 
-class SourceNotFound(SourceError):
+class SourceNotFoundError(SourceError):
     """The server has no such stream."""
 
 
-class SourceChanged(SourceError):
+class SourceChangedError(SourceError):
     """The positions belong to another stream, or the stream no longer contains them."""
 
 
-class TableMismatch(SourceError):
+class TableMismatchError(SourceError):
     """A table without the expected columns."""
 
 
@@ -82,7 +82,7 @@ class SinkError(StreamlearnError, ValueError):
     """A sink that cannot be written to, or that has refused a record."""
 
 
-class SinkFull(SinkError):
+class SinkFullError(SinkError):
     """A sink whose buffer is full because earlier records are not delivered yet.
 
     `taken`: how many records of this call were accepted.
@@ -91,17 +91,17 @@ class SinkFull(SinkError):
     taken = 0
 
 
-class SinkRefused(SinkError):
+class SinkRefusedError(SinkError):
     """A record was refused permanently; no checkpoint may cover it."""
 
 
-class SinkFenced(SinkError):
+class SinkFencedError(SinkError):
     """Another writer has replaced this one, whose records are no longer accepted."""
 
 
-class SinkDenied(SinkError):
+class SinkDeniedError(SinkError):
     """The credentials do not permit writing to the sink."""
 
 
-class SinkNotFound(SinkError):
+class SinkNotFoundError(SinkError):
     """The server has no such sink."""

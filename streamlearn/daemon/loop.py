@@ -19,7 +19,7 @@ from streamlearn.daemon.pipeline import Counts
 from streamlearn.daemon.process.error_context import error_message
 from streamlearn.daemon.process.exits import Exit, Stop, exit_code
 from streamlearn.daemon.until import Until
-from streamlearn.errors import ModelFileError, SinkError, SourceChanged, SourceError
+from streamlearn.errors import ModelFileError, SinkError, SourceChangedError, SourceError
 from streamlearn.estimators import checkpoints
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Loop:
             thread.start()
         try:
             self.source.open(self.pipeline.positions, identity)
-        except SourceChanged as error:
+        except SourceChangedError as error:
             if not (skipped := self.policy.skip_to):
                 raise
             asked = ", ".join(f"{where.topic}:{where.number}:{at}" for where, at in skipped.items())

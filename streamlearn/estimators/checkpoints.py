@@ -141,7 +141,7 @@ def newest(
                 return place, read(directory, place)
             except FileNotFoundError:
                 break  # a running daemon has replaced it by a newer one: list again
-            except model_file.NewerFormat:
+            except model_file.NewerFormatError:
                 raise
             except (OSError, ModelFileError) as error:
                 if damaged is not None:
@@ -163,7 +163,7 @@ def read(directory: Path, place: Place) -> dict[str, Any]:
     if not isinstance(layout, int):
         raise ModelFileError(f"{path} is intact, but not a daemon's checkpoint")
     if layout > LAYOUT:
-        raise model_file.NewerFormat(
+        raise model_file.NewerFormatError(
             f"{path} has checkpoint layout {layout}, but this version of streamlearn reads layouts "
             f"up to {LAYOUT}; upgrade streamlearn"
         )

@@ -31,7 +31,7 @@ DIGEST = 32
 TEXT = ("utf-8", "surrogatepass")
 
 
-class NewerFormat(ModelFileError):
+class NewerFormatError(ModelFileError):
     """An intact file of a later version: upgrade streamlearn; a backup does not help."""
 
 
@@ -64,7 +64,7 @@ def unpack(data: bytes, name: str = "model file") -> Any:
     body, digest = data[:-DIGEST], data[-DIGEST:]
     intact = hashlib.blake2b(body, digest_size=DIGEST).digest() == digest
     if intact and version > VERSION:
-        raise NewerFormat(
+        raise NewerFormatError(
             f"{name} has format version {version}, but this version of streamlearn reads versions "
             f"up to {VERSION}; upgrade streamlearn"
         )

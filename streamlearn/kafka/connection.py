@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from streamlearn.errors import SinkDenied, SourceDenied
+from streamlearn.errors import SinkDeniedError, SourceDeniedError
 from streamlearn.kafka.security import Security
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class Connection:
         """The addresses of `bootstrap`, one by one."""
         return tuple(part.strip() for part in self.bootstrap.split(",") if part.strip())
 
-    def denied(self, topics: Iterable[object], right: str) -> SourceDenied:
+    def denied(self, topics: Iterable[object], right: str) -> SourceDeniedError:
         """Return the error for a missing right on topics."""
         names = ", ".join(map(str, topics))
         who = f"user {self.security.username}" if self.security.username else "this client"
-        return SourceDenied(
+        return SourceDeniedError(
             f"kafka at {self.bootstrap}: not authorized for topic {names}; grant {who} the rights "
             f"{right} and DESCRIBE"
         )
@@ -69,10 +69,10 @@ class Connection:
 
         return KafkaPythonReader(self, isolation=isolation, fetch_bytes=fetch_bytes, group=group)
 
-    def denied_transactions(self, name: str) -> SinkDenied:
+    def denied_transactions(self, name: str) -> SinkDeniedError:
         """Return the error for a missing right on a transactional id."""
         who = f"user {self.security.username}" if self.security.username else "this client"
-        return SinkDenied(
+        return SinkDeniedError(
             f"kafka at {self.bootstrap}: not authorized for transactional id {name}; grant {who} "
             f"the rights WRITE and DESCRIBE for transactional ids with the prefix "
             f"'{self.client_id}-', or set checkpoint.transactions = false"

@@ -82,7 +82,7 @@ class LeaderEpochs:
         return self._sought.pop(partition, None) is not None
 
     def new(self, records: Records) -> Records:
-        """Return the records after the mark; `SourceChanged` if the marked record has changed."""
+        """Return the records after the mark; SourceChangedError if the marked one has changed."""
         mark = self._sought.pop(records.partition, None)
         if mark is None:
             return records

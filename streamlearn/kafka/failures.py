@@ -12,7 +12,7 @@ import re
 import threading
 from typing import NamedTuple
 
-from streamlearn.errors import SourceDenied, SourceError, SourceUnreachable
+from streamlearn.errors import SourceDeniedError, SourceError, SourceUnreachableError
 
 
 class FailureKind(NamedTuple):
@@ -29,39 +29,41 @@ def _failure_kind(pattern: str, error: type[SourceError], remedy: str) -> Failur
 
 # The most specific first.
 FAILURE_KINDS = (
-    _failure_kind("token_provider", SourceDenied, "fix the function"),
+    _failure_kind("token_provider", SourceDeniedError, "fix the function"),
     _failure_kind(
-        "mechanism handshake|unsupported.*mechanism", SourceDenied, "use another mechanism"
+        "mechanism handshake|unsupported.*mechanism", SourceDeniedError, "use another mechanism"
     ),
     _failure_kind(
         "authenticat|credential|sasl|principal|token",
-        SourceDenied,
+        SourceDeniedError,
         "check security.mechanism, username and password (or token_provider)",
     ),
     _failure_kind(
         "verify failed|self.signed|hostname mismatch|doesn't match",
-        SourceDenied,
+        SourceDeniedError,
         "set security.cafile to the authority that signed the broker's certificate, and use a "
         "host name that is in the certificate",
     ),
     _failure_kind(
         "bad certificate|certificate required|certificate unknown|alert",
-        SourceDenied,
+        SourceDeniedError,
         "the broker requires a client certificate: set security.certfile and security.keyfile",
     ),
     _failure_kind(
         "ssl|tls|handshake",
-        SourceDenied,
+        SourceDeniedError,
         "check security.protocol and whether this port uses TLS",
     ),
-    _failure_kind("resol|not known|getaddrinfo", SourceUnreachable, "check the host name"),
-    _failure_kind("refused", SourceUnreachable, "check that the broker is running"),
+    _failure_kind("resol|not known|getaddrinfo", SourceUnreachableError, "check the host name"),
+    _failure_kind("refused", SourceUnreachableError, "check that the broker is running"),
     _failure_kind(
-        "unreachable|no route|timed? ?out", SourceUnreachable, "check the address and the network"
+        "unreachable|no route|timed? ?out",
+        SourceUnreachableError,
+        "check the address and the network",
     ),
     _failure_kind(
         "frame length|response size|disconnect|closed|reset",
-        SourceUnreachable,
+        SourceUnreachableError,
         "check the port and security.protocol: the answer is not of this protocol",
     ),
 )
@@ -119,7 +121,7 @@ class ConnectionErrors(logging.Handler):
             silent = not self._lines
         return None if silent else self.most_specific()[0]
 
-    def unanswered(self, bootstrap: str, why: str) -> SourceUnreachable:
+    def unanswered(self, bootstrap: str, why: str) -> SourceUnreachableError:
         """Return the error for a request that the cluster did not answer."""
         return unanswered(bootstrap, why if (known := self.known()) is None else f"{why}: {known}")
 
@@ -127,13 +129,13 @@ class ConnectionErrors(logging.Handler):
         """Return the error with the reason and its remedy."""
         line, kind = self.most_specific()
         if kind is None:
-            return SourceUnreachable(
+            return SourceUnreachableError(
                 f"kafka at {bootstrap}: {line}; check the address, the port and security.protocol"
             )
         return kind.error(f"kafka at {bootstrap}: {line}; {kind.remedy}")
 
 
-def unanswered(bootstrap: str, why: str) -> SourceUnreachable:
+def unanswered(bootstrap: str, why: str) -> SourceUnreachableError:
     """Return the error for a request that the cluster did not answer, given the reason.
 
     >>> print(unanswered("a:1", "Failed to get metadata: Authentication failed"))
@@ -145,10 +147,10 @@ def unanswered(bootstrap: str, why: str) -> SourceUnreachable:
     remedy = (
         "check advertised.listeners: brokers answer there, but not at the advertised addresses, or "
         "not in time"
-        if kind is None or kind.error is SourceUnreachable
+        if kind is None or kind.error is SourceUnreachableError
         else kind.remedy
     )
-    return SourceUnreachable(f"kafka at {bootstrap}: {why}; {remedy}")
+    return SourceUnreachableError(f"kafka at {bootstrap}: {why}; {remedy}")
 
 
 def _shortened(line: str) -> str:

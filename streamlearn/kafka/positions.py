@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChangedError
 from streamlearn.kafka.topics import changed
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ def start_positions(
     *,
     by_pattern: bool,
 ) -> StartPositions:
-    """Return where to start; `SourceChanged` if a position is of another topic, or was deleted."""
+    """Return where to start; SourceChangedError if a position is not of this topic, or deleted."""
     before, now = identities
     problem = changed(before, now) if before is not None else None
     if problem is not None and not asked.reset:
-        raise SourceChanged(
+        raise SourceChangedError(
             f"kafka: {problem}, so the positions of the checkpoint are not valid; use "
             "--reset-offsets to resume with these models from the configured start"
         )
@@ -98,7 +98,7 @@ def _resume(where: Partition, position: int, first: int, end: int, asked: StartP
     name = f"{where.topic}/{where.number}"
     if position < first:
         if not asked.skip_gaps:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"kafka: {name} begins at offset {first}, but the checkpoint resumes at "
                 f"{position}: {first - position} records were deleted; use --on-gap=continue to "
                 "skip them"
@@ -106,7 +106,7 @@ def _resume(where: Partition, position: int, first: int, end: int, asked: StartP
         return first
     if position > end:
         if not asked.reset:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"kafka: {name} ends at offset {end}, but the checkpoint resumes at {position}: "
                 "records that were learned are gone; use --reset-offsets to resume at the end"
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from streamlearn.errors import SourceChanged, SourceError
+from streamlearn.errors import SourceChangedError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,9 +40,9 @@ class OutOfRangeError(Exception):
         self.detail = detail
 
 
-def cut_off(partition: Partition, position: int, detail: str) -> SourceChanged:
+def cut_off(partition: Partition, position: int, detail: str) -> SourceChangedError:
     """Return the error for a partition that lost records that were read from it."""
-    return SourceChanged(
+    return SourceChangedError(
         f"kafka: {partition.topic}/{partition.number} was truncated before position {position} "
         f"({detail}): the brokers lost records that were learned, or the topic was created again; "
         "use --reset-offsets to resume with these models"

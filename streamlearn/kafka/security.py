@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceDenied
+from streamlearn.errors import SourceDeniedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,12 +127,12 @@ class Tokens:
         try:
             given = self._provide()
         except Exception as error:
-            raise SourceDenied(
+            raise SourceDeniedError(
                 f"token_provider {self.path} failed: {type(error).__name__}: {error}"
             ) from error
         token, end = given if isinstance(given, tuple) else (str(given or ""), now + LIFETIME)
         if not token or not end > now:
-            raise SourceDenied(
+            raise SourceDeniedError(
                 f"token_provider {self.path} returned no valid token: return a string, or a string "
                 "and its expiry in seconds since 1970"
             )

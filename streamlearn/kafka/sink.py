@@ -12,12 +12,12 @@ import threading
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import (
-    SinkDenied,
+    SinkDeniedError,
     SinkError,
-    SinkFenced,
-    SinkFull,
-    SinkNotFound,
-    SinkRefused,
+    SinkFencedError,
+    SinkFullError,
+    SinkNotFoundError,
+    SinkRefusedError,
 )
 from streamlearn.stream.records import name_bytes
 from streamlearn.stream.sinks.sink import Sink
@@ -71,25 +71,25 @@ def check_topic(
 ) -> None:
     """Refuse a topic that does not exist or is not writable; rights are None if unknown."""
     if not exists:
-        raise SinkNotFound(
+        raise SinkNotFoundError(
             f"kafka at {connection.bootstrap}: no topic {topic!r}; create it, or check its name "
             "(streamlearn creates no topics)"
         )
     if rights is not None and "WRITE" not in rights:
-        raise SinkDenied(str(connection.denied([topic], "WRITE")))
+        raise SinkDeniedError(str(connection.denied([topic], "WRITE")))
 
 
-def too_large(topic: str, size: int, largest: int) -> SinkRefused:
+def too_large(topic: str, size: int, largest: int) -> SinkRefusedError:
     """Return the error for a record that is too large for the topic."""
-    return SinkRefused(
+    return SinkRefusedError(
         f"topic {topic!r}: a record of {size} bytes with an overhead of {OVERHEAD} exceeds its "
         f"max.message.bytes of {largest + OVERHEAD}; raise max.message.bytes"
     )
 
 
-def full(topic: str, why: str | None) -> SinkFull:
+def full(topic: str, why: str | None) -> SinkFullError:
     """Return the error for a buffer that stays full; `why` is None if unknown."""
-    return SinkFull(f"topic {topic!r}: the buffer stays full; {why or UNKNOWN_REASON}")
+    return SinkFullError(f"topic {topic!r}: the buffer stays full; {why or UNKNOWN_REASON}")
 
 
 def undelivered(topic: str, seconds: float, why: str | None) -> SinkError:
@@ -99,21 +99,23 @@ def undelivered(topic: str, seconds: float, why: str | None) -> SinkError:
     )
 
 
-def deleted(topic: str) -> SinkNotFound:
+def deleted(topic: str) -> SinkNotFoundError:
     """Return the error for a topic that was deleted."""
-    return SinkNotFound(
+    return SinkNotFoundError(
         f"topic {topic!r} was deleted while it was written to; create it and restart"
     )
 
 
-def refused(topic: str, why: str) -> SinkRefused:
+def refused(topic: str, why: str) -> SinkRefusedError:
     """Return the error for a record that was rejected permanently."""
-    return SinkRefused(f"topic {topic!r}: a record was rejected: {why}; fix the topic and restart")
+    return SinkRefusedError(
+        f"topic {topic!r}: a record was rejected: {why}; fix the topic and restart"
+    )
 
 
-def fenced(topic: str, seconds: float) -> SinkFenced:
+def fenced(topic: str, seconds: float) -> SinkFencedError:
     """Return the error for a producer whose transactions are fenced."""
-    return SinkFenced(
+    return SinkFencedError(
         f"topic {topic!r}: the transactions of this instance are fenced: another instance took "
         f"over, or this one was silent for {seconds:g} s; restart to send what was not committed "
         "from the last checkpoint"

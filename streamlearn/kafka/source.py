@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from streamlearn.core.times import timestamp
-from streamlearn.errors import SourceChanged, SourceError
+from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.kafka.backlog import Backlog
 from streamlearn.kafka.epochs import LeaderEpochs, marks_of, without, written
 from streamlearn.kafka.positions import Start, StartPolicy, start_positions
@@ -299,7 +299,7 @@ class KafkaSource:
             detail = f"it ends at {last}" if position > last else gap.detail
             raise cut_off(partition, position, detail)
         if position < first and not self._asked.skip_gaps:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"kafka: {partition.topic}/{partition.number} now begins at offset {first}: "
                 f"retention deleted records from {position} on; use --on-gap=continue to skip them"
             )

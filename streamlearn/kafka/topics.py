@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlearn.errors import SourceChanged, SourceError, SourceNotFound
+from streamlearn.errors import SourceChangedError, SourceError, SourceNotFoundError
 from streamlearn.stream.records import Partition
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class TopicSelection:
             there = [name for name in reader.names() if not name.startswith("__")]
             near = difflib.get_close_matches(missing[0], there, 3, 0.5) or sorted(there)[:5]
             like = f"similar topics: {', '.join(near)}" if near else "the cluster has no topics"
-            raise SourceNotFound(
+            raise SourceNotFoundError(
                 f"kafka at {bootstrap}: no topic {', '.join(map(repr, missing))}; {like}"
             )
         if not cluster.topics:
@@ -174,7 +174,7 @@ class TopicWatcher:
     def _try(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except (SourceChanged, SourceNotFound) as error:
+        except (SourceChangedError, SourceNotFoundError) as error:
             self._error = error
         except SourceError as error:
             if self._silent_since is None:
@@ -200,7 +200,7 @@ class TopicWatcher:
         cluster = self._selection.look(self._reader)
         problem = changed(identity_of(self._known), identity_of(cluster))
         if problem is not None:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"kafka: {problem}; use --reset-offsets to resume with these models from the "
                 "configured start"
             )
@@ -225,5 +225,7 @@ class TopicWatcher:
         }
         gone = [name for name, since in self._missing.items() if now - since > DELETED_SECONDS]
         if gone and self._selection.pattern is None:
-            raise SourceNotFound(f"kafka: topic {', '.join(gone)} was deleted while it was read")
+            raise SourceNotFoundError(
+                f"kafka: topic {', '.join(gone)} was deleted while it was read"
+            )
         return gone

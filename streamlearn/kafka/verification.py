@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceChanged, SourceDenied, SourceError
+from streamlearn.errors import SourceChangedError, SourceDeniedError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -65,7 +65,7 @@ class UnverifiedRecords:
     def take(self, seconds: float) -> list[tuple[Records, int]]:
         """Return confirmed records and their bytes; wait this long for the first.
 
-        `SourceChanged` if a topic was deleted and created again.
+        `SourceChangedError` if a topic was deleted and created again.
         """
         if not self._held:
             return []
@@ -139,7 +139,7 @@ class UnverifiedRecords:
         """Ask about these topics; return those without an answer."""
         try:
             found = self._reader.topics(sorted(wanted))
-        except SourceDenied:
+        except SourceDeniedError:
             raise
         except SourceError:
             return wanted
@@ -153,9 +153,9 @@ class UnverifiedRecords:
         return wanted - found.keys()
 
 
-def topic_recreated(topic: str, known: str, now: str) -> SourceChanged:
+def topic_recreated(topic: str, known: str, now: str) -> SourceChangedError:
     """Return the error for a topic that was deleted and created again."""
-    return SourceChanged(
+    return SourceChangedError(
         f"kafka: topic {topic} was deleted and created again while it was read (its id was "
         f"{known} and is now {now}), and no record of the new topic was learned; use "
         "--reset-offsets to resume with these models from the configured start"

@@ -13,11 +13,11 @@ from kafka.admin import (
 )
 
 from streamlearn.errors import (
-    SinkDenied,
+    SinkDeniedError,
     SinkError,
-    SourceDenied,
+    SourceDeniedError,
     SourceError,
-    SourceUnreachable,
+    SourceUnreachableError,
 )
 from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.kafka.confluent import settings as rdkafka
@@ -121,7 +121,7 @@ def test_wrong_password(own_broker: ApacheKafka, client: Client) -> None:
     for mechanism in ("SCRAM-SHA-512", "PLAIN"):
         security = alice(own_broker, mechanism, password="wrong")  # noqa: S106
         error = failure(Connection(bootstrap=own_broker.secure, client=client, security=security))
-        assert isinstance(error, SourceDenied)
+        assert isinstance(error, SourceDeniedError)
         assert own_broker.secure in str(error)
         assert "uthentication failed" in str(error)
         assert "password" in str(error)
@@ -131,17 +131,17 @@ def test_wrong_password(own_broker: ApacheKafka, client: Client) -> None:
 @pytest.mark.usefixtures("hasty")
 def test_unreachable_broker(client: Client) -> None:
     nowhere = failure(Connection(bootstrap=f"127.0.0.1:{free_port()}", client=client))
-    assert isinstance(nowhere, SourceUnreachable)
+    assert isinstance(nowhere, SourceUnreachableError)
     assert "check that the broker is running" in str(nowhere)
 
 
 @pytest.mark.usefixtures("hasty")
 def test_port_without_kafka(client: Client, deaf: int) -> None:
     nobody = failure(Connection(bootstrap="no-such-host.invalid:9092", client=client))
-    assert isinstance(nobody, SourceUnreachable)
+    assert isinstance(nobody, SourceUnreachableError)
     assert "check the host name" in str(nobody)
     silent = failure(Connection(bootstrap=f"127.0.0.1:{deaf}", client=client))
-    assert isinstance(silent, SourceUnreachable)
+    assert isinstance(silent, SourceUnreachableError)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -150,7 +150,7 @@ def test_wrong_kind_of_port(client: Client, own_broker: ApacheKafka) -> None:
     assert "security.protocol" in str(plain)
     security = Security(protocol="SSL", cafile=own_broker.cafile)
     tls = failure(Connection(bootstrap=own_broker.bootstrap, client=client, security=security))
-    assert isinstance(tls, SourceDenied)
+    assert isinstance(tls, SourceDeniedError)
     assert "security.protocol" in str(tls)
 
 
@@ -159,11 +159,11 @@ def test_certificates_that_are_not_trusted(client: Client, own_broker: ApacheKaf
     unknown = failure(
         Connection(bootstrap=own_broker.tls, client=client, security=Security(protocol="SSL"))
     )
-    assert isinstance(unknown, SourceDenied)
+    assert isinstance(unknown, SourceDeniedError)
     assert "security.cafile" in str(unknown)
     security = Security(cafile=own_broker.cafile)
     ours = failure(Connection(bootstrap=own_broker.tls, client=client, security=security))
-    assert isinstance(ours, SourceDenied)
+    assert isinstance(ours, SourceDeniedError)
     assert "security.certfile" in str(ours)
 
 
@@ -172,7 +172,7 @@ def test_token_provider_that_fails(client: Client, own_broker: ApacheKafka) -> N
         mechanism="OAUTHBEARER", cafile=own_broker.cafile, token_provider=f"{__name__}:no_token"
     )
     error = failure(Connection(bootstrap=own_broker.secure, client=client, security=security))
-    assert isinstance(error, SourceDenied)
+    assert isinstance(error, SourceDeniedError)
     assert "OSError: the identity provider is away" in str(error)
 
 
@@ -190,7 +190,7 @@ def test_missing_rights(
     source = KafkaSource(connection, topics=[unreadable])
     with (
         denied(admin, unreadable, ACLOperation.READ),
-        pytest.raises(SourceDenied, match=rf"{unreadable}.*user {USER}.*READ"),
+        pytest.raises(SourceDeniedError, match=rf"{unreadable}.*user {USER}.*READ"),
     ):
         source.open({}, None)
     source.close()
@@ -212,7 +212,7 @@ def test_a_transactional_id_without_rights(
     name = fencing.id("group", topic)
     with (
         denied(admin, name, ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID),
-        pytest.raises(SinkDenied, match=rf"{name}.*user {USER}.*WRITE.*prefix 'group-'"),
+        pytest.raises(SinkDeniedError, match=rf"{name}.*user {USER}.*WRITE.*prefix 'group-'"),
     ):
         sink.take_over(topic)
     sink.close()

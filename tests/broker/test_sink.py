@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from streamlearn.errors import SinkError, SinkFenced, SinkNotFound, SinkRefused
+from streamlearn.errors import SinkError, SinkFencedError, SinkNotFoundError, SinkRefusedError
 from streamlearn.kafka import Connection, Fencing, KafkaSource, transactions
 from streamlearn.kafka.sink import size_of
 from tests.broker.conftest import MakeTopic, all_of, numbered, read, values
@@ -108,9 +108,9 @@ def test_a_late_rejection_makes_every_flush_fail(
     lower_limit(admin, connection, topic, 1000)
     sink.send(bytes(20_000))
     for _ in range(2):
-        with pytest.raises(SinkRefused):
+        with pytest.raises(SinkRefusedError):
             sink.flush(20)
-    with pytest.raises(SinkRefused):
+    with pytest.raises(SinkRefusedError):
         sink.send(b"small")
     sink.close()
 
@@ -120,7 +120,7 @@ def test_a_topic_of_tiny_records_refuses_larger_ones(
     connection: Connection, make_topic: MakeTopic, limit: str
 ) -> None:
     sink = connection.sink(make_topic(max_message_bytes=limit))
-    with pytest.raises(SinkRefused, match=rf"max\.message\.bytes of {limit}"):
+    with pytest.raises(SinkRefusedError, match=rf"max\.message\.bytes of {limit}"):
         sink.send(bytes(100))
     sink.flush(20)
     sink.close()
@@ -135,10 +135,10 @@ def test_one_rejection_among_many_is_noticed(
     sink.take_over(topic)
     lower_limit(admin, connection, topic, 50_000)
     small: list[Any] = [(b"%d" % number, b"k%d" % number, []) for number in range(5000)]
-    with suppress(SinkRefused):  # a transaction may be known to fail before all is sent
+    with suppress(SinkRefusedError):  # a transaction may be known to fail before all is sent
         sink.send_all([*small[:2500], (bytes(60_000), b"large", []), *small[2500:]])
     for _ in range(2):
-        with pytest.raises(SinkRefused):
+        with pytest.raises(SinkRefusedError):
             sink.flush(20)
     sink.close()
 
@@ -215,7 +215,7 @@ def test_writing_to_a_deleted_topic_does_not_create_it(
     until_refused(sink, b"after")
     deadline = time.monotonic() + 60
     error: SinkError | None = None
-    while not isinstance(error, SinkNotFound):
+    while not isinstance(error, SinkNotFoundError):
         assert time.monotonic() < deadline, error
         with pytest.raises(SinkError) as raised:
             sink.flush(3)
@@ -241,7 +241,7 @@ def owned(connection: Connection) -> Iterator[Callable[[str, str], Sink]]:
 
 def until_fenced(sink: Sink) -> None:
     """Send until the brokers refuse it."""
-    with pytest.raises(SinkFenced):  # noqa: PT012 -- which call is told of it first is the client's
+    with pytest.raises(SinkFencedError):  # noqa: PT012 -- which call is told of it first is the client's
         for _ in range(1000):
             sink.send_all([(b"late", None, [])] * 100)
             sink.flush(20)
@@ -270,9 +270,9 @@ def test_an_overtaken_owner_is_fenced(
     second.send(b"3")
     until_fenced(first)
     for _ in range(2):
-        with pytest.raises(SinkFenced):
+        with pytest.raises(SinkFencedError):
             first.flush(20)
-    with pytest.raises(SinkFenced):
+    with pytest.raises(SinkFencedError):
         first.send(b"late")
     second.flush(20)
     assert values(read_all(connection, topic)) == [b"1", b"2", b"3"]

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from streamlearn.errors import SourceChanged, SourceNotFound
+from streamlearn.errors import SourceChangedError, SourceNotFoundError
 from streamlearn.kafka import Connection, KafkaSource, topics
 from streamlearn.stream.polled import Polled
 from streamlearn.stream.records import Partition
@@ -222,7 +222,7 @@ def test_the_log_before_a_position_is_unchanged(
     assert values(read(resumed, lambda some: bool(values(some)))) == numbered(10, 20)
     # as if the records of another leader had been read
     other = {**kept, name: mark.format(7)}
-    with pytest.raises(SourceChanged, match=f"{topic}/0 .* position 11"):
+    with pytest.raises(SourceChangedError, match=f"{topic}/0 .* position 11"):
         read(opened(topic, at=at, identity=other), lambda some: bool(values(some)))
     reset = opened(topic, at=at, identity=other, reset_offsets=True)
     assert values(all_of(reset)) == numbered(10, 20)
@@ -264,13 +264,13 @@ def test_retention_overtakes_the_checkpoint(
     write(producer, topic, numbered(0, 100))
     here = Partition(topic, 0)
     admin.delete_records({TopicPartition(topic, 0): 60})
-    with pytest.raises(SourceChanged, match=r"offset 60.* at 50.*--on-gap=continue"):
+    with pytest.raises(SourceChangedError, match=r"offset 60.* at 50.*--on-gap=continue"):
         opened(topic, at={here: 50})
     source = opened(topic, at={here: 50}, on_gap="continue")
     assert values(all_of(source)) == numbered(60, 100)
     assert source.lost() == {here: 10}
     assert values(all_of(opened(topic, at={here: 60}))) == numbered(60, 100)
-    with pytest.raises(SourceChanged, match=r"offset 100.* at 101.*--reset-offsets"):
+    with pytest.raises(SourceChangedError, match=r"offset 100.* at 101.*--reset-offsets"):
         opened(topic, at={here: 101})
     reset = opened(topic, at={here: 101}, reset_offsets=True)
     write(producer, topic, numbered(100, 101))
@@ -290,7 +290,7 @@ def test_retention_overtakes_a_slow_reader(
     got = read(source, lambda some: len(values(some, 0)) >= 5)
     admin.delete_records({TopicPartition(topic, 0): 199})
     if on_gap == "stop":
-        with pytest.raises(SourceChanged, match=r"offset 199.*--on-gap=continue"):
+        with pytest.raises(SourceChangedError, match=r"offset 199.*--on-gap=continue"):
             read(source, lambda some: len(values(some, 0)) >= 200)
         return
     got += all_of(source)
@@ -310,11 +310,11 @@ def test_a_recreated_topic_is_noticed(
     delete(admin, topic)
     create(admin, topic)
     write(producer, topic, numbered(0, 20))
-    with pytest.raises(SourceChanged, match="topic"):
+    with pytest.raises(SourceChangedError, match="topic"):
         opened(topic, at=at, identity=before)
-    with pytest.raises(SourceChanged, match="cluster"):
+    with pytest.raises(SourceChangedError, match="cluster"):
         opened(topic, at=at, identity={**before, "cluster": "another"})
-    with pytest.raises(SourceChanged, match=r"--reset-offsets"):
+    with pytest.raises(SourceChangedError, match=r"--reset-offsets"):
         read(running, lambda _: False, seconds=10)
     reset = opened(topic, at=at, identity=before, reset_offsets=True)
     assert values(all_of(reset)) == numbered(0, 20)
@@ -331,7 +331,7 @@ def test_no_record_of_a_recreated_topic_is_returned(
     delete(admin, topic)
     create(admin, topic)
     write(producer, topic, numbered(100, 120))
-    with pytest.raises(SourceChanged, match=topic):
+    with pytest.raises(SourceChangedError, match=topic):
         read(running, lambda some: bool(values(some)))
     assert running.identity() == before
     reset = opened(topic, other, at=at, identity=before, reset_offsets=True)
@@ -347,7 +347,7 @@ def test_a_truncated_partition_is_noticed_while_it_is_read(
     all_of(running)
     delete(admin, topic)
     create(admin, topic, 2)
-    with pytest.raises(SourceChanged, match=r"--reset-offsets"):
+    with pytest.raises(SourceChangedError, match=r"--reset-offsets"):
         read(running, lambda _: False, seconds=60)
 
 
@@ -377,7 +377,7 @@ def test_a_dropped_topic_is_recognized_later(
     assert values(all_of(alone)) == numbered(10, 15)
     create(admin, gone)
     write(producer, gone, numbered(0, 20))  # past the position in the one before
-    with pytest.raises(SourceChanged, match=gone):
+    with pytest.raises(SourceChangedError, match=gone):
         opened(pattern=f"{prefix}-.*", at=at, identity=alone.identity())
 
 
@@ -386,7 +386,7 @@ def test_a_mistyped_topic_is_refused_and_not_created(
 ) -> None:
     topic = make_topic(name="clicks")
     wrong = topic.replace("clicks", "cliks")
-    with pytest.raises(SourceNotFound, match=rf"'{wrong}'.*{topic}"):
+    with pytest.raises(SourceNotFoundError, match=rf"'{wrong}'.*{topic}"):
         opened(wrong)
     assert wrong not in admin.list_topics()
 
@@ -405,7 +405,7 @@ def test_reading_a_deleted_topic_does_not_create_it(
     all_of(source)
     producer.purge()
     admin.delete_topics([topic])
-    with pytest.raises(SourceNotFound, match="topic"):
+    with pytest.raises(SourceNotFoundError, match="topic"):
         read(source, lambda _: False, seconds=15)
     assert topic not in admin.list_topics()
 

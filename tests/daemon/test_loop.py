@@ -28,16 +28,16 @@ from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
 from streamlearn.errors import (
-    SinkDenied,
+    SinkDeniedError,
     SinkError,
-    SinkFull,
-    SinkNotFound,
-    SinkRefused,
-    SourceChanged,
-    SourceDenied,
+    SinkFullError,
+    SinkNotFoundError,
+    SinkRefusedError,
+    SourceChangedError,
+    SourceDeniedError,
     SourceError,
-    SourceNotFound,
-    SourceUnreachable,
+    SourceNotFoundError,
+    SourceUnreachableError,
 )
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.checkpoints import Epoch
@@ -481,7 +481,7 @@ def test_full_output_is_waited_for(tmp_path: Path) -> None:
         def send(self, *args: Any, **options: Any) -> None:
             self.tries += 1
             if self.tries % 3:
-                raise SinkFull("the buffer stays full")
+                raise SinkFullError("the buffer stays full")
             super().send(*args, **options)
 
     sink = Full()
@@ -494,7 +494,7 @@ def test_full_output_is_waited_for(tmp_path: Path) -> None:
 def test_output_full_for_too_long_stops_the_run(tmp_path: Path) -> None:
     class Full(MemorySink):
         def send_all(self, records: Sequence[Record]) -> None:
-            raise SinkFull(f"no room for {len(records)}")
+            raise SinkFullError(f"no room for {len(records)}")
 
     sinks = {"predictions": BlockingSink(Full())}
     loop = make_loop(tmp_path, ShuffledSource(1, 300), sinks=sinks, max_age_seconds=0.3)
@@ -504,9 +504,9 @@ def test_output_full_for_too_long_stops_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (SinkRefused("too large"), Exit.SOURCE),
-        (SinkDenied("no right"), Exit.DENIED),
-        (SinkNotFound("deleted"), Exit.NOT_FOUND),
+        (SinkRefusedError("too large"), Exit.SOURCE),
+        (SinkDeniedError("no right"), Exit.DENIED),
+        (SinkNotFoundError("deleted"), Exit.NOT_FOUND),
     ],
 )
 def test_permanent_output_error_stops_the_run(tmp_path: Path, error: SinkError, code: Exit) -> None:
@@ -527,7 +527,7 @@ def test_batch_learned_but_not_published_is_not_saved(tmp_path: Path, asked: boo
             if len(self.sent) == 150:
                 if asked:
                     loop.stop_requested.set()
-                raise SinkFull("the buffer stays full") if asked else SinkError("refused")
+                raise SinkFullError("the buffer stays full") if asked else SinkError("refused")
             super().send(*args, **options)
 
     sinks = {"predictions": BlockingSink(Stuck())}
@@ -783,7 +783,7 @@ def test_synthetic_source_after_another_source_starts_at_its_beginning() -> None
     source.open({Partition("a.jsonl"): 50}, {"a.jsonl": "1:2"})
     assert sum(len(one.offsets) for one in source.poll(0.0)) == 10
     other = Synthetic(Clicks("clicks", 7), events=10)
-    with pytest.raises(SourceChanged):
+    with pytest.raises(SourceChangedError):
         other.open({}, source.identity())
 
 
@@ -794,10 +794,10 @@ def test_synthetic_source_after_another_source_starts_at_its_beginning() -> None
     ("error", "code"),
     [
         (SourceError("nobody knows why"), Exit.SOURCE),
-        (SourceUnreachable("no broker"), Exit.SOURCE),
-        (SourceDenied("wrong password"), Exit.DENIED),
-        (SourceNotFound("no topic 'clicks'"), Exit.NOT_FOUND),
-        (SourceChanged("another cluster"), Exit.SOURCE_CHANGED),
+        (SourceUnreachableError("no broker"), Exit.SOURCE),
+        (SourceDeniedError("wrong password"), Exit.DENIED),
+        (SourceNotFoundError("no topic 'clicks'"), Exit.NOT_FOUND),
+        (SourceChangedError("another cluster"), Exit.SOURCE_CHANGED),
         (KeyError("a bug"), Exit.CRASH),
     ],
 )

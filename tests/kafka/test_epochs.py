@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChangedError
 from streamlearn.kafka.epochs import LeaderEpochs, Mark, marks_of, without, written
 from streamlearn.stream.records import Partition, Records
 
@@ -41,7 +41,7 @@ def test_a_mark_does_not_move_a_position_back(epochs: LeaderEpochs) -> None:
 
 @pytest.mark.parametrize("records", [came(41, 44, epoch=4), came(41, 42), came(42, epoch=4)])
 def test_another_log(epochs: LeaderEpochs, records: Records) -> None:
-    with pytest.raises(SourceChanged, match=r"clicks/0 .* position 44"):
+    with pytest.raises(SourceChangedError, match=r"clicks/0 .* position 44"):
         epochs.new(records)
 
 

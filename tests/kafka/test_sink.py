@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from streamlearn.errors import SinkDenied, SinkError, SinkNotFound
+from streamlearn.errors import SinkDeniedError, SinkError, SinkNotFoundError
 from streamlearn.kafka import Connection
 from streamlearn.kafka.confluent import sink
 
@@ -30,8 +30,8 @@ class Admin:
     [
         (KafkaError._TIMED_OUT, SinkError, "out"),
         (KafkaError._TRANSPORT, SinkError, "out"),
-        (KafkaError.UNKNOWN_TOPIC_OR_PART, SinkNotFound, "out"),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, SinkDenied, "WRITE"),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, SinkNotFoundError, "out"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, SinkDeniedError, "WRITE"),
     ],
 )
 def test_a_slow_broker_is_not_a_missing_topic(code: int, kind: type[SinkError], named: str) -> None:

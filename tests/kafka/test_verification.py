@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from streamlearn.errors import SourceChanged, SourceDenied, SourceUnreachable
+from streamlearn.errors import SourceChangedError, SourceDeniedError, SourceUnreachableError
 from streamlearn.kafka.reader import Topic
 from streamlearn.kafka.verification import UnverifiedRecords
 from streamlearn.stream.records import Partition, Records
@@ -78,11 +78,11 @@ def test_records_of_a_recreated_topic_are_held_back(
 ) -> None:
     held.add(records("a", 0), 10)
     broker.answers.put({"a": "3"})
-    with pytest.raises(SourceChanged, match="topic a "):
+    with pytest.raises(SourceChangedError, match="topic a "):
         held.take(SECONDS)
 
 
-@pytest.mark.parametrize("silence", [{"b": "2"}, SourceUnreachable("no answer")])
+@pytest.mark.parametrize("silence", [{"b": "2"}, SourceUnreachableError("no answer")])
 def test_records_wait_for_an_answer(
     held: UnverifiedRecords, broker: Broker, silence: Answer
 ) -> None:
@@ -111,8 +111,8 @@ def test_a_deleted_topic_does_not_hold_up_the_others(
 
 def test_a_missing_right_is_an_error(held: UnverifiedRecords, broker: Broker) -> None:
     held.add(records("a", 0), 10)
-    broker.answers.put(SourceDenied("not authorized"))
-    with pytest.raises(SourceDenied):
+    broker.answers.put(SourceDeniedError("not authorized"))
+    with pytest.raises(SourceDeniedError):
         held.take(SECONDS)
 
 

@@ -12,7 +12,7 @@ from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.errors import ModelFileError
 from streamlearn.estimators import checkpoints
 from streamlearn.estimators.linear import Linear
-from streamlearn.estimators.model_file import NewerFormat
+from streamlearn.estimators.model_file import NewerFormatError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def summary(directory: Path, place: Place, *, valid: bool) -> dict[str, Any]:
     try:
         data = checkpoints.read(directory, place)
         models = {name: revive(directory, data, name) for name in data["learners"]}
-    except NewerFormat as error:  # a daemon of this version stops at it
+    except NewerFormatError as error:  # a daemon of this version stops at it
         return {"steps": None, "non-zeros": str(error), "valid": valid}
     except (ModelFileError, OSError, LookupError, TypeError, ValueError) as error:
         return {"steps": None, "non-zeros": f"damaged: {error}", "valid": False}

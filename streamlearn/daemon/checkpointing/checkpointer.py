@@ -22,7 +22,13 @@ from streamlearn.daemon.checkpointing.writer import (
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.engine.events import Events
-from streamlearn.errors import SinkDenied, SinkFenced, SinkNotFound, SinkRefused, SourceError
+from streamlearn.errors import (
+    SinkDeniedError,
+    SinkFencedError,
+    SinkNotFoundError,
+    SinkRefusedError,
+    SourceError,
+)
 from streamlearn.rules.copy_buffer import CopyBuffer
 
 if TYPE_CHECKING:
@@ -37,9 +43,9 @@ if TYPE_CHECKING:
     from streamlearn.stream.sinks.sink import Sink
 
 PERMANENT_ERRORS = (
-    SinkRefused,
-    SinkDenied,
-    SinkNotFound,
+    SinkRefusedError,
+    SinkDeniedError,
+    SinkNotFoundError,
 )  # errors of an output that no retry helps
 IN_PROGRESS = "one is being written, or waits for an output"
 
@@ -221,5 +227,5 @@ class Checkpointer:
         for sink in self.sinks:
             try:
                 sink.flush(max(end - time.monotonic(), 0.1))
-            except SinkFenced as error:
+            except SinkFencedError as error:
                 raise Fenced(str(error)) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SinkFull
+from streamlearn.errors import SinkFullError
 from streamlearn.stream.sinks.sink import Sink
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class BlockingSink(Sink):
     """Wrap a sink, and wait while it is full, unless the daemon is stopping.
 
-    The wrapped sink must itself wait briefly before it raises `SinkFull`.
+    The wrapped sink must itself wait briefly before it raises `SinkFullError`.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -37,7 +37,7 @@ class BlockingSink(Sink):
         while records:
             try:
                 self.sink.send_all(records)
-            except SinkFull as full:
+            except SinkFullError as full:
                 self.on_wait()
                 if self.should_stop():
                     raise

@@ -29,7 +29,7 @@ from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letter_reader import LETTER_HEADER, read_lines, read_records
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.faults import fault_point
-from streamlearn.errors import SourceChanged, SourceError
+from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.estimators import checkpoints
 from streamlearn.stream import Files, Partition
 
@@ -288,7 +288,7 @@ def opened(
     try:
         source.open(at, identity)
         yield source
-    except SourceChanged as error:
+    except SourceChangedError as error:
         hint = "--again replays all letters from the beginning"
         raise Stop(Exit.SOURCE_CHANGED, f"{error} ({hint})") from None
     finally:

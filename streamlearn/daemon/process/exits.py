@@ -5,15 +5,15 @@ from __future__ import annotations
 from enum import IntEnum
 
 from streamlearn.errors import (
-    SinkDenied,
+    SinkDeniedError,
     SinkError,
-    SinkFenced,
-    SinkNotFound,
-    SourceChanged,
-    SourceDenied,
+    SinkFencedError,
+    SinkNotFoundError,
+    SourceChangedError,
+    SourceDeniedError,
     SourceError,
-    SourceNotFound,
-    TableMismatch,
+    SourceNotFoundError,
+    TableMismatchError,
 )
 
 
@@ -54,20 +54,20 @@ class Fenced(Stop):
 
 
 EXIT_CODES: dict[type[SourceError | SinkError], Exit] = {
-    SourceChanged: Exit.SOURCE_CHANGED,
-    SourceDenied: Exit.DENIED,
-    SourceNotFound: Exit.NOT_FOUND,
-    TableMismatch: Exit.USAGE,
-    SinkDenied: Exit.DENIED,
-    SinkFenced: Exit.FENCED,
-    SinkNotFound: Exit.NOT_FOUND,
+    SourceChangedError: Exit.SOURCE_CHANGED,
+    SourceDeniedError: Exit.DENIED,
+    SourceNotFoundError: Exit.NOT_FOUND,
+    TableMismatchError: Exit.USAGE,
+    SinkDeniedError: Exit.DENIED,
+    SinkFencedError: Exit.FENCED,
+    SinkNotFoundError: Exit.NOT_FOUND,
 }
 
 
 def exit_code(error: SourceError | SinkError) -> Exit:
     """Return the exit code for an error of a source or an output.
 
-    >>> exit_code(SourceNotFound("no topic 'cliks'"))
+    >>> exit_code(SourceNotFoundError("no topic 'cliks'"))
     <Exit.NOT_FOUND: 12>
     >>> exit_code(SinkError("not all records delivered"))
     <Exit.SOURCE: 3>

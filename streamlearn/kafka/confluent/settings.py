@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from streamlearn.errors import SourceDenied
+from streamlearn.errors import SourceDeniedError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -69,5 +69,5 @@ def wait_for_cluster(admin: AdminClient, connection: Connection, reasons: Connec
         admin.poll(0)
         # Do not retry a wrong password.
         problem = reasons.error(connection.bootstrap)
-        if isinstance(problem, SourceDenied) or time.monotonic() > deadline:
+        if isinstance(problem, SourceDeniedError) or time.monotonic() > deadline:
             raise problem

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
-from streamlearn.errors import SinkDenied, SinkError, SinkFenced
+from streamlearn.errors import SinkDeniedError, SinkError, SinkFencedError
 from streamlearn.kafka.confluent.settings import DENIED, SECONDS, UNKNOWN, common, wait_for_cluster
 from streamlearn.kafka.failures import ConnectionErrors
 from streamlearn.kafka.sink import (
@@ -140,7 +140,7 @@ class ConfluentSink(KafkaSink):
     def _failure(self, error: KafkaException) -> SinkError:
         """Return the error for a producer's error; a fatal one is kept."""
         found = self._refusal or self._meaning(error.args[0])
-        if error.args[0].fatal() or isinstance(found, SinkFenced):
+        if error.args[0].fatal() or isinstance(found, SinkFencedError):
             self._refusal = found
         return found
 
@@ -151,7 +151,7 @@ class ConfluentSink(KafkaSink):
         if error.code() in GONE:
             return deleted(self._topic)
         if error.code() in DENIED:
-            return SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
+            return SinkDeniedError(str(self._connection.denied([self._topic], "WRITE")))
         return refused(self._topic, error.str())
 
     def send_all(self, records: Sequence[Record]) -> None:
@@ -253,7 +253,7 @@ def _examine(admin: AdminClient, connection: Connection, topic: str) -> int:
         found = wanted[topic].result(SECONDS + 1)
     except KafkaException as error:
         if error.args[0].code() in DENIED:
-            raise SinkDenied(str(connection.denied([topic], "WRITE"))) from error
+            raise SinkDeniedError(str(connection.denied([topic], "WRITE"))) from error
         check_topic(connection, topic, exists=error.args[0].code() not in UNKNOWN, rights=None)
         raise SinkError(
             f"kafka at {connection.bootstrap}: topic {topic!r}: {error.args[0].str()}"

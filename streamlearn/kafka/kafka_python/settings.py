@@ -10,7 +10,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from streamlearn.errors import SourceDenied
+from streamlearn.errors import SourceDeniedError
 from streamlearn.kafka.failures import ConnectionErrors
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ def connect(
                 if not isinstance(failure, KafkaError):
                     raise
                 error = reasons.error(connection.bootstrap)
-                if not isinstance(failure, KafkaTimeoutError) or isinstance(error, SourceDenied):
+                if not isinstance(failure, KafkaTimeoutError) or isinstance(
+                    error, SourceDeniedError
+                ):
                     raise error from failure
             else:
                 never_create(made)

@@ -24,7 +24,7 @@ from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.producer import InitProducerIdRequest
 
-from streamlearn.errors import SinkDenied, SinkError, SinkFull, SourceError
+from streamlearn.errors import SinkDeniedError, SinkError, SinkFullError, SourceError
 from streamlearn.kafka.kafka_python.headers import Headers, Nulls
 from streamlearn.kafka.kafka_python.settings import connect
 from streamlearn.kafka.sink import (
@@ -197,7 +197,7 @@ class KafkaPythonSink(KafkaSink):
         if self._fencing is not None and any(name in text for name in LOST for text in told):
             return fenced(self._topic, self._fencing.seconds)
         if any(TopicAuthorizationFailedError.__name__ in text for text in told):
-            return SinkDenied(str(self._connection.denied([self._topic], "WRITE")))
+            return SinkDeniedError(str(self._connection.denied([self._topic], "WRITE")))
         return self._refusal or refused(self._topic, str(error))
 
     def send_all(self, records: Sequence[Record]) -> None:
@@ -208,7 +208,7 @@ class KafkaPythonSink(KafkaSink):
             for taken, record in enumerate(records):
                 try:
                     self._send(*record)
-                except SinkFull as error:
+                except SinkFullError as error:
                     error.taken = taken
                     raise
 
@@ -323,7 +323,7 @@ def _examine(admin: Any, connection: Connection, topic: str) -> int:
     rights = found["authorized_operations"] if exists else None
     check_topic(connection, topic, exists=exists or found["error_code"] == DENIED, rights=rights)
     if not exists:
-        raise SinkDenied(str(connection.denied([topic], "WRITE")))
+        raise SinkDeniedError(str(connection.denied([topic], "WRITE")))
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         settings = admin.describe_configs([resource], config_filter="all")["topic"][topic]

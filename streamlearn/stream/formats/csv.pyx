@@ -14,7 +14,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memset
 
-from streamlearn.errors import InvalidEventError, TableMismatch
+from streamlearn.errors import InvalidEventError, TableMismatchError
 
 from streamlearn.engine.events cimport BOOL, Events
 from streamlearn.features.pieces cimport Text
@@ -114,7 +114,7 @@ cdef class CSVDecoder(TextDecoder):
         names = tuple(names)
         if len(set(names)) < len(names):
             twice, _ = Counter(names).most_common(1)[0]
-            raise TableMismatch(
+            raise TableMismatchError(
                 f"two columns have the name {twice!r}: rename one in the file's first line, or"
                 " remove that line and name the columns (format.columns, --columns)")
         missing = [name for name in self.required_columns() if name not in names]
@@ -123,7 +123,7 @@ cdef class CSVDecoder(TextDecoder):
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
             if other:
                 message += f": if it is split by {other[0]!r}, set format.delimiter (--delimiter)"
-            raise TableMismatch(message)
+            raise TableMismatchError(message)
         self.columns = names
         self.header = header
         self.outdated = True

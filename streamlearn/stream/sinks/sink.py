@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from streamlearn.errors import SinkFull
+from streamlearn.errors import SinkFullError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +20,14 @@ class Sink(Protocol):
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:
-        """Send one record; wait for space in the buffer, but not forever (`SinkFull`)."""
+        """Send one record; wait for space in the buffer, but not forever (`SinkFullError`)."""
 
     def send_all(self, records: Sequence[Record]) -> None:
         """Send records."""
         for taken, (value, key, headers) in enumerate(records):
             try:
                 self.send(value, key=key, headers=headers)
-            except SinkFull as full:
+            except SinkFullError as full:
                 full.taken = taken
                 raise
 
@@ -41,8 +41,8 @@ class Sink(Protocol):
     def flush(self, seconds: float) -> None:
         """Deliver all records that were sent; `SinkError` if this takes longer.
 
-        After a record was rejected permanently, every later call fails (`SinkRefused`,
-        `SinkDenied`, `SinkNotFound`), so that no checkpoint passes it.
+        After a record was rejected permanently, every later call fails (`SinkRefusedError`,
+        `SinkDeniedError`, `SinkNotFoundError`), so that no checkpoint passes it.
         """
 
     def close(self) -> None:

@@ -19,7 +19,12 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from streamlearn.errors import SourceChanged, SourceDenied, SourceError, SourceNotFound
+from streamlearn.errors import (
+    SourceChangedError,
+    SourceDeniedError,
+    SourceError,
+    SourceNotFoundError,
+)
 from streamlearn.stream.records import Partition
 from streamlearn.stream.sources.compression import is_compressed, open_raw
 from streamlearn.stream.sources.rotation import (
@@ -43,7 +48,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
     for path in paths:
         names = matching(path) if is_glob(path) else [path]
         if not names:
-            raise SourceNotFound(f"no file matches {path}")
+            raise SourceNotFoundError(f"no file matches {path}")
         found |= dict.fromkeys(names)
     return list(found)
 
@@ -63,8 +68,8 @@ def unreadable(path: str, error: Exception) -> SourceError:
     """Return the error for a file that the system does not let us read."""
     reason = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
     if isinstance(error, PermissionError):
-        return SourceDenied(reason)
-    return (SourceNotFound if isinstance(error, FileNotFoundError) else SourceError)(reason)
+        return SourceDeniedError(reason)
+    return (SourceNotFoundError if isinstance(error, FileNotFoundError) else SourceError)(reason)
 
 
 def fingerprint_and_size(path: str) -> tuple[str, int]:
@@ -203,12 +208,12 @@ class FileCatalog:
             return
         same = (one for name, one in identity.items() if path_of(name) == path)
         if kept is None and not all(self.is_replaced(path, one) for one in same):
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"{path} has no partition {where.number}: it was neither rotated nor truncated"
             )
         self.fingerprints[key(where)] = found
         if not is_compressed(path) and size < at:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"{path} has {size} bytes, but was read up to byte {at}: restore the file, or "
                 "start over without the checkpoint"
             )
@@ -230,10 +235,10 @@ class FileCatalog:
         )
 
     def find_rotated(self, path: str, kept: str, at: int) -> None:
-        """Find the file that was read, which another one has replaced; SourceChanged if unknown."""
+        """Find the file that was read, that another one replaced; SourceChangedError if unknown."""
         found = self.candidates(path, kept, at) if path in self.followed else []
         if len(found) != 1:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"{path} is not the file that was read up to byte {at}: restore that file, or "
                 "start over without the checkpoint"
             )
@@ -245,7 +250,7 @@ class FileCatalog:
         self.report(f"{path} was rotated: resuming at byte {at} of {rest}")
 
     def refuse_missed_rotations(self, path: str, status: os.stat_result, at: int) -> None:
-        """SourceChanged if files were rotated after the one that was read."""
+        """Raise SourceChangedError if files were rotated after the one that was read."""
         refuse_missed_rotations(path, status, at, self._matching() if self.globs else ())
 
     def candidates(self, path: str, kept: str, at: int) -> list[Path]:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from streamlearn.errors import SourceChanged, SourceError
+from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.catalog import FileCatalog, status_of, unreadable
 from streamlearn.stream.sources.compression import decompressed, is_compressed, open_raw
@@ -435,5 +435,5 @@ def skip(file: BinaryIO, path: str, position: int) -> None:
     while left > 0:
         block = file.read(min(BLOCK, left))
         if not block:
-            raise SourceChanged(f"{path} has fewer than the {position} bytes that were read")
+            raise SourceChangedError(f"{path} has fewer than the {position} bytes that were read")
         left -= len(block)

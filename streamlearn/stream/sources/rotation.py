@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChangedError
 from streamlearn.stream.sources.compression import is_compressed
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def candidates(path: str, kept: str, at: int) -> list[Path]:
 def refuse_missed_rotations(
     path: str, mine: os.stat_result, at: int, known: Collection[str] = ()
 ) -> None:
-    """Raise SourceChanged if files were rotated after the one that was read.
+    """Raise SourceChangedError if files were rotated after the one that was read.
 
     They may hold what was written between it and the file that has its name now. Files in `known`
     do not count: they are read under their own names.
@@ -122,7 +122,7 @@ def refuse_missed_rotations(
     ]
     if later:
         names = [one for one, status in rotated.items() if status.st_ino == mine.st_ino]
-        raise SourceChanged(
+        raise SourceChangedError(
             f"{path} was rotated more than once since it was read up to byte {at}: that file is "
             f"now {min(names, default='deleted')}, and {', '.join(sorted(later))} came later; "
             "append them to it and restore it under this name, or start over without the checkpoint"

@@ -7,7 +7,7 @@ import select
 import sys
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChangedError
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.lines import Lines
 
@@ -49,10 +49,10 @@ class StandardInput:
         positions: Mapping[Partition, int],
         identity: Mapping[str, str] | None,  # noqa: ARG002 - inputs cannot be distinguished
     ) -> None:
-        """Begin; SourceChanged if there is a position."""
+        """Begin; SourceChangedError if there is a position."""
         at = positions.get(PARTITION, 0)
         if at:
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"the checkpoint is at byte {at} of standard input, which cannot be resumed: use a "
                 "file, or start over without the checkpoint"
             )

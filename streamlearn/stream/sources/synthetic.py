@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import SourceChanged
+from streamlearn.errors import SourceChangedError
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.clicks import Clicks, delayed_clicks
 
@@ -87,13 +87,13 @@ class Synthetic:
         """Start at event `positions[PARTITION]`, or at the first one."""
         was = (identity or {}).get("synthetic", repr(self.stream))
         if was != repr(self.stream):
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"the checkpoint is of {was}, but this source is {self.stream!r}: use the same "
                 "seed and drift, or start over without the checkpoint"
             )
         at = positions.get(PARTITION, 0)
         if at < 0 or (self.events is not None and at > self.events):
-            raise SourceChanged(
+            raise SourceChangedError(
                 f"the checkpoint is at event {at}, but this source has {self.events}: increase "
                 "`events`, or start over without the checkpoint"
             )

@@ -106,7 +106,7 @@ def test_checkpoint_of_a_newer_layout_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
     model_file.write(owner.directory / Place(1, 2).name, newer)
-    with pytest.raises(model_file.NewerFormat, match="upgrade"):
+    with pytest.raises(model_file.NewerFormatError, match="upgrade"):
         checkpoints.newest(owner.directory)
 
 

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn.errors import InvalidEventError, TableMismatch
+from streamlearn.errors import InvalidEventError, TableMismatchError
 from streamlearn.stream import (
     CSVDecoder,
     CustomDecoder,
@@ -381,7 +381,7 @@ def test_no_header_is_searched_after_the_first_rows() -> None:
 
 
 def test_duplicate_names_are_refused() -> None:
-    with pytest.raises(TableMismatch):
+    with pytest.raises(TableMismatchError):
         outcome(CSVDecoder(sl.Names(), Fields(label=None)), [b"a, a"])
 
 

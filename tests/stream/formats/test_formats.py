@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import streamlearn as sl
-from streamlearn.errors import TableMismatch
+from streamlearn.errors import TableMismatchError
 from streamlearn.stream import (
     FORMATS,
     CSVDecoder,
@@ -301,11 +301,11 @@ def test_csv_files_with_columns_in_another_order() -> None:
 def test_csv_without_required_columns() -> None:
     fields = Fields(label="y", exclude=("k",))
     for header, words in ((b"k,a", "no column 'y'"), (b"y,a", "no column 'k'")):
-        with pytest.raises(TableMismatch, match=words):
+        with pytest.raises(TableMismatchError, match=words):
             decode(CSVDecoder(sl.Names(), fields), header)
-    with pytest.raises(TableMismatch, match="';'"):
+    with pytest.raises(TableMismatchError, match="';'"):
         decode(CSVDecoder(sl.Names(), fields), b"y;k")
-    with pytest.raises(TableMismatch, match="'b'"):
+    with pytest.raises(TableMismatchError, match="'b'"):
         decode(CSVDecoder(sl.Names(), fields, text=["b"]), b"y,k")
     # what is only predicted
     decoder = CSVDecoder(sl.Names(), Fields(label=None, exclude=("y",)), grow_always=True)
@@ -379,16 +379,21 @@ def test_lines_in_place_equal_records(
     readers: list[Any] = [sl.Hashing(4) if hashed else sl.Names([("n", "a")]) for _ in range(2)]
     decoders = [decoder_of(kind, reader, Fields(label=None)) for reader in readers]
     batches = [Events(), Events()]
-    while True:
+    refused = [0, 0]  # how often each refused the table
+    while not any(refused):
         if not cut.waiting and not cut.fill(text.readinto, size):
             cut.finish()
             if not cut.waiting:
                 break
         _, values, _ = cut.take(3)
-        for decoder, events, given_as in zip(
-            decoders, batches, (values, list(values)), strict=True
-        ):
-            decoder.decode(given_as, events)
+        for k, given_as in enumerate((values, list(values))):
+            try:
+                decoders[k].decode(given_as, batches[k])
+            except TableMismatchError:  # two columns of one name
+                refused[k] += 1
+    assert refused[0] == refused[1]
+    if any(refused):
+        return
     seen = [
         (
             [(events.row_of(i), events.label_of(i)) for i in range(len(events))],
@@ -463,7 +468,7 @@ def test_csv_with_many_columns() -> None:
     )
     assert len(events.row_of(0)) == 99_999
     assert time.process_time() - begun < 20.0
-    with pytest.raises(TableMismatch, match="'c7'"):
+    with pytest.raises(TableMismatchError, match="'c7'"):
         decode(CSVDecoder(sl.Names(), Fields(label="c0")), b",".join([*names, b"c7"]))
 
 

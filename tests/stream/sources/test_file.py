@@ -19,10 +19,10 @@ from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.errors import (
     InvalidEventError,
-    SourceChanged,
-    SourceDenied,
+    SourceChangedError,
+    SourceDeniedError,
     SourceError,
-    SourceNotFound,
+    SourceNotFoundError,
 )
 from streamlearn.features import Names
 from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
@@ -325,9 +325,9 @@ def test_several_files_and_globs_in_order(tmp_path: Path) -> None:
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
-    with pytest.raises(SourceNotFound, match=r"x\.txt"):
+    with pytest.raises(SourceNotFoundError, match=r"x\.txt"):
         opened(Files([path]))
-    with pytest.raises(SourceNotFound, match=r"\*\.txt"):
+    with pytest.raises(SourceNotFoundError, match=r"\*\.txt"):
         opened(Files([f"{tmp_path}/*.txt"]))
     path.with_suffix(".gz").write_bytes(gzip.compress(b"1"))
     with pytest.raises(SourceError, match=r"x\.gz"):
@@ -351,17 +351,17 @@ def test_a_replaced_file_is_refused(tmp_path: Path) -> None:
     more = drained(opened(Files([path]), positions, identity))
     assert [value for _, _, value in more] == [b"three", b"four"]
     path.write_bytes(b"one\n")
-    with pytest.raises(SourceChanged, match=r"x\.txt"):
+    with pytest.raises(SourceChangedError, match=r"x\.txt"):
         opened(Files([path]), positions, identity)
     path.write_bytes(b"eins\nzwei\ndrei\nvier\n")
-    with pytest.raises(SourceChanged, match=r"x\.txt"):
+    with pytest.raises(SourceChangedError, match=r"x\.txt"):
         opened(Files([path]), positions, identity)
     path.write_bytes(b"one\n")
-    with pytest.raises(SourceChanged, match=r"x\.txt"):
+    with pytest.raises(SourceChangedError, match=r"x\.txt"):
         opened(Files([path]), positions, None)
     compressed = path.with_suffix(".gz")
     compressed.write_bytes(gzip.compress(b"one\n"))
-    with pytest.raises(SourceChanged, match=r"x\.gz"):
+    with pytest.raises(SourceChangedError, match=r"x\.gz"):
         drained(
             opened(Files([compressed]), {Partition(str(compressed)): positions[records.partition]})
         )
@@ -436,13 +436,13 @@ def test_a_file_that_was_rotated_while_not_read(way: str, name: str, tmp_path: P
     # what came later may have been between the two; and who reads only once has read another file
     (tmp_path / "x.log.0").write_bytes(b"between?\n")
     os.utime(tmp_path / "x.log.0", (3e9, 3e9))
-    with pytest.raises(SourceChanged, match=r"x\.log\.0 came later"):
+    with pytest.raises(SourceChangedError, match=r"x\.log\.0 came later"):
         opened(Files([path], follow=True), kept, identity)
     (tmp_path / "x.log.0").unlink()
-    with pytest.raises(SourceChanged, match=r"x\.log"):
+    with pytest.raises(SourceChangedError, match=r"x\.log"):
         opened(Files([path]), kept, identity)
     rest.rename(tmp_path / "elsewhere")
-    with pytest.raises(SourceChanged, match=r"x\.log"):
+    with pytest.raises(SourceChangedError, match=r"x\.log"):
         opened(Files([path], follow=True), kept, identity)
 
 
@@ -536,9 +536,9 @@ def test_a_file_rotated_twice_between_polls(tmp_path: Path) -> None:
     os.utime(tmp_path / "x.log.2", (1e9, 1e9))
     (tmp_path / "x-errors.log").write_bytes(b"of something else\n")
     log.write(b"three\n")
-    with pytest.raises(SourceChanged, match=r"x\.log\.2.* x\.log\.1 came later"):
+    with pytest.raises(SourceChangedError, match=r"x\.log\.2.* x\.log\.1 came later"):
         log.more()
-    with pytest.raises(SourceChanged, match=r"x\.log\.2.* x\.log\.1 came later"):
+    with pytest.raises(SourceChangedError, match=r"x\.log\.2.* x\.log\.1 came later"):
         log.restart()
     (tmp_path / "x.log.1").write_bytes(b"")  # nothing was between
     log.restart()
@@ -582,7 +582,7 @@ def test_a_rotated_file_that_becomes_unreadable(
 
     with monkeypatch.context() as patch:
         patch.setattr(catalog, "Fingerprint", refused)
-        with pytest.raises(SourceDenied, match=r"x\.log"):
+        with pytest.raises(SourceDeniedError, match=r"x\.log"):
             log.more()
     assert log.more() == [(1, b"two")]
 
@@ -687,11 +687,11 @@ def test_a_named_pipe_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_unreadable_files_have_their_own_errors(tmp_path: Path) -> None:
-    with pytest.raises(SourceNotFound):
+    with pytest.raises(SourceNotFoundError):
         opened(Files([tmp_path / "none"]))
-    with pytest.raises(SourceNotFound):
+    with pytest.raises(SourceNotFoundError):
         opened(Files([tmp_path / "*.txt"]))
-    assert type(unreadable("x", PermissionError(13, "Permission denied"))) is SourceDenied
+    assert type(unreadable("x", PermissionError(13, "Permission denied"))) is SourceDeniedError
     assert type(unreadable("x", IsADirectoryError(21, "Is a directory"))) is SourceError
 
 
@@ -764,7 +764,7 @@ def test_a_truncated_file_with_two_copies_is_refused(tmp_path: Path, *, down: bo
     log.write(b"two\n")
     (tmp_path / "x.log.1").write_bytes(log.path.read_bytes())
     log.rotate("x.log.2", "copied")
-    with pytest.raises(SourceChanged, match=r"x\.log"):
+    with pytest.raises(SourceChangedError, match=r"x\.log"):
         log.restart() if down else log.more()
     (tmp_path / "x.log.1").unlink()
     log.restart()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from streamlearn.errors import SourceChanged, SourceNotFound
+from streamlearn.errors import SourceChangedError, SourceNotFoundError
 from streamlearn.stream import Files, Partition
 from streamlearn.stream.sources import catalog
 
@@ -120,7 +120,7 @@ def test_the_first_file_may_appear_later(folder: Folder) -> None:
 def test_other_paths_are_read_as_without_a_glob(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "once.txt", "*.log", "last.txt")
     folder.write("once.txt", "o1")
-    with pytest.raises(SourceNotFound, match=r"last\.txt"):
+    with pytest.raises(SourceNotFoundError, match=r"last\.txt"):
         folder.open()
     folder.write("last.txt", "l1")
     folder.open()
@@ -287,7 +287,7 @@ def test_a_file_that_was_replaced_while_not_read_is_refused(folder: Folder) -> N
         folder.write("another.txt", "takes the place on the disk")
         folder.write("a.log", "b1")
 
-    with pytest.raises(SourceChanged, match=r"a\.log"):
+    with pytest.raises(SourceChangedError, match=r"a\.log"):
         folder.restart(replace)
 
 
