@@ -23,9 +23,9 @@ import yaml
 
 import streamlearn as sl
 from streamlearn.cli.commands import evaluate, inspect, predict, train
-from streamlearn.cli.commands.run import CODES
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.config import Config, reading, reference
+from streamlearn.daemon.process.exits import DESCRIPTIONS
 from streamlearn.stream import Clicks, Synthetic
 from streamlearn.telemetry import reference as metrics
 from streamlearn.telemetry.catalog import METRICS, PREFIX
@@ -309,7 +309,7 @@ def test_documented_keys_exist() -> None:
 def test_exit_codes_are_documented() -> None:
     documented = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["docs/operating.md"], re.MULTILINE)
     assert {int(code): text for code, text in documented} == {
-        int(c): text for c, text in CODES.items()
+        int(c): text for c, text in DESCRIPTIONS.items()
     }
 
 

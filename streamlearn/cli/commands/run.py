@@ -5,28 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.cli.options import add_config
-from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.exits import DESCRIPTIONS
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Parser
 
-CODES = {
-    Exit.OK: "ended as asked: by a signal, or --until",
-    Exit.CRASH: "unexpected error; the log has the traceback",
-    Exit.USAGE: "invalid command line or configuration",
-    Exit.SOURCE: "the source or an output is unreachable, or failed otherwise",
-    Exit.SOURCE_CHANGED: "not the stream of the checkpoint, or its position is gone: see --on-gap",
-    Exit.INVALID_RECORDS: "too many invalid records: see --skip-to",
-    Exit.CHECKPOINT: "no checkpoint could be written for too long, or none is readable",
-    Exit.FENCED: "another instance has taken over",
-    Exit.WATCHDOG: "the loop hung; the log has the stacks",
-    Exit.OWNED: "another instance owns the models, and standby = false",
-    Exit.UNSAVED: "stopped as asked, but without a final checkpoint",
-    Exit.DENIED: "the source or an output denied access",
-    Exit.NOT_FOUND: "no such topic or file",
-    Exit.NOTHING_LEARNED: "the end was reached, but no record could be learned",
-    Exit.NO_CHECKPOINT: "no checkpoint, though one is required, or its directory is gone",
-}
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
   streamlearn run config/quickstart.toml
@@ -36,7 +19,7 @@ EXAMPLES = """\
   streamlearn run config/clicks.toml --reset sparse
 
 exit codes:
-""" + "\n".join(f"  {code:2d} {text}" for code, text in CODES.items())
+""" + "\n".join(f"  {code:2d} {text}" for code, text in DESCRIPTIONS.items())
 
 
 def arguments(parser: Parser) -> None:

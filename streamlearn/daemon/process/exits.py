@@ -20,21 +20,40 @@ from streamlearn.errors import (
 class Exit(IntEnum):
     """Why the process ended."""
 
-    OK = 0  # stopped as requested: by a signal or --until
-    CRASH = 1  # unexpected error; its stack is in the log
-    USAGE = 2  # the command line or the config file
-    SOURCE = 3  # the source or an output is unreachable, or failed in another way
-    SOURCE_CHANGED = 4  # not the stream of the checkpoint, or its position is gone: see --on-gap
-    INVALID_RECORDS = 5  # too many invalid records: see --skip-to
-    CHECKPOINT = 6  # no checkpoint could be written for too long, or none can be read
-    FENCED = 7  # another instance took over
-    WATCHDOG = 8  # the loop was stalled; the stacks of its threads are in the log
-    OWNED = 9  # another instance owns the models, and standby is disabled
-    UNSAVED = 10  # stopped as requested, but without a final checkpoint
-    DENIED = 11  # the source or an output refused the credentials or the permission
-    NOT_FOUND = 12  # the topic or file does not exist
-    NOTHING_LEARNED = 13  # the end was reached, and no record could be learned
-    NO_CHECKPOINT = 14  # a required checkpoint is missing, or its directory disappeared
+    OK = 0
+    CRASH = 1
+    USAGE = 2
+    SOURCE = 3
+    SOURCE_CHANGED = 4
+    INVALID_RECORDS = 5
+    CHECKPOINT = 6
+    FENCED = 7
+    WATCHDOG = 8
+    OWNED = 9
+    UNSAVED = 10
+    DENIED = 11
+    NOT_FOUND = 12
+    NOTHING_LEARNED = 13
+    NO_CHECKPOINT = 14
+
+
+DESCRIPTIONS = {
+    Exit.OK: "stopped as requested: by a signal, or --until",
+    Exit.CRASH: "unexpected error; the log has the traceback",
+    Exit.USAGE: "invalid command line or configuration",
+    Exit.SOURCE: "the source or an output is unreachable, or failed otherwise",
+    Exit.SOURCE_CHANGED: "not the stream of the checkpoint, or its position is gone: see --on-gap",
+    Exit.INVALID_RECORDS: "too many invalid records: see --skip-to",
+    Exit.CHECKPOINT: "no checkpoint could be written for too long, or none is readable",
+    Exit.FENCED: "another instance has taken over",
+    Exit.WATCHDOG: "the loop hung; the log has the stacks",
+    Exit.OWNED: "another instance owns the models, and standby = false",
+    Exit.UNSAVED: "stopped as requested, but without a final checkpoint",
+    Exit.DENIED: "the source or an output denied access",
+    Exit.NOT_FOUND: "no such topic or file",
+    Exit.NOTHING_LEARNED: "the end was reached, but no record could be learned",
+    Exit.NO_CHECKPOINT: "no checkpoint, though one is required, or its directory is gone",
+}
 
 
 class Stop(Exception):
