@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 NEXT = """\
 Try next:
   streamlearn demo --seed {seed} --no-drift   # other weights, no change
-  streamlearn train --help              # your own files: CSV, JSON, svmlight
-  streamlearn run --help                # your own Kafka: the daemon
+  streamlearn train --help               # your own files: CSV, JSON, svmlight, VW
+  streamlearn run --help                 # your own Kafka: the daemon
 """
 
 
