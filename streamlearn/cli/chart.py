@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import math
 import re
@@ -53,10 +54,8 @@ class Panel:
 
 def require_matplotlib() -> None:
     """Raise ValueError if matplotlib, an extra, is not installed."""
-    try:
-        import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        raise ValueError("charts need matplotlib; run pip install 'streamlearn[plot]'") from None
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError("charts need matplotlib; run pip install 'streamlearn[plot]'")
 
 
 def draw(title: str, panels: Sequence[Panel]) -> Figure:

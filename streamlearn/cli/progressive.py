@@ -12,7 +12,7 @@ from streamlearn.core.progressive import WeightedMean, mean_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,27 @@
-"""Validation of whole numbers."""
+"""Integers among parameters: Python's and NumPy's, but not bool."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 
-def whole_number(name: str, value: Any, low: int) -> int:
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Return whether a value is an integer.
+
+    >>> is_integer(2), is_integer(np.int64(2)), is_integer(True), is_integer(2.0)
+    (True, True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def integer(name: str, value: Any, low: int) -> int:
     """Return the value as an int, or raise a ValueError that names the parameter.
 
-    >>> whole_number("threads", 2, 1)
+    >>> integer("threads", 2, 1)
     2
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ValueError(f"{name} must be a whole number >= {low}, got {value!r}")
+    if not is_integer(value) or value < low:
+        raise ValueError(f"{name} must be an integer >= {low}, got {value!r}")
     return int(value)

@@ -12,16 +12,14 @@ from streamlearn.core import sums
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from streamlearn.core.arrays import Array
 
 
 class WeightedMean:
     """A weighted mean, bit-identical for any split of the events into batches.
 
     >>> loss = WeightedMean()
-    >>> pairs = loss.add(np.array([1.0, 0.0]), np.array([1.0, 2.0]))
+    >>> loss.add(np.array([1.0, 0.0]), np.array([1.0, 2.0]))
     >>> loss.add_one(0.5, 1.0)
     >>> loss.mean, loss.count
     (0.375, 3)
@@ -36,16 +34,19 @@ class WeightedMean:
         """Return the mean; NaN before the first event."""
         return mean_of(self.total, self.weight)
 
-    def add(self, values: Array, weights: Array) -> Array:
-        """Add events, all with finite values; return the weighted values and the weights."""
+    def add(self, values: Array, weights: Array) -> None:
+        """Add events, all with finite values."""
         pairs = np.empty((2, len(values)))
         np.multiply(values, weights, out=pairs[0])
         pairs[1] = weights
+        self.add_pairs(pairs)
+
+    def add_pairs(self, pairs: Array) -> None:
+        """Add events as a row of weighted values, and one of weights."""
         totals = np.array([self.total, self.weight])
         sums.add_in_order(totals, pairs)
         self.total, self.weight = totals.tolist()
-        self.count += len(values)
-        return pairs
+        self.count += pairs.shape[1]
 
     def add_one(self, value: float, weight: float) -> None:
         """Add one event."""

@@ -22,9 +22,9 @@ from streamlearn.stream.records import header_name, name_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from streamlearn.core.arrays import Array
     from streamlearn.daemon.collectors.observer import RecordError
     from streamlearn.daemon.learners import Learner
-    from streamlearn.estimators.frames import Array
     from streamlearn.late.join import Join
     from streamlearn.stream import Decoder
     from streamlearn.stream.polled import Polled

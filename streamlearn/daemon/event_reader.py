@@ -16,9 +16,9 @@ from streamlearn.engine.events import Events
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamlearn.core.arrays import Array
     from streamlearn.daemon.collectors.observer import RecordError
     from streamlearn.daemon.learners import Learner
-    from streamlearn.estimators.frames import Array
     from streamlearn.stream import Decoder, Records
     from streamlearn.stream.formats.label_set import LabelSet
     from streamlearn.stream.polled import Polled

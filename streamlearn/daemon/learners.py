@@ -17,9 +17,9 @@ from streamlearn.daemon.scores import BestLearner, ProgressiveMean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
     from streamlearn.estimators.classifier import LinearClassifier
-    from streamlearn.estimators.frames import Array
     from streamlearn.estimators.regressor import LinearRegressor
     from streamlearn.features import Reader
     from streamlearn.late.prediction_memory import PredictionMemory

@@ -25,13 +25,13 @@ from streamlearn.stream.sources.lines import size_and_nulls
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamlearn.core.arrays import Array
     from streamlearn.daemon.collectors.observer import Observer, RecordError
     from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.learners import LearnerResult, Learners
     from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
     from streamlearn.daemon.outputs.predictions import PredictionPublisher
     from streamlearn.daemon.process.log import Log
-    from streamlearn.estimators.frames import Array
     from streamlearn.stream import Records
 
 

@@ -16,7 +16,7 @@ from streamlearn.core.progressive import WeightedMean, mean_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 BLOCKS_PER_WINDOW, MIN_BLOCK = (
     100,
@@ -77,7 +77,7 @@ class ProgressiveMean(WeightedMean):
     """The weighted mean of a number over all events, and over the recent ones.
 
     >>> loss = ProgressiveMean(window=200)
-    >>> pairs = loss.add(np.array([1.0, 0.0, 0.5]), np.array([1.0, 2.0, 1.0]))
+    >>> loss.add(np.array([1.0, 0.0, 0.5]), np.array([1.0, 2.0, 1.0]))
     >>> loss.mean, loss.recent, loss.count
     (0.375, 0.375, 3)
     """
@@ -91,11 +91,10 @@ class ProgressiveMean(WeightedMean):
         """Return the mean over the window; NaN before the first event."""
         return mean_of(*self.blocks.total().tolist())
 
-    def add(self, values: Array, weights: Array) -> Array:
-        """Add events, all with finite values; return the weighted values and the weights."""
-        pairs = super().add(values, weights)
+    def add_pairs(self, pairs: Array) -> None:
+        """Add events, also to the window."""
+        super().add_pairs(pairs)
         self.blocks.add(pairs)
-        return pairs
 
     def state(self) -> dict[str, Any]:
         """Copy the state for a checkpoint."""

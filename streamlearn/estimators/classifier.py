@@ -22,8 +22,9 @@ from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 if TYPE_CHECKING:
     import pandas as pd
 
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array, RowTable
+    from streamlearn.estimators.frames import RowTable
     from streamlearn.features import Reader
     from streamlearn.penalties import Penalty
     from streamlearn.rules import Rule

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.model import Model
     from streamlearn.engine.rows import Rows
-
-Array = np.ndarray[Any, Any]
 
 
 class RowTable(Protocol):

@@ -11,6 +11,7 @@ import numpy as np
 from river import base
 from river.utils.pretty import print_table
 
+from streamlearn.core.integers import is_integer
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.model import Model
 from streamlearn.engine.single import OneVersusRest, Single
@@ -24,8 +25,9 @@ from streamlearn.rules import Mixture, Rule
 from streamlearn.rules.requirements import check
 
 if TYPE_CHECKING:
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array, RowTable
+    from streamlearn.estimators.frames import RowTable
 
 
 class ScoreMemory(Protocol):
@@ -521,8 +523,3 @@ class Contribution(NamedTuple):
 def contribution(name: Any, value: float, weight: float) -> Contribution:
     """Return the contribution of a feature with this value and weight."""
     return Contribution(name, value, weight, value * weight)
-
-
-def is_integer(value: Any) -> bool:
-    """Return whether `value` is an integer, bools excluded."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -551,7 +551,7 @@ def bound(name, value, least, most, otherwise):
     if value is None:
         return otherwise
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{name}={value!r}: a whole number from {least} to {most}")
+        raise ValueError(f"{name}={value!r}: an integer from {least} to {most}")
     return value
 
 

@@ -11,14 +11,15 @@ import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_CheckExact, PyDict_Next
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_DecodeUTF8, PyUnicode_FromObject
 from libc.math cimport isfinite
+from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from streamlearn.errors import InvalidEventError
 
+from streamlearn.core.memory cimport reallocate
 from streamlearn.features.text cimport ascii_of, bytes_of, copy_text, is_ascii, length_of
 
 cdef extern from "Python.h":
@@ -151,9 +152,9 @@ cdef class Pieces:
         self.interactions = self.groups = self.crossings = ()
 
     def __dealloc__(self):
-        PyMem_Free(self.piece)
-        PyMem_Free(self.arena)
-        PyMem_Free(self.span)
+        free(self.piece)
+        free(self.arena)
+        free(self.span)
 
     def _set_interactions(self, interactions):
         self.interactions = checked_interactions(interactions)
@@ -484,8 +485,8 @@ cdef class Pieces:
         return 0
 
     cdef int release(self) except -1 with gil:
-        PyMem_Free(self.piece)
-        PyMem_Free(self.arena)
+        free(self.piece)
+        free(self.arena)
         self.piece = NULL
         self.arena = NULL
         self.room = self.arena_room = 0
@@ -500,10 +501,3 @@ cdef class Pieces:
         if self.piece[i].kind == COLUMN:
             return <long long> self.piece[i].hash
         return self.decode(self.piece[i].text)
-
-
-cdef void* reallocate(void* buffer, size_t size) except NULL:
-    cdef void* to = PyMem_Realloc(buffer, size)
-    if to == NULL:
-        raise MemoryError(f"{size} bytes for one event")
-    return to

@@ -9,6 +9,7 @@ cimport cython
 from libc.math cimport fmax, fmin, pow
 
 from streamlearn.hindsight.dual_problem cimport PATIENCE, DualProblem, Example
+from streamlearn.core.random cimport next64
 from streamlearn.core.row cimport prefetch, soft
 
 import numpy as np
@@ -56,13 +57,7 @@ cdef class DualAscent(DualProblem):
 
     cdef Py_ssize_t random_below(self, Py_ssize_t n) noexcept nogil:
         """Return a random number from 0 to n - 1: the upper half of splitmix64, scaled."""
-        cdef unsigned long long z
-        self.state += 0x9E3779B97F4A7C15ULL
-        z = self.state
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL
-        z ^= z >> 31
-        return <Py_ssize_t>(((z >> 32) * <unsigned long long>n) >> 32)
+        return <Py_ssize_t>(((next64(&self.state) >> 32) * <unsigned long long>n) >> 32)
 
     cdef void sample_gap(self, Py_ssize_t k, Py_ssize_t i, double p) noexcept nogil:
         cdef double weight = self.example[i].weight

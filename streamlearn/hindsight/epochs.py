@@ -16,7 +16,7 @@ from streamlearn.losses import Loss
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.hindsight.problem import Problem
 
 CHUNK = 1 << 20  # numbers between two checks for Ctrl-C: some milliseconds

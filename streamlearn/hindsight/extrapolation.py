@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 POINTS = 6
 RIDGE = 1e-12  # relative; needed because the steps become nearly parallel

@@ -10,7 +10,7 @@ from streamlearn.estimators import frames
 from streamlearn.losses import Loss, VectorLoss
 
 if TYPE_CHECKING:
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 
 def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from streamlearn.core.integers import integer
 from streamlearn.engine.rows import as_floats, canonical, reject_nonfinite
 from streamlearn.estimators import frames
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.labels import encoded_labels
 from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
-from streamlearn.hindsight.whole_number import whole_number
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 
 class Objective:
@@ -220,7 +220,7 @@ def normalized_weights(weights: Any, m: int) -> Vector:
 def shard_ends(X: Any, shards: Any) -> list[int]:
     """Return the end rows of shards with about the same number of entries."""
     m = X.shape[0]
-    shards = whole_number("threads", shards, 1)
+    shards = integer("threads", shards, 1)
     before = getattr(X, "indptr", np.arange(m + 1) * X.shape[1])
     aims = np.arange(1, shards) * (int(before[-1]) / shards)
     inner = np.searchsorted(before, aims, side="left").tolist()

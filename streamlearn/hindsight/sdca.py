@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.core.integers import integer
 from streamlearn.hindsight.epochs import DualEpochs
 from streamlearn.hindsight.intercept_search import InterceptSearch
 from streamlearn.hindsight.solution import Progress, Solution
-from streamlearn.hindsight.whole_number import whole_number
 
 if TYPE_CHECKING:
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.hindsight.problem import Problem
     from streamlearn.hindsight.solution import Callback
 
@@ -67,7 +67,7 @@ def sdca(
     seed
         Seed of the random order.
     """
-    batch, seed = whole_number("batch", batch, 1), whole_number("seed", seed, 0)
+    batch, seed = integer("batch", batch, 1), integer("seed", seed, 0)
     if update not in UPDATES:
         raise ValueError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
     progress = Progress(problem, "sdca", gap=gap, callback=callback)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.hindsight.problem import Objective
     from streamlearn.hindsight.risk import Vector
 

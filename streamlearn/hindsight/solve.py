@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.core.integers import integer
 from streamlearn.core.parameters import number
 from streamlearn.hindsight.auto import alternatives, auto
 from streamlearn.hindsight.methods import METHODS, AnyLoss
 from streamlearn.hindsight.problem import Problem
 from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
 from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
-from streamlearn.hindsight.whole_number import whole_number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.methods import Method
@@ -80,7 +80,7 @@ def solve(
     )
     gap = number("solve", "gap", gap, low=0.0)
     if max_iter is not None:
-        max_iter = whole_number("max_iter", max_iter, 1)
+        max_iter = integer("max_iter", max_iter, 1)
     arguments: dict[str, Any] = {
         "gap": gap,
         "max_iter": max_iter,

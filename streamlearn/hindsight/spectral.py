@@ -13,7 +13,7 @@ from streamlearn.hindsight.passes import RowMatrix
 from streamlearn.hindsight.problem import checked_matrix
 
 if TYPE_CHECKING:
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 MAX_ITERATIONS = 200
 MIN_ITERATIONS = 10  # before a slow rise counts as convergence

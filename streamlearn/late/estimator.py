@@ -317,7 +317,7 @@ def encode_id(given: int | str | bytes) -> bytes:
     if isinstance(given, bytes):
         return given
     if isinstance(given, bool) or not isinstance(given, int | str | np.integer):
-        raise ValueError(f"id must be a string, bytes or a whole number, not {given!r}")
+        raise ValueError(f"id must be a string, bytes or an integer, not {given!r}")
     return str(given).encode(errors="surrogatepass")
 
 

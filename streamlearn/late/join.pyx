@@ -76,7 +76,7 @@ cdef class Join:
     ):
         whole = isinstance(hold_events, (int, np.integer)) and not isinstance(hold_events, bool)
         if not whole or hold_events < 1:
-            raise ValueError(f"hold_events must be a whole number >= 1, not {hold_events!r}")
+            raise ValueError(f"hold_events must be an integer >= 1, not {hold_events!r}")
         hold = math.inf if hold_for is None else hold_for
         number = isinstance(hold, (int, float, np.integer, np.floating))
         if not number or isinstance(hold, (bool, np.timedelta64)) or not hold > 0.0:

@@ -17,7 +17,7 @@ from streamlearn.late.joined_rows import CORRECTED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.late.join import Join
 
 

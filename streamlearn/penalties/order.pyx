@@ -10,13 +10,13 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from streamlearn.core.memory cimport reallocate
-from streamlearn.core.random cimport mix64
+from streamlearn.core.random cimport GOLDEN_GAMMA, mix64
 
 DEF NONE = -1
 
 
 cdef inline unsigned long long priority(Py_ssize_t j) noexcept nogil:
-    return mix64(<unsigned long long>j + 0x9E3779B97F4A7C15ULL)
+    return mix64(<unsigned long long>j + GOLDEN_GAMMA)
 
 
 cdef class Order:

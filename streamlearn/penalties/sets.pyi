@@ -1,4 +1,4 @@
-from streamlearn.estimators.frames import Array
+from streamlearn.core.arrays import Array
 from streamlearn.penalties.penalty import Penalty
 
 SLACK: float

@@ -21,7 +21,7 @@ from streamlearn.regret.reservoir import gather_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.hindsight import Solution, Step
 
 # Without a penalty the problem may have no solution. A small L2 penalty gives it one, and the

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.core.integers import is_integer
 from streamlearn.core.parameters import number
-from streamlearn.estimators.linear import is_integer
 from streamlearn.regret.comparator import (
     Comparator,
     ComparatorTask,

@@ -14,8 +14,8 @@ from streamlearn.regret.tracker import Tracker
 if TYPE_CHECKING:
     import os
 
+    from streamlearn.core.arrays import Array
     from streamlearn.estimators.classifier import LinearClassifier
-    from streamlearn.estimators.frames import Array
     from streamlearn.estimators.regressor import LinearRegressor
     from streamlearn.regret.report import Report
 

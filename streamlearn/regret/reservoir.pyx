@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memmove
 
 from cpython.object cimport PyObject
 
+from streamlearn.core.random cimport next64
 from streamlearn.core.row cimport Row
 
 import numpy as np
@@ -55,13 +56,7 @@ cdef class Reservoir:
 
     cdef double uniform(self) noexcept nogil:
         """Return a number in (0, 1), by splitmix64."""
-        cdef unsigned long long z
-        self.random += <unsigned long long>0x9E3779B97F4A7C15
-        z = self.random
-        z = (z ^ (z >> 30)) * <unsigned long long>0xBF58476D1CE4E5B9
-        z = (z ^ (z >> 27)) * <unsigned long long>0x94D049BB133111EB
-        z ^= z >> 31
-        return (<double>(z >> 11) + 0.5) * (1.0 / 9007199254740992.0)
+        return (<double>(next64(&self.random) >> 11) + 0.5) * (1.0 / 9007199254740992.0)
 
     cdef void skip(self) noexcept nogil:
         """Draw the next row to enter.

@@ -17,9 +17,9 @@ from streamlearn.penalties import Zero
 from streamlearn.regret.ledger import Ledger
 
 if TYPE_CHECKING:
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
-    from streamlearn.estimators.frames import Array
     from streamlearn.estimators.linear import Event
     from streamlearn.regret.report import Report
 

@@ -11,7 +11,7 @@ the steps in between. Rules without a closed form for that sum cost O(n) per eve
 
 from libc.stdlib cimport free
 
-from streamlearn.core.random cimport mix64
+from streamlearn.core.random cimport next64
 from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 from streamlearn.core.memory cimport reallocate
@@ -59,8 +59,7 @@ cdef class Average:
 
     cdef double uniform(self) noexcept nogil:
         """Draw a number in [0, 1) by SplitMix64, whose state is one integer."""
-        self.random += 0x9E3779B97F4A7C15ULL
-        return <double>(mix64(self.random) >> 11) / 9007199254740992.0
+        return <double>(next64(&self.random) >> 11) / 9007199254740992.0
 
     cdef void before(self, Row* row) noexcept nogil:
         """Add up the weights of the row's slots through event t + 1, before they change."""

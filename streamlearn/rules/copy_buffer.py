@@ -7,14 +7,14 @@ times as long as the copy itself. Code that copies large states repeatedly reuse
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
     from contextvars import Token
 
-    Array = np.ndarray[Any, np.dtype[np.float64]]
+    from streamlearn.core.arrays import Array
 
 PAGE = 512  # numbers
 SLACK = 1.25  # times the size of the last copy, because a state may grow

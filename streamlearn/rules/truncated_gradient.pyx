@@ -41,7 +41,7 @@ cdef class TruncatedGradient(CachingRule):
     def __init__(self, step, every=1, ceiling=INFINITY):
         self.step = schedule("TruncatedGradient", step)
         if int(every) != every or every < 1:
-            raise ValueError(f"TruncatedGradient: every must be a whole number >= 1, got {every!r}")
+            raise ValueError(f"TruncatedGradient: every must be an integer >= 1, got {every!r}")
         self.every = every
         if ceiling != INFINITY:
             ceiling = number("TruncatedGradient", "ceiling", ceiling, low=0.0)

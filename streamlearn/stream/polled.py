@@ -13,7 +13,7 @@ from streamlearn.stream.ranks import order_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.stream.records import Partition, Records
 
 

@@ -1,3 +1,3 @@
-from streamlearn.estimators.frames import Array
+from streamlearn.core.arrays import Array
 
 def order_of(ranks: Array) -> Array: ...

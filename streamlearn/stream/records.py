@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
 
 # Bytes of a name that are not UTF-8 are lone surrogates, as in `os.fsdecode`.
 Header = tuple[str, bytes | None]

@@ -10,10 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Marks = NDArray[np.bool_]
+    from streamlearn.core.arrays import Array
 
 BINS = 10
 MAX_PENDING_BATCHES = 1000  # before they are merged into the window
@@ -34,10 +31,10 @@ class RecentScores:
     def __init__(self, events: int) -> None:
         self.events = events
         self._scores, self._positive = np.zeros(0), np.zeros(0, bool)
-        self._pending: deque[tuple[int, Array, Array, Marks]] = deque()
+        self._pending: deque[tuple[int, Array, Array, Array]] = deque()
         self._pending_events = 0  # labeled events among them
 
-    def add(self, scores: Array, error: Array, learned: Marks, count: int) -> None:
+    def add(self, scores: Array, error: Array, learned: Array, count: int) -> None:
         """Add a batch: its scores, which of them were errors, which `count` have a label."""
         if scores.ndim > 1 and scores.shape[1] > 1:
             return  # several outputs
@@ -48,7 +45,7 @@ class RecentScores:
         if len(self._pending) > MAX_PENDING_BATCHES:
             self.window()
 
-    def window(self) -> tuple[Array, Marks]:
+    def window(self) -> tuple[Array, Array]:
         """Return the recent scores, and whether the label of each is positive."""
         if self._pending:
             batches, self._pending, self._pending_events = self._pending, deque(), 0
@@ -69,14 +66,14 @@ class RecentScores:
         self._scores, self._positive = np.zeros(0), np.zeros(0, bool)
         self._keep(state["scores"][-self.events :], state["positive"][-self.events :] > 0)
 
-    def _keep(self, scores: Array, positive: Marks) -> None:
+    def _keep(self, scores: Array, positive: Array) -> None:
         before = self.events - len(scores)  # how many of the past remain
         past = slice(max(len(self._scores) - before, 0), None)
         self._scores = np.concatenate([self._scores[past], scores])
         self._positive = np.concatenate([self._positive[past], positive])
 
 
-def roc_area(scores: Array, positive: Marks) -> float | None:
+def roc_area(scores: Array, positive: Array) -> float | None:
     """Return the area under the ROC curve, or None without events of both classes."""
     above, below = scores[positive], np.sort(scores[~positive])
     if not len(above) or not len(below):
@@ -85,7 +82,7 @@ def roc_area(scores: Array, positive: Marks) -> float | None:
     return float(ranks.sum() / (2.0 * len(above) * len(below)))
 
 
-def calibration(probabilities: Array, positive: Marks) -> tuple[float | None, float | None]:
+def calibration(probabilities: Array, positive: Array) -> tuple[float | None, float | None]:
     """Return mean probability / share of positives, and the expected calibration error.
 
     >>> calibration(np.array([0.25, 0.25, 0.25, 0.25]), np.array([True, False, False, False]))

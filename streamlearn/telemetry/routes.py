@@ -179,7 +179,7 @@ class Routes:
 
 
 def number(request: Request, name: str, otherwise: int) -> int:
-    """Return a whole number of the query; anything else counts as not given."""
+    """Return an integer of the query; anything else counts as not given."""
     text = request.query.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else otherwise
 

@@ -827,7 +827,7 @@ def test_invalid_class_weights_are_refused(factor: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "a", True])
-def test_coef_needs_a_whole_number(n: Any) -> None:
+def test_coef_needs_an_integer(n: Any) -> None:
     model = sl.LinearClassifier()
     model.learn_rows(np.ones((2, 3)), [0, 1])
     with pytest.raises(ValueError, match="n, "):

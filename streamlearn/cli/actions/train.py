@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progressive import Point
     from streamlearn.cli.saved import Model
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array
 
 MAX_COLUMNS = 20  # of a table, in the summary
 COLUMNS = "{:>10} {:>10} {:>10} {:>12} {:>10} {:>10} {:>8}"  # 76 wide, for a terminal of 80

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamlearn.core.arrays import Array
     from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
     from streamlearn.daemon.learners import LearnerResult, Learners
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array
     from streamlearn.stream import Partition, Records
     from streamlearn.stream.polled import Polled
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from streamlearn.core.arrays import Array
     from streamlearn.daemon.learners import Learners
-    from streamlearn.estimators.frames import Array
     from streamlearn.features import Reader
     from streamlearn.telemetry import Board
 

@@ -20,10 +20,10 @@ from streamlearn.estimators.regressor import LinearRegressor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from streamlearn.core.arrays import Array
     from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.learners import Learner, LearnerResult, Model
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import Array
     from streamlearn.stream import Records
     from streamlearn.stream.formats.label_set import LabelSet
     from streamlearn.stream.polled import Polled

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from streamlearn.core.integers import integer
 from streamlearn.core.parameters import number
 from streamlearn.hindsight.methods import METHODS
 from streamlearn.hindsight.problem import Objective
-from streamlearn.hindsight.whole_number import whole_number
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.risk import Vector
@@ -39,7 +39,7 @@ class StructuredRisk:
         if not callable(getattr(oracle, "value_and_slope", None)):
             raise ValueError(f"{oracle!r} must have a method value_and_slope(w)")
         self.oracle = oracle
-        self.size = whole_number("the oracle's size", getattr(oracle, "size", None), 1)
+        self.size = integer("the oracle's size", getattr(oracle, "size", None), 1)
         self.lowest = lowest
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:

@@ -41,7 +41,7 @@ FAULTS = {
     BREAK: "a line break outside quotes: a record must be one row",
     NO_UTF8: "not valid UTF-8: convert the data to UTF-8",
 }
-cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 
 cdef struct Column:
     const char* name  # followed by "="

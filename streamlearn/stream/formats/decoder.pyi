@@ -1,9 +1,9 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from streamlearn.core.arrays import Array
 from streamlearn.engine.events import Events
 from streamlearn.errors import InvalidEventError
-from streamlearn.estimators.frames import Array
 from streamlearn.features import Reader
 from streamlearn.stream.formats.fields import UNITS as UNITS
 from streamlearn.stream.formats.fields import Fields, Learns

@@ -6,12 +6,12 @@ before any of its names is looked up, so a rejected record changes nothing.
 
 import math
 from collections.abc import Mapping
-from datetime import datetime, timezone
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport NAN, isfinite
 from libc.string cimport memcmp
 
+from streamlearn.core.times import timestamp
 from streamlearn.errors import NO_ID, InvalidEventError
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELED, Events, Kind
@@ -22,7 +22,7 @@ from streamlearn.stream.formats.numbers cimport Decimal, is_exact
 from streamlearn.features.pieces import short_repr
 from streamlearn.stream.formats.fields import UNITS, Fields
 
-cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds whole numbers up to here
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 cdef object LEAST = -(1 << 63)  # integer labels have 64 bits, as in Arrow, Avro and Java
 cdef object GREATEST = (1 << 63) - 1
 cdef Py_ssize_t LONGEST = 1024  # maximum characters of a label, as all labels are kept
@@ -338,14 +338,11 @@ cdef class Decoder:
         self.tags.time = NAN
         if isinstance(value, str):
             try:
-                moment = datetime.fromisoformat(value)
+                self.tags.time = timestamp(value)
             except ValueError:
                 raise self.refusal(
                     "time", f"is {short_repr(value)}: a time is a number of"
                     f" {self.fields.time_unit!r} since 1970, or in ISO 8601") from None
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=timezone.utc)
-            self.tags.time = moment.timestamp()
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             try:
                 self.tags.time = float(value) * self.time_scale

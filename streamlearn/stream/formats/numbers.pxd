@@ -172,7 +172,7 @@ cdef extern from *:
     #endif
     }
 
-    /* The whole number of at most seven digits at p, and where it ends; NULL: it is another. */
+    /* The integer of at most seven digits at p, and where it ends; NULL: it is another. */
     static inline const char *streamlearn_short_whole(const char *p, uint64_t *y) {
     #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
         uint64_t x, other;

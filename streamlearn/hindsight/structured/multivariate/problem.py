@@ -11,7 +11,7 @@ from streamlearn.hindsight.structured.multivariate.risk import MultivariateRisk
 from streamlearn.losses import MultiSquared, Squared
 
 if TYPE_CHECKING:
-    from streamlearn.estimators.frames import Array
+    from streamlearn.core.arrays import Array
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
     from streamlearn.penalties import Penalty
