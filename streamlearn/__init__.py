@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamlearn import hindsight, losses, penalties, regret, rules
+    from streamlearn import hindsight, losses, penalties, regret, rules, sklearn
     from streamlearn.errors import (
         DivergenceError,
         IncompatibleError,
@@ -80,6 +80,7 @@ __all__ = [
     "penalties",
     "regret",
     "rules",
+    "sklearn",
 ]
 
 
