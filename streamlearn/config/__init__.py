@@ -11,7 +11,7 @@ secret       text that is never printed
 plan         the configuration with all defaults, as TOML
 arguments    command-line options as a configuration
 files        checks of input and output files
-reference    generator of docs/configuration.md
+reference    generator of docs/reference/configuration.md
 """
 
 from __future__ import annotations

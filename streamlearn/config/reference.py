@@ -1,6 +1,6 @@
 """Generator of the configuration reference: every table and key of the schema.
 
-python -m streamlearn.config.reference > docs/configuration.md
+python -m streamlearn.config.reference > docs/reference/configuration.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generate the metrics reference from the catalog.
 
-python -m streamlearn.telemetry.reference > docs/metrics.md
+python -m streamlearn.telemetry.reference > docs/reference/metrics.md
 """
 
 from __future__ import annotations

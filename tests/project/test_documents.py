@@ -31,8 +31,7 @@ from streamlearn.telemetry import reference as metrics
 from streamlearn.telemetry.catalog import METRICS, PREFIX
 
 ROOT = Path(__file__).parents[2]
-PROMETHEUS = ROOT / "config" / "prometheus"
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), PROMETHEUS / "README.md"]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in DOCUMENTS}
 BUILD = """
 from Cython.Build import cythonize
@@ -40,7 +39,8 @@ from setuptools import Extension, setup
 module = Extension("added", ["added.pyx"], extra_compile_args=["-O0"])
 setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}))
 """
-FILE_COMMANDS = "docs/choosing.md"  # its commands run on a file of clicks
+FILE_COMMANDS = "docs/guides/choosing.md"  # its commands run on a file of clicks
+REPOSITORY = "https://github.com/streamlearn/streamlearn"
 STATE = "state/clicks"  # commands with this directory run on its checkpoints
 NEEDS_KAFKA = {"run", "replay", "publish"}  # tests/broker runs these
 DAEMON = f"""
@@ -84,7 +84,7 @@ def prose() -> list[str]:
 
 
 def test_all_documents_exist() -> None:
-    names = ("adding", "choosing", "configuration", "metrics", "operating")
+    names = ("guides/choosing", "guides/daemon", "reference/configuration", "reference/metrics")
     assert TEXTS.keys() >= {"README.md", *(f"docs/{name}.md" for name in names)}
 
 
@@ -94,7 +94,7 @@ def test_all_documents_exist() -> None:
 def test_generated_documents_are_up_to_date(name: str, text: str) -> None:
     command = re.search(r"`(python -m \S+)`", text)
     assert command is not None
-    assert TEXTS[f"docs/{name}.md"] == text, f"{command[1]} > docs/{name}.md"
+    assert TEXTS[f"docs/reference/{name}.md"] == text, f"{command[1]} > docs/reference/{name}.md"
 
 
 def keys(kind: Any, path: str) -> list[tuple[str, Any]]:
@@ -205,7 +205,7 @@ def test_bytes_per_slot_are_documented(name: str, tmp_path: Path) -> None:
         model.save(tmp_path / "model")
         sizes.append((tmp_path / "model").stat().st_size)
     slot = (sizes[1] - sizes[0]) / 2**12
-    assert f"| {name} | {slot:.0f} |" in TEXTS["docs/operating.md"]
+    assert f"| {name} | {slot:.0f} |" in TEXTS["docs/guides/daemon.md"]
 
 
 def test_commands_on_checkpoints_run(
@@ -307,21 +307,19 @@ def test_documented_keys_exist() -> None:
 
 
 def test_exit_codes_are_documented() -> None:
-    documented = re.findall(r"^\| (\d+) \| (.*?) \|", TEXTS["docs/operating.md"], re.MULTILINE)
+    text = TEXTS["docs/reference/exit-codes.md"]
+    documented = re.findall(r"^\| (\d+) \| (.*?) \|", text, re.MULTILINE)
     assert {int(code): text for code, text in documented} == {
         int(c): text for c, text in DESCRIPTIONS.items()
     }
 
 
-def test_every_alert_is_documented() -> None:
-    alerts = re.findall(r"- alert: (\w+)", (PROMETHEUS / "alerts.yml").read_text("utf-8"))
-    assert alerts
-    assert [name for name in alerts if f"`{name}`" not in TEXTS["docs/operating.md"]] == []
-
-
 @pytest.mark.parametrize("path", DOCUMENTS, ids=TEXTS)
 def test_links_have_targets(path: Path) -> None:
-    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", path.read_text("utf-8")):
+    text = path.read_text("utf-8")
+    for target in re.findall(rf"\]\({REPOSITORY}/blob/main/([^)]*)\)", text):
+        assert (ROOT / target).is_file(), target
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", text):
         file = path.parent / target if target else path
         assert file.is_file(), target
         if not anchor:  # pictures have no titles

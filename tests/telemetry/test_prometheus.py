@@ -49,7 +49,7 @@ def test_every_alert_fires_and_resolves() -> None:
     promtool("test", "rules", "tests.yml")
     alerts = (CONFIG / "prometheus" / "alerts.yml").read_text()
     tests = (CONFIG / "prometheus" / "tests.yml").read_text()
-    runbook = (CONFIG / "prometheus" / "README.md").read_text().lower()
+    runbook = (CONFIG.parent / "docs" / "guides" / "alerts.md").read_text().lower()
     names = re.findall(r"alert: (\w+)", alerts)
     assert len(names) >= 8
     for name in names:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Kind = TypeVar("Kind")
     PerEvent: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one
 
-SCHEMA = b"1"  # version of the published records: docs/predictions.md
+SCHEMA = b"1"  # version of the published records: docs/reference/predictions.md
 
 
 class Prediction(msgspec.Struct):
