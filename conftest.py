@@ -20,6 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+collect_ignore = ["docs/getting-started.md"]  # tests/project/test_tutorials.py runs it in order
 SECONDS, SETUP_SECONDS, NIGHTLY_SECONDS = 60.0, 300.0, 3600.0
 STDERR = pytest.StashKey[int]()  # the real one, even while output is captured
 

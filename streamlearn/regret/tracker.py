@@ -39,13 +39,13 @@ class Tracker:
     ----------
     estimator
         A LinearClassifier, a LinearRegressor or a preset, before its first event.
-    kept
-        The state of its ledger, to resume from if the estimator has learned already.
     sample_size
         How many events to keep. Up to this number the comparator is solved on all events; after
         that, it is estimated from two disjoint uniform samples of half this size.
     seed
         Of the sample; None: a random one.
+    ledger_state
+        The state of its ledger, to resume from if the estimator has learned already.
     options
         Options of `Ledger`: gap, seconds, cpu_share; targets.
 
