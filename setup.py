@@ -1,6 +1,7 @@
 """Compile every .pyx file of the package; new modules are found automatically."""
 
 import os
+import re
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -11,6 +12,12 @@ COLD = {"parameters", "schedules"}  # not on the path of an event: compiled fast
 COLD_FLAGS = ["-O1", "-g0"] if os.name == "posix" else ["/O1"]
 POSIX = {"heartbeat"}  # the daemon's watchdog, which the library does not use
 WORKERS = os.cpu_count() or 1
+
+SOURCE = "https://github.com/streamlearn/streamlearn"
+# the README with links that also work where it is not next to the files
+readme = Path("README.md").read_text(encoding="utf-8")
+readme = re.sub(r"\]\((?!http)(.*?\.png)\)", rf"]({SOURCE}/raw/main/\1)", readme)
+readme = re.sub(r"\]\((?!http)", f"]({SOURCE}/blob/main/", readme)
 
 modules = [
     Extension(
@@ -24,6 +31,8 @@ modules = [
     if os.name == "posix" or path.stem not in POSIX
 ]
 setup(
+    long_description=readme,
+    long_description_content_type="text/markdown",
     ext_modules=cythonize(
         modules,
         nthreads=WORKERS,

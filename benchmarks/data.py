@@ -1,6 +1,10 @@
-"""The public data sets of the benchmark of the default model."""
+"""The public data sets of the benchmark of the default model.
+
+They are svmlight files, gzipped, with the names below; most are in LIBSVM's collection.
+"""
 
 import hashlib
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +22,18 @@ if TYPE_CHECKING:
 
 ROWS = 100_000
 REPOSITORY = Path(__file__).resolve().parent.parent
-HOME = REPOSITORY.parent / "shared" / "data"
+PLACES = (REPOSITORY / "data", REPOSITORY.parent / "data", REPOSITORY.parent / "shared" / "data")
 CACHE = Path(tempfile.gettempdir()) / "streamlearn-benchmarks"
+
+
+def home() -> Path:
+    """Return the directory of the data sets: STREAMLEARN_DATA, or where they usually are."""
+    if given := os.environ.get("STREAMLEARN_DATA"):
+        return Path(given)
+    return next((place for place in PLACES if place.is_dir()), PLACES[0])
+
+
+HOME = home()
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,16 @@ def partial_fit(learner: SGDClassifier, rows: "Rows", labels: "Labels") -> None:
     learner.partial_fit(rows, labels, classes=np.unique(labels))
 
 
-OPTIMIZERS = {"default": "", "ftrl": "--ftrl", "coin": "--coin", "freegrad": "--freegrad"}
+VW_RATES = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16)
+VW_SETTINGS = (  # of each optimizer, its default among them
+    *(f"-l {rate:g}" for rate in VW_RATES),
+    *(f"-l {rate:g} --power_t 0" for rate in VW_RATES),
+    *(f"--sgd -l {rate:g}" for rate in (0.05, 0.1, 0.5, 2, 8)),
+    *(f"--ftrl --ftrl_alpha {a:g} --ftrl_beta {b:g}" for a in (0.005, 0.05, 0.5) for b in (0.1, 1)),
+    *(f"--coin --ftrl_alpha {alpha:g}" for alpha in (1, 4, 16)),
+    *(f"--freegrad --fepsilon {epsilon:g}" for epsilon in (1, 10, 100, 1000)),
+)
+VW_DEFAULT = "-l 0.5"
 
 
 def write_vw(rows: "Rows", labels: "Labels", path: Path) -> None:

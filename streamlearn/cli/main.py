@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Command] = {
     "replay": replay,
     "completion": completion,
 }
+DAEMON = ("demo", "run", "models", "replay")
 EXIT_SECONDS = 3.0  # for the interpreter to exit after the command
 EPILOG = """\
 exit codes: 0 success, 1 unexpected error, 2 wrong usage or configuration,
@@ -91,6 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.OK
     if unknown:
         options.parser.unknown(unknown)
+    if options.command in DAEMON and not posix():
+        options.parser.error("the daemon needs Linux or macOS; on Windows, use WSL or Docker")
     try:
         code = int(action(options.command)(options))
         sys.stdout.flush()
@@ -118,10 +122,17 @@ def action(command: str) -> Callable[[Options], int]:
     return run
 
 
+def posix() -> bool:
+    """Return whether this system has what the daemon needs."""
+    return importlib.util.find_spec("fcntl") is not None  # Windows has none
+
+
 def process() -> NoReturn:
     """Run `main` as a process, which ends when the command has ended."""
     open_streams()
     code = main()
+    if not posix():
+        sys.exit(code)
     watchdog = importlib.import_module("streamlearn.daemon.process.watchdog")
     watchdog.exit_within(EXIT_SECONDS, code, watchdog.Log())
     sys.exit(code)

@@ -58,6 +58,13 @@ def make_directory(directory: Path) -> None:
         fsync_directory(directory.parent)
 
 
+def lock(handle: int) -> None:
+    """Lock an open file or directory until it is closed; BlockingIOError if another process has."""
+    import fcntl  # noqa: PLC0415 - not on Windows, where everything but the daemon works
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def fsync_directory(directory: Path) -> None:
     """Make the names in a directory durable, which syncing its files does not."""
     if os.name != "posix":  # Windows opens no directories

@@ -19,7 +19,6 @@ from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
 from streamlearn.daemon.outputs.predictions import PredictionPublisher
 from streamlearn.daemon.pipeline import Pipeline
-from streamlearn.daemon.process.watchdog import Watchdog
 from streamlearn.daemon.until import UntilCount, parse_until
 from streamlearn.features import Names
 from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
@@ -52,6 +51,8 @@ def loop(
     observers: Sequence[Observer] = (),
 ) -> Loop:
     """Build the daemon, not yet running."""
+    from streamlearn.daemon.process.watchdog import Watchdog  # noqa: PLC0415 - not on Windows
+
     shared = config.feature_reader(settings.features, settings.format)
     best = settings.predictions.best
     learners = Learners(

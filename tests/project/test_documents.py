@@ -317,7 +317,9 @@ def test_documented_keys_exist() -> None:
     assert named <= known
 
 
-@pytest.mark.parametrize("package", ["losses", "penalties", "rules", "hindsight", "regret"])
+@pytest.mark.parametrize(
+    "package", ["losses", "penalties", "rules", "hindsight", "regret", "sklearn"]
+)
 def test_every_public_name_is_in_the_api_reference(package: str) -> None:
     assert f"::: streamlearn.{package}\n" in TEXTS[f"docs/reference/api/{package}.md"]
 

@@ -20,7 +20,7 @@ EVERY = 3  # rows
 def a9a() -> Any:
     source = data.CLASSIFICATION[0]
     if not Path(data.HOME / source.file).exists():
-        pytest.skip(f"{source.file} is not in {data.HOME}")
+        pytest.skip(f"{source.file} is not in {data.HOME}; set STREAMLEARN_DATA (CONTRIBUTING.md)")
     examples = data.load(source, data.HOME)
     rows = scipy.sparse.csr_array(examples.rows[::EVERY])
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)

@@ -17,7 +17,6 @@ stops with its own exit code instead of writing to what replaced the directory.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import socket
@@ -26,7 +25,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.core.files import PART, fsync_directory, make_directory
+from streamlearn.core.files import PART, fsync_directory, lock, make_directory
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints
@@ -113,7 +112,7 @@ class Ownership:
         temporary = self.directory / f".{epoch.name}.{secrets.token_hex(8)}{PART}"
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle)
             os.write(handle, epoch.packed())
             os.fsync(handle)
             fault_point("claim")
@@ -280,7 +279,7 @@ class _OwnerWatch:
             except FileNotFoundError:
                 return "another instance"  # a newer epoch exists by now: check again
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._handle)
         except BlockingIOError:
             return self._lock_holder()
         return None  # keep its lock until the next epoch is claimed

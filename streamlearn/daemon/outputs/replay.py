@@ -10,7 +10,6 @@ The progress is a file in the checkpoint directory; only one replay may use it a
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sys
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from streamlearn import config
-from streamlearn.core.files import fsync_directory, make_directory, write_atomic
+from streamlearn.core.files import fsync_directory, lock, make_directory, write_atomic
 from streamlearn.daemon import build
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letter_reader import LETTER_HEADER, read_lines, read_records
@@ -300,7 +299,7 @@ def exclusive(directory: Path) -> Iterator[None]:
     """Lock the directory against a second replay."""
     handle = os.open(directory, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle)
         yield
     except BlockingIOError:
         raise Stop(Exit.OWNED, f"another replay is using {directory}; wait until it ends") from None
