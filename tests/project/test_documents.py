@@ -131,6 +131,7 @@ def test_configurations_are_valid(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("STREAMLEARN_TOKEN", "from a secret")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "clicks.csv").touch()  # a configuration reads it
     file = tmp_path / f"{Path(name).stem}.toml"
