@@ -150,7 +150,7 @@ def test_manifests_run_valid_commands(name: str, text: str) -> None:
             }
 
 
-@pytest.mark.parametrize(("name", "text"), blocks("python"))
+@pytest.mark.parametrize(("name", "text"), blocks("pycon"))
 def test_examples_are_doctests(name: str, text: str) -> None:
     assert text.startswith(">>> "), name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,9 @@ def test_tutorial(
             assert [line for line in text.splitlines() if line not in printed] == []
         elif file:
             (tmp_path / file).write_text(text, encoding="utf-8")
-        elif language == "python":
+            if file.endswith(".py"):
+                runpy.run_path(file)
+        elif language == "pycon":
             example = doctest.DocTestParser().get_doctest(text, names, name, name, 0)
             assert doctest.DocTestRunner().run(example, clear_globs=False).failed == 0
             names = example.globs
