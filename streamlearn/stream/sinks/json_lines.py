@@ -6,6 +6,7 @@ import base64
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamlearn.stream.records import Header
+    from streamlearn.stream.sinks.sink import Record
 
 
 class FileSink(Sink):
@@ -83,6 +85,12 @@ class FileSink(Sink):
                     self._file.write(line)
             except OSError as error:
                 raise self._failure(error) from error
+
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Send the records of a batch, and show them to readers of the file."""
+        super().send_all(records)
+        with self._lock, suppress(OSError):  # what is not written stays in the buffer for `flush`
+            (self._file or sys.stdout).flush()
 
     def _failure(self, error: OSError) -> SinkError:
         """Return the error for a file or pipe that is not writable."""

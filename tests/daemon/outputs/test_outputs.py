@@ -132,9 +132,16 @@ def test_file_sink_starts_a_new_line_after_a_partial_one(tmp_path: Path) -> None
     assert base64.b64decode(line["value_base64"]) == b"\x00\xff"
 
 
+def test_readers_of_a_file_see_a_batch_before_the_checkpoint(tmp_path: Path) -> None:
+    sink = FileSink(tmp_path / "lines")
+    sink.send_all([(b"1", None, ()), (b"2", None, ())])
+    assert (tmp_path / "lines").read_bytes() == b'{"value":1}\n{"value":2}\n'
+    sink.close()
+
+
 def test_full_disk_is_a_sink_error() -> None:
     sink = FileSink("/dev/full")
-    sink.send(b"1")
+    sink.send_all([(b"1", None, ())])
     for _ in range(2):
         with pytest.raises(SinkError, match="/dev/full"):
             sink.flush(1.0)
