@@ -63,10 +63,11 @@ cdef extern from *:
     }
 
     static inline double streamlearn_dot(
-        const double *cell, const int *slot, const double *x, ptrdiff_t n
+        const double *cell, ptrdiff_t stride, const int *slot, const double *x, ptrdiff_t n
     ) {
-    #define ONE(k) (cell[slot[k]] * x[k])
-    #define CELLS(k) _mm_loadh_pd(_mm_load_sd(cell + slot[k]), cell + slot[(k) + 1])
+    #define ONE(k) (cell[stride * slot[k]] * x[k])
+    #define CELLS(k)                                                                            \
+        _mm_loadh_pd(_mm_load_sd(cell + stride * slot[k]), cell + stride * slot[(k) + 1])
     #define PAIR(k) _mm_mul_pd(CELLS(k), _mm_loadu_pd(x + (k)))
         STREAMLEARN_SUM(n, PAIR, ONE)
     #undef ONE
@@ -81,9 +82,10 @@ cdef extern from *:
     #endif
 
     static inline double streamlearn_soft_dot(
-        const double *cell, const int *slot, const double *x, ptrdiff_t n, double t
+        const double *cell, ptrdiff_t stride, const int *slot, const double *x, ptrdiff_t n,
+        double t
     ) {
-    #define ONE(k) (streamlearn_soft(cell[slot[k]], t) * x[k])
+    #define ONE(k) (streamlearn_soft(cell[stride * slot[k]], t) * x[k])
     #define PAIR(k) _mm_mul_pd(streamlearn_soft_pair(CELLS(k), t), _mm_loadu_pd(x + (k)))
         STREAMLEARN_SUM(n, PAIR, ONE)
     #undef ONE
@@ -106,9 +108,10 @@ cdef extern from *:
     double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
     # <cells, x>
     double dot "streamlearn_dot"(
-        const double* cells, const int* slot, const double* value, Py_ssize_t n
+        const double* cells, Py_ssize_t stride, const int* slot, const double* value, Py_ssize_t n
     ) noexcept nogil
     # <soft(cells), x>
     double soft_dot "streamlearn_soft_dot"(
-        const double* cells, const int* slot, const double* value, Py_ssize_t n, double threshold
+        const double* cells, Py_ssize_t stride, const int* slot, const double* value, Py_ssize_t n,
+        double threshold
     ) noexcept nogil

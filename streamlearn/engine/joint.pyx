@@ -28,7 +28,7 @@ cdef class Joint(RowLearner):
         self.inside = intercept == "inside"
         self.shift = 1 if self.inside else 0
         self.observes_events = self.weights.rule.observes_events
-        self.separate_score = average != "last" or self.weights.rule.separate_query
+        self.separate_score = average != "last" or self.weights.rule.query_is_not_score
         self.batch = Minibatch(batch)
         if intercept == "free":
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)

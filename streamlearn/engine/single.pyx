@@ -30,7 +30,7 @@ cdef class Single(RowLearner):
         self.learns_events = type(self.weights.rule).learns_events
         self.observes_events = self.weights.rule.observes_events
         self.prefetches = self.weights.rule.prefetches
-        self.separate_score = average != "last" or self.weights.rule.separate_query
+        self.separate_score = average != "last" or self.weights.rule.query_is_not_score
         if batch > 1:
             if self.learns_events:
                 raise IncompatibleError(

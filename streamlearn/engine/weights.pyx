@@ -7,6 +7,7 @@ from libc.stdlib cimport free
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row, squared
 from streamlearn.rules.average cimport Average
+from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.rules.rule cimport Rule
 from streamlearn.core.memory cimport reallocate
 
@@ -60,7 +61,7 @@ cdef class Weights:
         cdef double p
         if self.average is not None:
             self.average.before(row)
-        p = self.rule.learn(row, loss, y, weight)
+        p = (<EventRule>self.rule).learn(row, loss, y, weight)
         if self.average is not None or self.rule.needs_rebase:
             self.after()
         return p

@@ -13,10 +13,11 @@ from libc.math cimport fabs, fmax, pow
 from streamlearn.penalties.penalty cimport slot_weight
 from streamlearn.core.row cimport Row
 from streamlearn.rules.dual cimport Dual
-from streamlearn.rules.rule cimport StepSums, Rule
+from streamlearn.rules.recorded_steps cimport StepSums
+from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.requirements import euclidean, one_output_on_simplex, smooth
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
 
 DEF SUMS = 0
@@ -56,17 +57,17 @@ cdef class AcceleratedDualAveraging(Dual):
     def start(self):
         Dual.start(self)
         self.observes_events = self.smoothness is None
-        self.separate_query = True
+        self.query_is_not_score = True
         self.longest = 0.0 if self.observes_events else self.smoothness
         self.coming = self.longest
         self.bend = self.loss.curvature_bound
-        if self.lazy:
+        if self.averages_lazily:
             self.history = StepSums()
         # w is an average, and an average of averages has no closed form
-        self.lazy = False
+        self.averages_lazily = False
 
-    cdef int slots_added(self, Py_ssize_t old) except -1:
-        Dual.slots_added(self, old)
+    cdef int grow(self, Py_ssize_t n) except -1:
+        Dual.grow(self, n)
         if self.history is not None:
             self.history.reserve(self.n)
         return 0
@@ -134,7 +135,7 @@ cdef class AcceleratedDualAveraging(Dual):
         for j in range(self.n):
             self.cell(j)[TOTAL] = self.total(j, self.t)
             self.cell(j)[SEEN] = self.t
-        self.history.drop_until(self.t)
+        self.history.restart(self.t)
         self.needs_rebase = False
 
     def bound(self, u):

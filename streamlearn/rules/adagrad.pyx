@@ -12,7 +12,7 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.caching cimport CachingRule
 
 from streamlearn.rules.requirements import coordinatewise
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
 
 DEF WEIGHT = 0

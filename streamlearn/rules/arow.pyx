@@ -10,12 +10,12 @@ An event of weight a counts a times: r / a takes the place of r.
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.event_rule cimport EventRule
 
 from streamlearn.core.parameters import number
 from streamlearn.losses.margin import Hinge
 from streamlearn.rules.requirements import unpenalized
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 
 DEF MU = 0
 DEF SIGMA = 1
@@ -26,7 +26,7 @@ def hinge(rule, penalty, loss):
     return None if isinstance(loss, Hinge) else "its steps are those of the hinge loss; use Hinge()"
 
 
-cdef class AROW(Rule):
+cdef class AROW(EventRule):
     """Confidence-weighted learning that tolerates label noise; O(d) per event.
 
     Parameters
@@ -39,8 +39,6 @@ cdef class AROW(Rule):
     _examples = ((), (0.1,))
     fields = (Field("mu", flips_sign=True), Field("sigma", start=1.0))
     needs = (hinge, unpenalized)
-    intercept = "inside"
-    learns_events = True
     cdef readonly double r
 
     def __init__(self, r=1.0):

@@ -28,7 +28,7 @@ cdef class Average:
     def __init__(self, Rule rule, kind, seed=0):
         self.rule = rule
         self.kind = AVERAGES[kind]
-        self.lazy = rule.lazy
+        self.lazy = rule.averages_lazily
         self.random = <unsigned long long>(seed & 0xFFFFFFFFFFFFFFFF)
         if self.lazy and self.kind != RANDOM:
             rule.record_steps()

@@ -17,7 +17,7 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport Normalized
 
 from streamlearn.rules.self_tuning import checked_size
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
 
 DEF CURVATURE = 1
@@ -51,6 +51,7 @@ cdef class DiagonalNewton(Normalized):
         cdef const double* unit = self.sizes.unit
         cdef const int* slot = row.slot
         cdef Py_ssize_t i, j, n = row.n, stride = self.stride
+        # for each feature, two at a time (core/pairs.pxd): move = u / q,  B += u move
         for i in range(0, n, 2):
             j = partner(i, n)
             u = load(unit + i)
@@ -66,6 +67,7 @@ cdef class DiagonalNewton(Normalized):
         if h == 0.0:
             # at a kink the implicit step is 0; the papers' choice of slope moves on
             h = weight * slope
+        # and then: w -= h move,  q += bend u^2
         for i in range(0, n, 2):
             j = partner(i, n)
             a = cells + stride * slot[i]

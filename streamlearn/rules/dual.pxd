@@ -1,9 +1,9 @@
 from streamlearn.penalties.penalty cimport DualVector, Penalty, Shape
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.recorded_steps cimport RecordedSteps
 
 
-cdef class Dual(Rule):
+cdef class Dual(RecordedSteps):
     cdef DualVector vector
     cdef Penalty geometry
     cdef Shape shape

@@ -1,8 +1,8 @@
 from numpy.typing import ArrayLike
 
-from streamlearn.rules.rule import Rule
+from streamlearn.rules.recorded_steps import RecordedSteps
 
-class Dual(Rule):
+class Dual(RecordedSteps):
     largest_gradient: float
     bound_sum: float
     slots_at_start: float

@@ -14,15 +14,15 @@ from streamlearn.penalties.penalty cimport (
     DualVector, EVERYTHING, NOTHING, ORDER, slot_weight, set_soft,
 )
 from streamlearn.core.row cimport Row, soft_dot
-from streamlearn.rules.rule cimport StepSums, Rule
+from streamlearn.rules.recorded_steps cimport RecordedSteps
 
 from streamlearn.rules.requirements import one_output_on_simplex
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 
 import numpy as np
 
 
-cdef class Dual(Rule):
+cdef class Dual(RecordedSteps):
     """The base class of dual averaging rules."""
 
     fields = (Field("gradients", merge="sum", flips_sign=True),)
@@ -37,13 +37,17 @@ cdef class Dual(Rule):
         self.geometry.attach(self.vector, self.rho)
         self.tracks_statistic = self.vector.statistic not in (NOTHING, EVERYTHING)
         self.l1_l2_only = self.geometry.simple and self.vector.statistic == NOTHING
-        self.lazy = self.geometry.has_closed_sums and self.vector.statistic != ORDER
+        self.averages_lazily = self.geometry.has_closed_sums and self.vector.statistic != ORDER
         self.q = self.geometry.dual_norm
         self.modulus = 1.0
         self.sigma = self.geometry.modulus
         self.reshape()
 
-    cdef int slots_added(self, Py_ssize_t old) except -1:
+    cdef int grow(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t old = self.n
+        if n <= old:
+            return 0
+        RecordedSteps.grow(self, n)
         self.vector.grow(self.cells, old, self.n, self.table.capacity)
         if hasattr(self.geometry, "modulus_over"):
             self.modulus = self.geometry.modulus_over(self.n)
@@ -60,7 +64,9 @@ cdef class Dual(Rule):
         cdef double p = 0.0
         cdef Py_ssize_t i
         if self.shape.transform == NULL:
-            p = soft_dot(self.cells, row.slot, row.value, row.n, self.shape.threshold)
+            p = soft_dot(
+                self.cells, self.stride, row.slot, row.value, row.n, self.shape.threshold
+            )
             return self.shape.scale * p
         for i in range(row.n):
             p += slot_weight(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
@@ -91,9 +97,7 @@ cdef class Dual(Rule):
             Dual.reshape_l1_l2(self)
         else:
             self.reshape()
-        if self.step_sums is not None:
-            self.step_sums.append(-self.shape.scale, self.shape.threshold)
-            self.needs_rebase = self.step_sums.full()
+        self.record_step()
 
     cdef void add(self, Row* row, double slope) noexcept nogil:
         """Add slope * x to s."""
@@ -151,21 +155,14 @@ cdef class Dual(Rule):
 
     # -- averages --------------------------------------------------------------------------------
 
-    cdef int record_steps(self) except -1:
-        self.step_sums = StepSums()
-        self.step_sums.reserve(self.n)
-        self.step_sums.base = self.t
-        self.step_sums.append(-self.shape.scale, self.shape.threshold)
-        return 0
+    cdef void step_scalars(self, double* c, double* threshold) noexcept nogil:
+        c[0] = -self.shape.scale
+        threshold[0] = self.shape.threshold
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double s = self.cell(j)[0]
         cdef double total = self.step_sums.sum_between(fabs(s), a, b)
         return -total if s > 0.0 else total
-
-    cdef void rebase(self) noexcept nogil:
-        self.step_sums.drop_until(self.t)
-        self.needs_rebase = False
 
     # -- the regret bound ------------------------------------------------------------------------
 

@@ -1,18 +1,7 @@
-from typing import ClassVar
+from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import SlotState
 
-import numpy as np
-from numpy.typing import NDArray
-
-from streamlearn.rules.rule import Field as Field
-from streamlearn.rules.table import SlotTable
-
-class FeatureSizes:
-    fields: ClassVar[tuple[Field, ...]]
-    width: int
-    def attach(self, table: SlotTable, offset: int) -> None: ...
-    def state(self) -> NDArray[np.float64]: ...
-    def restore(self, cells: NDArray[np.float64]) -> None: ...
-
+class FeatureSizes(SlotState): ...
 class LargestSizes(FeatureSizes): ...
 class TypicalSizes(FeatureSizes): ...
 

@@ -17,50 +17,24 @@ from streamlearn.core.pairs cimport (
     select_above,
 )
 from streamlearn.core.row cimport Row, squared
+from streamlearn.rules.slot_state cimport SlotState
 from streamlearn.rules.table cimport SlotTable
 
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 
 # a slot's numbers begin with the largest |x| and 1 / size
 DEF ROOTS = 2  # the sum of sqrt|x|, followed by the count
 DEF TINY = 1e-150  # the inverse of a smaller size would overflow; such a feature counts as 0
 
 
-cdef class FeatureSizes:
+cdef class FeatureSizes(SlotState):
     """The sizes of all slots, and the scaled values of the row measured last."""
 
-    fields = ()  # the numbers of a slot, declared as in a rule; all start at 0
-
     def __cinit__(self):
-        self.width = len(self.fields)
-        self.attach(SlotTable(self.width), 0)
+        self.attach(SlotTable(len(self.fields)), 0)
 
     def __dealloc__(self):
         free(self.seen)
-
-    def __sizeof__(self):
-        return object.__sizeof__(self) + (0 if self.table_is_shared else self.table.__sizeof__())
-
-    def attach(self, SlotTable table, offset):
-        """Store the numbers of each slot in this table, starting at `offset`."""
-        self.table = table
-        self.offset = offset
-        self.stride = table.width
-        self.table_is_shared = self.stride != self.width
-
-    cdef int grow(self, Py_ssize_t n) except -1:
-        """Add slots up to n - 1."""
-        cdef Py_ssize_t j
-        cdef int k
-        if n <= self.n:
-            return 0
-        self.table.reserve(n)
-        self.cells = self.table.cells + self.offset
-        for j in range(self.n, n):
-            for k in range(self.width):
-                self.cells[self.stride * j + k] = 0.0
-        self.n = n
-        return 0
 
     cdef double* room_for(self, Py_ssize_t n) noexcept nogil:
         """Reserve `shown` and `unit` for n features, with the last pair padded."""
@@ -90,15 +64,6 @@ cdef class FeatureSizes:
             a, b = firsts(a, b), seconds(a, b)
             store(shown + i, multiply(within(load_values(row.value, i, j), a), b))
 
-    def state(self):
-        """Return all sizes as an array."""
-        return self.table.copy_columns(self.offset, self.width, self.n)
-
-    def restore(self, cells):
-        """Restore what `state` returned."""
-        self.grow(len(cells))
-        self.table.restore_columns(self.offset, cells)
-
 
 cdef inline Pair within(Pair x, Pair largest) noexcept nogil:
     """Clip x to the largest |x| so far, so that an outlier counts as the largest value."""
@@ -118,6 +83,10 @@ cdef class LargestSizes(FeatureSizes):
         cdef double* a
         cdef double* b
         cdef Py_ssize_t i, j, n = row.n
+        # for each feature, two at a time (core/pairs.pxd):
+        #     shown = clip(x, largest) inverse
+        #     largest = max(largest, |x|),  inverse = 1 / largest
+        #     unit = x inverse
         for i in range(0, n, 2):
             j = partner(i, n)
             a = self.cells + self.stride * row.slot[i]
@@ -154,6 +123,10 @@ cdef class TypicalSizes(FeatureSizes):
         cdef double* a
         cdef double* b
         cdef Py_ssize_t i, j, n = row.n
+        # for each feature, two at a time (core/pairs.pxd):
+        #     shown = clip(x, largest) inverse
+        #     largest = max(largest, |x|),  roots += sqrt|x|,  count += 1
+        #     inverse = (count / roots)^2,  unit = x inverse
         for i in range(0, n, 2):
             j = partner(i, n)
             a = self.cells + self.stride * row.slot[i]

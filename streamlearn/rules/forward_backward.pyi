@@ -1,4 +1,4 @@
-from streamlearn.rules.rule import Rule
+from streamlearn.rules.recorded_steps import RecordedSteps
 from streamlearn.rules.scaled import Scaled
 from streamlearn.rules.schedules import Schedule
 
@@ -7,7 +7,7 @@ class ForwardBackward(Scaled):
     @property
     def step(self) -> Schedule: ...
 
-class L1ForwardBackward(Rule):
+class L1ForwardBackward(RecordedSteps):
     def __init__(self, step: float | Schedule) -> None: ...
     scale: float
     drift: float

@@ -10,12 +10,12 @@ from libc.math cimport fabs
 
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport StepSums, Rule
+from streamlearn.rules.recorded_steps cimport RecordedSteps
 from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.requirements import simple
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 DEF VECTOR = 0
@@ -47,7 +47,7 @@ cdef class ForwardBackward(Scaled):
         return self.step(self.t + 1.0)
 
 
-cdef class L1ForwardBackward(Rule):
+cdef class L1ForwardBackward(RecordedSteps):
     """ForwardBackward for penalties with an l1 part."""
 
     _names = ("step",)
@@ -95,10 +95,10 @@ cdef class L1ForwardBackward(Rule):
         self.scale /= 1.0 + step * self.l2
         self.t += 1.0
         self.needs_rebase = self.scale < 1e-100 or self.drift > 1e100
-        if self.step_sums is not None:
-            self.step_sums.append(self.scale, self.drift)
-            # sums over past scales lose digits when the scale decreases fast
-            self.needs_rebase = self.needs_rebase or self.step_sums.full() or self.scale < 1e-3
+        self.record_step()
+        # sums over past scales lose digits when the scale decreases fast
+        if self.step_sums is not None and self.scale < 1e-3:
+            self.needs_rebase = True
 
     cdef void rebase(self) noexcept nogil:
         """Reset the scale to 1 and the drift to 0."""
@@ -108,19 +108,11 @@ cdef class L1ForwardBackward(Rule):
             self.cell(j)[MARK] = 0.0
         self.scale = 1.0
         self.drift = 0.0
-        if self.step_sums is not None:
-            self.step_sums.drop_until(self.t)
-            self.step_sums.scales[1] = 1.0
-            self.step_sums.products[1] = 0.0
-            self.step_sums.thresholds[1] = 0.0
-        self.needs_rebase = False
+        RecordedSteps.rebase(self)
 
-    cdef int record_steps(self) except -1:
-        self.step_sums = StepSums()
-        self.step_sums.reserve(self.n)
-        self.step_sums.base = self.t
-        self.step_sums.append(self.scale, self.drift)
-        return 0
+    cdef void step_scalars(self, double* c, double* threshold) noexcept nogil:
+        c[0] = self.scale
+        threshold[0] = self.drift
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double v = self.cell(j)[VECTOR]

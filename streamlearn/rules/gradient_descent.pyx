@@ -12,7 +12,7 @@ from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.requirements import simple
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 DEF WEIGHT = 0

@@ -1,9 +1,10 @@
 from collections.abc import Sequence
 
+from streamlearn.rules.event_rule import EventRule
 from streamlearn.rules.feature_sizes import SIZE_KINDS as SIZE_KINDS
 from streamlearn.rules.rule import Rule
 
-class Mixture(Rule):
+class Mixture(EventRule):
     def __init__(self, rules: Sequence[Rule] | None = None, share: float = 1e-3) -> None: ...
     variance: float
     @property

@@ -13,6 +13,7 @@ from streamlearn.losses.loss cimport MAX_PENDING, Loss
 from streamlearn.losses.loss_sum cimport LossSum, add_sum, add_pending, loss_sum
 from streamlearn.core.row cimport Row, prefetch
 from streamlearn.rules.self_tuning cimport Normalized
+from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.feature_sizes cimport FeatureSizes
 from streamlearn.core.memory cimport reallocate
@@ -22,7 +23,6 @@ from streamlearn.errors import ModelFileError
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.errors import IncompatibleError
-from streamlearn.rules.requirements import scalar_loss
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.feature_sizes import SIZE_KINDS
 from streamlearn.core.parameters import number
@@ -43,7 +43,7 @@ def default_rules():
     )
 
 
-cdef class Mixture(Rule):
+cdef class Mixture(EventRule):
     """A mixture of rules on the same rows, weighted by how well they predict.
 
     `rules=None` means members that need no tuning. The members divide `share` equally whatever
@@ -57,9 +57,6 @@ cdef class Mixture(Rule):
     _names = ("rules", "share")
     _examples = ((), ((CoinBetting(), NormalizedAdaptive(2.0)), 0.01))
     scalars = ("t", "variance")
-    needs = (scalar_loss,)
-    intercept = "inside"
-    learns_events = True
     cdef readonly tuple rules
     cdef readonly double share
     cdef readonly tuple members
@@ -67,6 +64,7 @@ cdef class Mixture(Rule):
     cdef int count
     # borrowed pointers to the members, for code without the GIL
     cdef void* each[MAX_RULES]
+    cdef bint[MAX_RULES] learns_whole  # whether a member is an EventRule
     # feature sizes by kind, shared by the members that use them; and borrowed pointers to them
     cdef dict sizes
     cdef int kinds
@@ -129,11 +127,12 @@ cdef class Mixture(Rule):
         for member in normalized:
             member.share(self.sizes)
         self.lay_table()
-        self.lazy = all(type(m).learns_events and m.lazy for m in self.members)
+        self.averages_lazily = all(m.learns_events and m.averages_lazily for m in self.members)
         self.observes_events = any((<Rule>m).observes_events for m in self.members)
         for k in range(self.count):
             self.pi[k] = 1.0 / self.count
             self.each[k] = <void*>self.members[k]
+            self.learns_whole[k] = type(self.members[k]).learns_events
 
     def lay_table(self):
         """Lay out one table for all that can share it, with slots aligned to cache lines."""
@@ -197,7 +196,10 @@ cdef class Mixture(Rule):
         for k in range(self.kinds):
             (<FeatureSizes>self.measures[k]).observe(row)
         for k in range(self.count):
-            self.scores[k] = (<Rule>self.each[k]).score_for_learning(row)
+            if self.learns_whole[k]:
+                self.scores[k] = (<EventRule>self.each[k]).score_for_learning(row)
+            else:
+                self.scores[k] = (<Rule>self.each[k]).query(row)
         for k in range(self.count):
             if not fabs(self.scores[k]) <= MAX_SCORE:
                 # a diverging member must not affect the others
@@ -214,7 +216,12 @@ cdef class Mixture(Rule):
         for k in range(self.count):
             self.slopes[k] = loss.slope_at(self.scores[k], y)
         for k in range(self.count):
-            (<Rule>self.each[k]).apply(row, loss, y, weight, self.scores[k], self.slopes[k])
+            if self.learns_whole[k]:
+                (<EventRule>self.each[k]).apply(
+                    row, loss, y, weight, self.scores[k], self.slopes[k]
+                )
+            else:
+                (<Rule>self.each[k]).update(row, weight * self.slopes[k])
             if (<Rule>self.each[k]).needs_rebase:
                 (<Rule>self.each[k]).rebase()
         for k in range(self.count):

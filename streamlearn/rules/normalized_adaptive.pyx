@@ -20,7 +20,7 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport Normalized
 
 from streamlearn.rules.self_tuning import checked_size
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
 
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
@@ -71,6 +71,10 @@ cdef class NormalizedAdaptive(Normalized):
             return
         pace = self.rate * sqrt(self.t / self.norm)
         rate = make_pair(pace, pace)
+        # for each feature, two at a time (core/pairs.pxd):
+        #     cell[SQUARES] += (g x)^2
+        #     step = pace x / sqrt(cell[SQUARES])
+        #     cell[WEIGHT] -= g step    (explicit; else after the loop, with another slope)
         for i in range(0, n, 2):
             j = partner(i, n)
             a = cells + stride * slot[i]

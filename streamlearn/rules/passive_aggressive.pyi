@@ -2,9 +2,10 @@ from typing import Literal
 
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty
+from streamlearn.rules.event_rule import EventRule
 from streamlearn.rules.rule import Rule
 
-class PassiveAggressive(Rule):
+class PassiveAggressive(EventRule):
     def __init__(self, variant: Literal["", "I", "II"] = "I", C: float = 1.0) -> None: ...
     @property
     def variant(self) -> str: ...

@@ -15,13 +15,13 @@ from libc.math cimport INFINITY, fmin
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.event_rule cimport EventRule
 
 from streamlearn.core.parameters import number
 from streamlearn.losses.distance import EpsilonInsensitive
 from streamlearn.losses.margin import Hinge
 from streamlearn.rules.requirements import unpenalized
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 
 
 def hinge_or_epsilon_insensitive(rule, penalty, loss):
@@ -31,7 +31,7 @@ def hinge_or_epsilon_insensitive(rule, penalty, loss):
     return "its steps solve for a loss of 0; use Hinge(), or EpsilonInsensitive() for regression"
 
 
-cdef class PassiveAggressive(Rule):
+cdef class PassiveAggressive(EventRule):
     """Passive-aggressive steps, for classification and regression; O(d) per event.
 
     Parameters
@@ -46,8 +46,6 @@ cdef class PassiveAggressive(Rule):
     _examples = ((), ("",), ("I", 0.05), ("II", 0.1))
     fields = (Field("weight", flips_sign=True),)
     needs = (hinge_or_epsilon_insensitive, unpenalized)
-    intercept = "inside"
-    learns_events = True
     cdef readonly str variant
     cdef readonly double C
     cdef double most, slack  # tau = min(most a, l / (|x|^2 + slack / a))

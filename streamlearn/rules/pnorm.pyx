@@ -39,8 +39,10 @@ cdef class PNormDualAveraging(DualAveraging):
         self.geometry = self.norm
         DualAveraging.start(self)
 
-    cdef int slots_added(self, Py_ssize_t old) except -1:
-        Dual.slots_added(self, old)
+    cdef int grow(self, Py_ssize_t n) except -1:
+        if n <= self.n:
+            return 0
+        Dual.grow(self, n)
         if self.p is None:
             self.norm.set_q(fmax(2.0, log(<double>self.n)))
             self.q = self.norm.q

@@ -1,8 +1,8 @@
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.recorded_steps cimport RecordedSteps
 
 
-cdef class Scaled(Rule):
+cdef class Scaled(RecordedSteps):
     cdef public double scale, square, peak, changes, largest_gradient, bound_sum
     cdef double dot, length
     # <w, x> of the row scored last

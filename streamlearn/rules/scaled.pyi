@@ -1,8 +1,8 @@
 from numpy.typing import ArrayLike
 
-from streamlearn.rules.rule import Rule
+from streamlearn.rules.recorded_steps import RecordedSteps
 
-class Scaled(Rule):
+class Scaled(RecordedSteps):
     scale: float
     square: float
     peak: float

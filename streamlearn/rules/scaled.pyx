@@ -8,15 +8,15 @@ time, so projecting on a ball costs nothing extra.
 from libc.math cimport INFINITY, NAN, fabs, sqrt
 
 from streamlearn.core.row cimport Row, dot
-from streamlearn.rules.rule cimport StepSums, Rule
+from streamlearn.rules.recorded_steps cimport RecordedSteps
 
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
 
 import numpy as np
 
 
-cdef class Scaled(Rule):
+cdef class Scaled(RecordedSteps):
     """A rule whose weights are a scalar times a vector."""
 
     fields = (Field("vector", flips_sign=True),)
@@ -30,7 +30,7 @@ cdef class Scaled(Rule):
         return self.scale * self.cells[j]
 
     cdef double score(self, Row* row) noexcept nogil:
-        return self.scale * dot(self.cells, row.slot, row.value, row.n)
+        return self.scale * dot(self.cells, 1, row.slot, row.value, row.n)
 
     cdef double query(self, Row* row) noexcept nogil:
         """Return the score and cache it for `measure`, if this row is learned next."""
@@ -83,10 +83,10 @@ cdef class Scaled(Rule):
             self.scale *= radius / sqrt(self.square)
             self.square = radius * radius
         self.t += 1.0
-        if self.step_sums is not None:
-            self.step_sums.append(self.scale, 0.0)
-            # sums over past scales lose digits when the scale decreases fast
-            self.needs_rebase = self.step_sums.full() or not 1e-3 < fabs(self.scale) < 1e3
+        self.record_step()
+        # sums over past scales lose digits when the scale decreases fast
+        if self.step_sums is not None and not 1e-3 < fabs(self.scale) < 1e3:
+            self.needs_rebase = True
         if not 1e-120 < fabs(self.scale) < 1e120:
             self.needs_rebase = True
 
@@ -106,12 +106,9 @@ cdef class Scaled(Rule):
 
     # -- averages --------------------------------------------------------------------------------
 
-    cdef int record_steps(self) except -1:
-        self.step_sums = StepSums()
-        self.step_sums.reserve(self.n)
-        self.step_sums.base = self.t
-        self.step_sums.append(self.scale, 0.0)
-        return 0
+    cdef void step_scalars(self, double* c, double* threshold) noexcept nogil:
+        c[0] = self.scale
+        threshold[0] = 0.0
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double total = self.step_sums.sum_between(fabs(self.cells[j]), a, b)
@@ -123,10 +120,7 @@ cdef class Scaled(Rule):
         for j in range(self.n):
             self.cells[j] *= self.scale
         self.scale = 1.0
-        if self.step_sums is not None:
-            self.step_sums.drop_until(self.t)
-            self.step_sums.scales[1] = 1.0
-        self.needs_rebase = False
+        RecordedSteps.rebase(self)
 
 
 cdef class ProjectedSubgradient(Scaled):

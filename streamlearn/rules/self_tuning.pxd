@@ -1,10 +1,10 @@
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.rules.feature_sizes cimport FeatureSizes
 
 
-cdef class SelfTuning(Rule):
+cdef class SelfTuning(EventRule):
     cdef public double low, high
     cdef bint follows
     cdef double clip(self, double p) noexcept nogil

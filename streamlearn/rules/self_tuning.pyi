@@ -1,8 +1,8 @@
+from streamlearn.rules.event_rule import EventRule
 from streamlearn.rules.feature_sizes import SIZE_KINDS as SIZE_KINDS
 from streamlearn.rules.feature_sizes import FeatureSizes
-from streamlearn.rules.rule import Rule
 
-class SelfTuning(Rule):
+class SelfTuning(EventRule):
     low: float
     high: float
 

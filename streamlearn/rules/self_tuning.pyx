@@ -5,25 +5,20 @@ labels seen. Every such rule learns from its own clipped score.
 """
 
 from streamlearn.losses.loss cimport Loss
-from streamlearn.core.pairs cimport (
-    Pair, add, first, firsts, load, make_pair, multiply, partner, second,
-)
-from streamlearn.core.row cimport Row
-from streamlearn.rules.rule cimport Rule
+from streamlearn.core.row cimport Row, dot
+from streamlearn.rules.event_rule cimport EventRule
 
-from streamlearn.rules.requirements import scalar_loss, unpenalized
+from streamlearn.rules.requirements import unpenalized
 from streamlearn.rules.feature_sizes import SIZE_KINDS
 
 DEF LIMIT = 50.0
 
 
-cdef class SelfTuning(Rule):
+cdef class SelfTuning(EventRule):
     """A rule without a step size parameter."""
 
     scalars = ("t", "low", "high")
-    needs = (scalar_loss, unpenalized)
-    intercept = "inside"
-    learns_events = True
+    needs = (*EventRule.needs, unpenalized)
     can_share_table = True
     stays_finite = True
 
@@ -76,7 +71,7 @@ cdef class Normalized(SelfTuning):
         return SelfTuning.grow(self, n)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cell(j)[0] * self.sizes.cells[self.sizes.stride * j + 1]
+        return self.cell(j)[0] * self.sizes.cell(j)[1]
 
     cdef double predict(self, Row* row) noexcept nogil:
         if self.measures:
@@ -90,39 +85,25 @@ cdef class Normalized(SelfTuning):
 
     cdef inline double sized_score(self, Row* row) noexcept nogil:
         """Return the score of the row measured last."""
-        cdef const double* cells = self.cells
-        cdef const double* shown = self.sizes.shown
-        cdef const int* slot = row.slot
-        cdef Pair score = make_pair(0.0, 0.0)
-        cdef Py_ssize_t i, j, n = row.n, stride = self.stride
-        for i in range(0, n, 2):
-            j = partner(i, n)
-            score = add(
-                score,
-                multiply(
-                    firsts(load(cells + stride * slot[i]), load(cells + stride * slot[j])),
-                    load(shown + i),
-                ),
-            )
-        return self.clip(first(score) + second(score))
+        return self.clip(dot(self.cells, self.stride, row.slot, self.sizes.shown, row.n))
 
     def state(self):
         state = SelfTuning.state(self)
         if self.measures:
-            state["sizes"] = self.sizes.state()
+            state["sizes"] = self.sizes.slots()
         return state
 
     def restore(self, state):
         SelfTuning.restore(self, state)
         if "sizes" in state:
-            self.sizes.restore(state["sizes"])
+            self.sizes.restore_slots(state["sizes"])
 
     def __reduce__(self):
         """Include the shared sizes, because the copy has its own."""
         if self.penalty is None or self.measures:
             return SelfTuning.__reduce__(self)
         revive, (*identity, state) = SelfTuning.__reduce__(self)
-        return revive, (*identity, {**state, "sizes": self.sizes.state()})
+        return revive, (*identity, {**state, "sizes": self.sizes.slots()})
 
 
 def checked_size(owner, size):

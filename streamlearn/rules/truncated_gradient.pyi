@@ -1,7 +1,7 @@
-from streamlearn.rules.caching import CachingRule
+from streamlearn.rules.recorded_steps import RecordedSteps
 from streamlearn.rules.schedules import Schedule
 
-class TruncatedGradient(CachingRule):
+class TruncatedGradient(RecordedSteps):
     def __init__(self, step: float | Schedule, every: int = 1, ceiling: float = ...) -> None: ...
     drift: float
     @property

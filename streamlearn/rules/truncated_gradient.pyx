@@ -7,12 +7,11 @@ would cross it become 0. Untouched slots are lazy: `drift` is the sum of the tru
 from libc.math cimport INFINITY, fabs, floor
 
 from streamlearn.core.row cimport Row
-from streamlearn.rules.caching cimport CachingRule
-from streamlearn.rules.rule cimport StepSums
+from streamlearn.rules.recorded_steps cimport RecordedSteps
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.requirements import l1_only
-from streamlearn.rules.rule import Field
+from streamlearn.rules.slot_state import Field
 from streamlearn.rules.schedules import InverseSqrt, schedule
 from streamlearn.core.parameters import number
 
@@ -21,7 +20,7 @@ DEF MARK = 1
 DEF SEEN = 2
 
 
-cdef class TruncatedGradient(CachingRule):
+cdef class TruncatedGradient(RecordedSteps):
     """Gradient descent with l1 truncation every K-th step ([Xiao10] equation (29)); O(d) per event.
 
     `step` is a number or a `sl.rules.schedules` object, `every` is K, and `ceiling` is theta.
@@ -73,29 +72,23 @@ cdef class TruncatedGradient(CachingRule):
         return m if w > 0.0 else -m
 
     cdef void update(self, Row* row, double slope) noexcept nogil:
-        cdef const double* weights = self.cached_weights(row)
         cdef double t = self.t + 1.0, m = self.step.at(t) * slope
         cdef Py_ssize_t i, j
         for i in range(row.n):
             j = row.slot[i]
-            self.cell(j)[WEIGHT] = weights[i] - m * row.value[i]
+            self.cell(j)[WEIGHT] = self.weight(j) - m * row.value[i]
             self.cell(j)[MARK] = self.drift
             self.cell(j)[SEEN] = self.t
         if t == self.next_time(self.t):
             self.drift += self.truncation(t)
         self.t = t
-        if self.step_sums is not None:
-            self.step_sums.append(1.0, self.drift)
-            self.needs_rebase = self.step_sums.full()
+        self.record_step()
 
     # -- averages --------------------------------------------------------------------------------
 
-    cdef int record_steps(self) except -1:
-        self.step_sums = StepSums()
-        self.step_sums.reserve(self.n)
-        self.step_sums.base = self.t
-        self.step_sums.append(1.0, self.drift)
-        return 0
+    cdef void step_scalars(self, double* c, double* threshold) noexcept nogil:
+        c[0] = 1.0
+        threshold[0] = self.drift
 
     cdef double weight_sum(self, Py_ssize_t j, double a, double b) noexcept nogil:
         cdef double w = self.cell(j)[WEIGHT], m = fabs(w), when
@@ -106,10 +99,6 @@ cdef class TruncatedGradient(CachingRule):
             return (b - a) * w
         m = self.step_sums.sum_between(m + self.cell(j)[MARK], a, b)
         return m if w > 0.0 else -m
-
-    cdef void rebase(self) noexcept nogil:
-        self.step_sums.drop_until(self.t)
-        self.needs_rebase = False
 
     @property
     def step_size(self):

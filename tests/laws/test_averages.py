@@ -73,7 +73,7 @@ def test_averages_are_dense_averages(rule: Any, penalty: Any) -> None:
 @pytest.mark.parametrize("n", [N, 1500])
 def test_averages_outlive_the_ledger(rule: Any, penalty: Any, n: int) -> None:
     """The steps kept for slots left alone are settled when they are as many as 1024 or n."""
-    if n > N and not rule.lazy:
+    if n > N and not rule.averages_lazily:
         return
     data = stream("binary", events=1060 + (0 if n == N else n), n=n, weighed=False)
     compare(rule, penalty, data, [1000, 1023, 1024, 1025, len(data) - 20])

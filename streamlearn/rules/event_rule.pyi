@@ -1,0 +1,3 @@
+from streamlearn.rules.rule import Rule
+
+class EventRule(Rule): ...

@@ -1,0 +1,26 @@
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlearn.core.parameters import Parameterized
+from streamlearn.rules.table import SlotTable
+
+class Field(NamedTuple):
+    name: str
+    start: float = 0.0
+    merge: str | None = None
+    flips_sign: bool = False
+
+class SlotState(Parameterized):
+    fields: ClassVar[tuple[Field, ...]]
+    @property
+    def width(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    def attach(self, table: SlotTable, offset: int) -> None: ...
+    def slots(self) -> NDArray[np.float64]: ...
+    def restore_slots(self, cells: NDArray[np.float64]) -> None: ...
+    def swap_classes(self) -> None: ...
+    def widen_outputs(self, old: int, new: int) -> None: ...
+    def __sizeof__(self) -> int: ...
