@@ -21,7 +21,7 @@ from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Role
 from streamlearn.stream.sources.lines cimport PADDING
-from streamlearn.stream.formats.numbers cimport Decimal, number_at, value_at
+from streamlearn.core.numbers cimport Decimal, number_at, value_at
 from streamlearn.stream.sources.rows cimport (
     AFTER_QUOTE, BREAK, NO_UTF8, OPEN, Delimiter, Value, begins, read_value,
 )

@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t
 from streamlearn.engine.events cimport Events, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
-from streamlearn.stream.formats.numbers cimport Decimal
+from streamlearn.core.numbers cimport Decimal
 
 cdef struct KnownLabel:  # a label that is known by its text
     const char* text

@@ -17,7 +17,7 @@ from streamlearn.errors import NO_ID, InvalidEventError
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELED, Events, Kind
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
-from streamlearn.stream.formats.numbers cimport Decimal, is_exact
+from streamlearn.core.numbers cimport Decimal, is_exact
 
 from streamlearn.features.pieces import short_repr
 from streamlearn.stream.formats.fields import UNITS, Fields

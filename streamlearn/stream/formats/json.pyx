@@ -22,7 +22,7 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport hash_text
 from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys
-from streamlearn.stream.formats.numbers cimport (
+from streamlearn.core.numbers cimport (
     Decimal, double_of, is_exact, scan_decimal, scan_plain, utf8_length,
 )
 from streamlearn.stream.formats.text cimport put_number, put_text

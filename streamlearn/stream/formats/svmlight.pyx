@@ -7,7 +7,7 @@ from libc.string cimport memchr, memcmp
 from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport COLUMN, Piece, Text
 from streamlearn.features.reader cimport Reader
-from streamlearn.stream.formats.numbers cimport Decimal, number_at, short_whole, value_at
+from streamlearn.core.numbers cimport Decimal, number_at, short_whole, value_at
 from streamlearn.stream.formats.text cimport past_spaces, shown_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 

@@ -7,7 +7,7 @@ from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport copy_text
-from streamlearn.stream.formats.numbers cimport Decimal, number_at, utf8_length, value_at
+from streamlearn.core.numbers cimport Decimal, number_at, utf8_length, value_at
 from streamlearn.stream.formats.text cimport past_spaces, shown_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 

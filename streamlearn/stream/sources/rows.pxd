@@ -7,7 +7,7 @@ elsewhere in a value is literal.
 
 from libc.string cimport memcmp
 
-from streamlearn.stream.formats.numbers cimport utf8_length
+from streamlearn.core.numbers cimport utf8_length
 
 cdef extern from *:
     """

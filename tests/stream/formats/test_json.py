@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import streamlearn as sl
 from streamlearn.errors import InvalidEventError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
-from streamlearn.stream.formats.numbers import parse
+from streamlearn.core.numbers import parse
 from streamlearn.stream.sources.clicks import KINDS
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
