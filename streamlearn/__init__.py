@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         ProximalClassifier,
         ProximalRegressor,
     )
-    from streamlearn.features import Hashing, Names
+    from streamlearn.features import Hashing, Names, fields
     from streamlearn.late import DelayedLabels
 
 __version__ = "0.1.0"
@@ -75,6 +75,7 @@ __all__ = [
     "ProximalClassifier",
     "ProximalRegressor",
     "StreamlearnError",
+    "fields",
     "hindsight",
     "losses",
     "penalties",
@@ -90,7 +91,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         if name.islower():
-            return importlib.import_module(f"{__name__}.{name}")
+            module = "features.fields" if name == "fields" else name
+            return importlib.import_module(f"{__name__}.{module}")
         value = getattr(importlib.import_module(f"{__name__}.{_module_of(name)}"), name)
     except ModuleNotFoundError as missing:
         if not str(missing.name).startswith("streamlearn."):

@@ -56,7 +56,8 @@ class Frame:
         columns = []
         # With bounded names, rejected features are counted event by event.
         bounds = [engine.reader.params.get(name) for name in ("max_names", "max_bytes")]
-        as_events = bool(engine.reader.interactions) or any(bound is not None for bound in bounds)
+        declared = engine.reader.interactions or engine.reader.fields
+        as_events = bool(declared) or any(bound is not None for bound in bounds)
         for name, column in zip(self.names, self.columns, strict=True):
             cells = None if as_events else numbers(column) or texts(column)
             if cells is None:
@@ -87,7 +88,7 @@ class Matrix:
 def values(column: pd.Series[Any]) -> list[Any]:
     """Return the values of a column; None for those that its type marks as missing."""
     values = column.tolist()
-    if isinstance(column.dtype, np.dtype):
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "M":  # NaT is missing
         return values
     return [
         None if absent else value

@@ -18,7 +18,7 @@ from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, ModelFileError
 from streamlearn.estimators import checkpoints, frames, model_file
 from streamlearn.estimators.parameter_data import all_subclasses, decode_param, encode_param
-from streamlearn.features import Names, Reader
+from streamlearn.features import Names, Reader, exact_names
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
 from streamlearn.rules import Mixture, Rule
@@ -193,6 +193,13 @@ class Linear(base.Estimator):
             return
         if reader != own:
             raise ValueError(f"cannot share {reader!r}: this model's features are {own!r}")
+        if reader.frozen() == reader.fresh().frozen():
+            reader.restore_frozen(own.frozen())
+        elif reader.frozen() != own.frozen():
+            raise ValueError(
+                "the reader and this model have different edges of buckets; share the features of "
+                "one model, and train the others from scratch"
+            )
         known = own.names() if isinstance(own, Names) else []
         if known and not reader.size:
             reader.restore(own.state())
@@ -370,7 +377,7 @@ class Linear(base.Estimator):
         learner, reader = self.engine.learner, self.engine.reader
         k = 0 if learner.outputs == 1 else self._output(output)
         # A fresh reader knows the names where the model has only their hashes.
-        names = Names(reader.interactions)
+        names = exact_names(reader)
         found = [contribution(None, 1.0, float(learner.intercepts()[k]))]
         for own, value in names.read_event(x):
             name = names.name_of(own)

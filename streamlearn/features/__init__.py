@@ -3,7 +3,10 @@
 `Names` gives every name its own slot in a growing table; `Hashing` maps names to 2**bits slots by
 their hash. Both read events the same way; `Names` documents what an event may contain.
 
-    pieces    parse and check an event: names and values
+    fields    what the fields of an event are, as the user declares them
+    pieces    an event as names and values, and interactions
+    transforms    turn the values of declared fields into pieces
+    parser    parse and check an event given as Python objects
     reader    turn the pieces into the row for learners
     names, hashing    map a name to a slot
 """
@@ -17,9 +20,21 @@ from streamlearn.features.hashing import Hashing
 from streamlearn.features.names import Names
 from streamlearn.features.reader import Reader
 
-__all__ = ["Hashing", "Name", "Names", "Reader", "from_state"]
+__all__ = ["Hashing", "Name", "Names", "Reader", "exact_names", "from_state"]
 
 Name = Union[str, int, tuple["Name", ...]]  # noqa: UP007 - recursive, so a string inside
+
+
+def exact_names(reader: Reader) -> Names:
+    """Return an empty table of exact names that reads events as this reader does.
+
+    >>> names = exact_names(Hashing(fields={"user": "category"}))
+    >>> names.name_of(names.read_event({"user": 7})[0][0])
+    'user=7'
+    """
+    names = Names(reader.interactions, fields=reader.fields)
+    names.restore_frozen(reader.frozen())
+    return names
 
 
 def from_state(state: Any) -> Names | Hashing:

@@ -1,5 +1,6 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from streamlearn.features.fields import Field
 from streamlearn.features.reader import Reader
 
 class Hashing(Reader):
@@ -9,4 +10,5 @@ class Hashing(Reader):
         self,
         bits: int = 20,
         interactions: Iterable[tuple[str | int, ...] | list[str | int]] = (),
+        fields: Mapping[str, Field | str] | None = None,
     ) -> None: ...

@@ -32,12 +32,13 @@ cdef class Hashing(Reader):
     True
     """
 
-    def __init__(self, bits=20, interactions=()):
+    def __init__(self, bits=20, interactions=(), fields=None):
         if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 30:
             raise ValueError(f"bits must be an int from 1 to 30, for 2**bits slots, got {bits!r}")
         self.bits = bits
         self.size = 1 << self.bits
         self._set_interactions(interactions)
+        self._set_fields(fields)
 
     cdef int resolve(self, bint grow) except -1 nogil:
         # local copies, because stores would force these to be reloaded
@@ -68,7 +69,7 @@ cdef class Hashing(Reader):
     @property
     def params(self):
         """The constructor's parameters, by name."""
-        return {"bits": self.bits, "interactions": self.interactions}
+        return {"bits": self.bits, **Reader.params.__get__(self)}
 
     def reserve_columns(self, m):
         """Do nothing: every column has a slot."""

@@ -1,7 +1,8 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streamlearn.features import Name
+from streamlearn.features.fields import Field
 from streamlearn.features.reader import Reader
 
 def list_of(name: Name) -> str | int | list[Any]: ...
@@ -28,4 +29,5 @@ class Names(Reader):
         max_names: int | None = None,
         on_full: str = "hash",
         max_bytes: int | None = None,
+        fields: Mapping[str, Field | str] | None = None,
     ) -> None: ...

@@ -121,8 +121,10 @@ one leave the field out or give None
     def __dealloc__(self):
         PyMem_Free(self.cell)
 
-    def __init__(self, interactions=(), max_names=None, on_full="hash", max_bytes=None):
+    def __init__(self, interactions=(), max_names=None, on_full="hash", max_bytes=None,
+                 fields=None):
         self._set_interactions(interactions)
+        self._set_fields(fields)
         self.max_names, self.max_bytes, self.on_full = max_names, max_bytes, on_full
         if on_full not in ("hash", "ignore"):
             raise ValueError(f"on_full={on_full!r}: 'hash' or 'ignore'")
@@ -434,7 +436,7 @@ one leave the field out or give None
     @property
     def params(self):
         """The constructor's parameters, by name."""
-        params = {"interactions": self.interactions}
+        params = Reader.params.__get__(self)
         for name in BOUNDS:
             if getattr(self, name) is not None:
                 params[name] = getattr(self, name)

@@ -1,4 +1,4 @@
-"""An event taken apart: pieces (name, value) in reused buffers, nothing looked up yet."""
+"""An event in pieces (name, value) in reused buffers, nothing looked up yet."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
@@ -29,6 +29,7 @@ cdef struct Span:  # the pieces first .. last-1 came from one field of interacti
 cdef class Pieces:
     cdef readonly tuple interactions
     cdef tuple groups  # the fields that occur in interactions, as UTF-8
+    cdef Py_ssize_t others  # the index of "*", all other fields; -1: no interaction has it
     cdef tuple crossings  # per interaction the indices of its groups
     cdef Piece* piece
     cdef Py_ssize_t n
@@ -44,28 +45,18 @@ cdef class Pieces:
     cdef Py_ssize_t settled  # pieces whose names are among them
 
     cdef int begin(self) except -1 nogil
-    cdef int gather(self, object event) except -1
-    cdef int walk(self, dict mapping, Text path, int depth) except -1
-    cdef int walk_items(self, object mapping, Text path, int depth) except -1
-    cdef int field(self, object key, object value, Text path, int depth) except -1
-    cdef int field_name(
-        self, object key, Text path, int depth,
-        Text* text, PyObject** name, Kind* kind) except -1
-    cdef int nested(self, object mapping, Text path, int depth) except -1
-    cdef int other_value(
-        self, object value, Text text, PyObject* name, Kind kind, int depth) except -1
-    cdef double finite(self, object value, Text field) except? -1
-    cdef int strings(self, object values, Text field) except -1
-    cdef int one_hot(self, PyObject* value, Text field) except -1
     cdef int cross(self) except -1 with gil
     cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1
+    cdef int add_others(self, tuple fields, Py_ssize_t n) except -1
+    cdef bint is_spanned(self, tuple fields, Py_ssize_t i, Py_ssize_t spans) except -1
+    cdef int add_span(self, Py_ssize_t group, Py_ssize_t first, Py_ssize_t last) except -1
     cdef Py_ssize_t first_span(self, Py_ssize_t group) noexcept
     cdef int cross_pieces(self, const Py_ssize_t* member, Py_ssize_t n) except -1
     cdef int record_span(self, Text field, Py_ssize_t first) except -1 with gil
     cdef int settle(self) except -1
     cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1
-    cdef int join(self, Text head, char joint, Text tail, Text* out) except -1
-    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1
+    cdef int join(self, Text head, char joint, Text tail, Text* out) except -1 nogil
+    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1 nogil
     cdef int grow_pieces(self) except -1 with gil
     cdef int reserve_text(self, Py_ssize_t more) except -1 with gil
     cdef int release(self) except -1 with gil

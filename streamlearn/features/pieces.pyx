@@ -1,18 +1,15 @@
-"""Parsing of events, which checks them completely before any name is looked up.
+"""The pieces of an event, before any name is looked up.
 
-Names and Hashing differ only in how a name becomes a slot, so they share this parser. It produces
-pieces: the UTF-8 of a name (in place if the key itself is the name, else composed in an arena) and
-a finite value. A rejected event leaves no names behind.
+Names and Hashing differ only in how a name becomes a slot, so they share what makes the pieces: the
+UTF-8 of a name (in place if the key itself is the name, else composed in an arena) and a finite
+value.
 """
-
-from collections.abc import Mapping
 
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_CheckExact, PyDict_Next
 from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_DecodeUTF8, PyUnicode_FromObject
+from cpython.unicode cimport PyUnicode_DecodeUTF8, PyUnicode_FromObject
 from libc.math cimport isfinite
 from libc.stdlib cimport free
 from libc.string cimport memcmp
@@ -22,28 +19,14 @@ from streamlearn.errors import InvalidEventError
 from streamlearn.core.memory cimport reallocate
 from streamlearn.features.text cimport ascii_of, bytes_of, copy_text, is_ascii, length_of
 
-cdef extern from "Python.h":
-    bint is_float "PyFloat_CheckExact"(PyObject* value) noexcept
-    bint is_str "PyUnicode_CheckExact"(PyObject* value) noexcept
-    bint is_int "PyLong_CheckExact"(PyObject* value) noexcept
-    bint is_bool "PyBool_Check"(PyObject* value) noexcept
-    double double_of "PyFloat_AS_DOUBLE"(PyObject* value) noexcept
-    long long int_of "PyLong_AsLongLongAndOverflow"(PyObject* value, int* overflow) noexcept
+from streamlearn.features.fields import spec
 
-cdef int MAX_DEPTH = 32
 cdef Py_ssize_t MAX_CROSSES = 1 << 20
 cdef Py_ssize_t MAX_TEXT = 1 << 28  # bytes of all names of one event
 cdef Py_ssize_t KEEP_PIECES = 1 << 14  # buffers that a giant event left greater are given back
 cdef Py_ssize_t KEEP_TEXT = 1 << 20
 cdef enum:
     MAX_FIELDS = 8
-
-cdef object ALLOWED = (
-    "allowed are finite numbers, bools, strings, None, mappings,"
-    " and lists, tuples or sets of strings"
-)
-cdef object SEQUENCES = (list, tuple, set, frozenset)
-cdef object NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 
 
 def checked_interactions(interactions):
@@ -104,52 +87,11 @@ def field_error(field, problem):
     return InvalidEventError(f"field {short_repr(field)} {problem}", field)
 
 
-cdef inline bint read_simple_number(PyObject* value, double* x) noexcept:
-    """Read a plain float, int or bool; return False unless it is finite and fits 64 bits."""
-    cdef int overflow = 0
-    if is_float(value):
-        x[0] = double_of(value)
-        return isfinite(x[0])
-    if is_int(value) or is_bool(value):
-        x[0] = <double> int_of(value, &overflow)
-        return overflow == 0
-    return False
-
-
-cdef inline bint add_simple_field(Pieces self, PyObject* key, PyObject* value) except -1:
-    """Add a field of a common type, faster than field(); return False for other types."""
-    cdef Piece* p
-    cdef int overflow = 0
-    if self.n == self.room:
-        self.grow_pieces()
-    p = self.piece + self.n
-    p.name = key
-    if is_str(key) and is_ascii(key):
-        p.kind = TEXT
-        p.text.at = ascii_of(key)
-        p.text.length = length_of(key)
-        if not read_simple_number(value, &p.value):
-            if not (is_str(value) and is_ascii(value)):
-                return False
-            self.join(p.text, b"=", Text(ascii_of(value), 0, length_of(value)), &p.text)
-            p.name = NULL
-            p.value = 1.0
-    elif is_int(key):
-        int_of(key, &overflow)
-        if overflow or not read_simple_number(value, &p.value):
-            return False
-        p.kind = COLUMN
-        p.text.length = 0
-    else:
-        return False
-    self.n += 1
-    return True
-
-
 cdef class Pieces:
     def __cinit__(self, *args, **kwargs):
         self.kept = []
         self.interactions = self.groups = self.crossings = ()
+        self.others = -1
 
     def __dealloc__(self):
         free(self.piece)
@@ -162,6 +104,7 @@ cdef class Pieces:
         self.groups = tuple([name.encode() for name in names])
         self.crossings = tuple(
             [tuple([names.index(str(f)) for f in fields]) for fields in self.interactions])
+        self.others = names.index(spec.OTHERS) if spec.OTHERS in names else -1
 
     cdef int begin(self) except -1 nogil:
         if self.room > KEEP_PIECES or self.arena_room > KEEP_TEXT:
@@ -169,157 +112,6 @@ cdef class Pieces:
         self.n = self.used = self.spans = self.settled = 0
         self.repeats = False
         return 0
-
-    cdef int gather(self, object event) except -1:
-        cdef Text nowhere = Text(NULL, 0, 0)
-        self.begin()
-        if PyDict_CheckExact(event):
-            self.walk(event, nowhere, 0)
-        elif isinstance(event, Mapping):
-            self.walk_items(event, nowhere, 0)
-        else:
-            raise InvalidEventError(
-                f"an event is a mapping of field names to values; this is of type"
-                f" {type(event).__name__}")
-        if self.spans:
-            self.cross()
-        return 0
-
-    cdef int walk(self, dict mapping, Text path, int depth) except -1:
-        cdef PyObject* key
-        cdef PyObject* value
-        cdef Py_ssize_t at = 0
-        cdef bint simple = depth == 0 and not self.groups
-        while PyDict_Next(mapping, &at, &key, &value):
-            if not (simple and add_simple_field(self, key, value)):
-                self.field(<object> key, <object> value, path, depth)
-        return 0
-
-    cdef int walk_items(self, object mapping, Text path, int depth) except -1:
-        # User code runs here and could release the objects of borrowed pointers: hold them.
-        self.settle()
-        items = list(mapping.items())
-        self.kept.append(items)
-        self.repeats = True  # a mapping of another kind may give a key twice
-        for key, value in items:
-            self.field(key, value, path, depth)
-        return 0
-
-    cdef int field(self, object key, object value, Text path, int depth) except -1:
-        cdef Py_ssize_t first = self.n
-        cdef Text text
-        cdef PyObject* name
-        cdef Kind kind
-        cdef double x
-        held = value  # keeps it alive while user code runs
-        self.field_name(key, path, depth, &text, &name, &kind)
-        if read_simple_number(<PyObject*> held, &x):
-            self.push(text, name, kind, x)
-        elif PyUnicode_CheckExact(held):
-            self.one_hot(<PyObject*> held, text)
-        elif PyDict_CheckExact(held):
-            self.nested(held, text, depth)
-        elif held is not None:
-            self.other_value(held, text, name, kind, depth)
-        if self.groups:
-            self.record_span(text, first)
-        return 0
-
-    cdef int field_name(
-            self, object key, Text path, int depth,
-            Text* text, PyObject** name, Kind* kind) except -1:
-        """Build the name of a field from its key and path."""
-        cdef Text own
-        kind[0] = TEXT
-        name[0] = NULL
-        label = key
-        if not PyUnicode_CheckExact(key):
-            label = canonical_name(key)
-            if label is None:
-                where = f" inside field {short_repr(self.decode(path))}" if depth else ""
-                raise InvalidEventError(
-                    f"field name {short_repr(key)}{where} is of type {type(key).__name__}: use str"
-                    " of valid Unicode, int of 64 bits, or tuples of these", short_repr(key))
-            if not PyUnicode_CheckExact(label):
-                self.kept.append(label)
-                if depth == 0:
-                    kind[0] = TUPLE if isinstance(label, tuple) else COLUMN
-                    name[0] = <PyObject*> label
-                label = str(label)
-            self.kept.append(label)
-        self.utf8(<PyObject*> label, &own, NULL)
-        if depth:
-            self.join(path, b".", own, text)
-        else:
-            text[0] = own
-            if kind[0] == TEXT:
-                name[0] = <PyObject*> label
-        return 0
-
-    cdef int nested(self, object mapping, Text path, int depth) except -1:
-        if depth == MAX_DEPTH:
-            raise field_error(
-                self.decode(path),
-                f"is nested more than {MAX_DEPTH} levels deep: flatten it or leave it out")
-        if PyDict_CheckExact(mapping):
-            return self.walk(mapping, path, depth + 1)
-        return self.walk_items(mapping, path, depth + 1)
-
-    cdef int other_value(
-            self, object value, Text text, PyObject* name, Kind kind, int depth) except -1:
-        """Add a value of a rarer type, or a number that may not be finite."""
-        if not is_float(<PyObject*> value):
-            self.settle()
-        if isinstance(value, NUMBERS) and not isinstance(value, np.timedelta64):
-            return self.push(text, name, kind, self.finite(value, text))
-        if isinstance(value, SEQUENCES):
-            return self.strings(value, text)
-        if isinstance(value, str):
-            return self.one_hot(<PyObject*> value, text)
-        if isinstance(value, Mapping):
-            return self.nested(value, text, depth)
-        raise field_error(self.decode(text), f"is of type {type(value).__name__}: {ALLOWED}")
-
-    cdef double finite(self, object value, Text field) except? -1:
-        try:
-            x = float(value)
-        except OverflowError:
-            raise field_error(
-                self.decode(field), "is an int too large for a float: scale it down") from None
-        if not isfinite(x):
-            raise field_error(
-                self.decode(field),
-                f"is {x}: values must be finite; for a missing one leave the field out or give"
-                " None")
-        return x
-
-    cdef int strings(self, object values, Text field) except -1:
-        """Add one-hots of distinct strings, in an order that does not depend on the hash seed."""
-        cdef list found = []
-        for value in values:
-            if isinstance(value, str):
-                found.append(PyUnicode_FromObject(value))
-            elif value is not None:
-                raise field_error(
-                    self.decode(field),
-                    f"holds {short_repr(value)} of type {type(value).__name__}: lists, tuples and"
-                    " sets may hold strings only; give each number a name in a mapping instead")
-        if isinstance(values, (set, frozenset)):
-            found.sort()
-        elif len(found) > 1:
-            found = list(dict.fromkeys(found))
-        for value in found:
-            self.one_hot(<PyObject*> value, field)
-        return 0
-
-    cdef int one_hot(self, PyObject* value, Text field) except -1:
-        cdef Text tail, text
-        if is_ascii(value):
-            tail = Text(ascii_of(value), 0, length_of(value))
-        else:
-            self.utf8(value, &tail, &field)
-        self.join(field, b"=", tail, &text)
-        return self.push(text, NULL, TEXT, 1.0)
 
     # Interactions
 
@@ -331,19 +123,47 @@ cdef class Pieces:
             return 0
         for g in range(len(self.groups)):
             group = <bytes> self.groups[g]
-            if PyBytes_GET_SIZE(group) == field.length and memcmp(
+            if g != self.others and PyBytes_GET_SIZE(group) == field.length and memcmp(
                     PyBytes_AS_STRING(group), self.bytes_at(&field), field.length) == 0:
-                if self.spans == self.span_room:
-                    self.span_room = 2 * self.span_room + 8
-                    self.span = <Span*> reallocate(self.span, self.span_room * sizeof(Span))
-                self.span[self.spans] = Span(g, first, self.n)
-                self.spans += 1
+                self.add_span(g, first, self.n)
         return 0
 
     cdef int cross(self) except -1 with gil:
-        cdef Py_ssize_t made = 0
+        cdef Py_ssize_t made = 0, spans = self.spans, n = self.n
         for fields in self.crossings:
+            if self.others in fields:
+                self.add_others(fields, n)
             made = self.cross_fields(fields, made)
+            self.spans = spans
+        return 0
+
+    cdef int add_others(self, tuple fields, Py_ssize_t n) except -1:
+        """Add the spans of the first n pieces that came from none of these fields."""
+        cdef Py_ssize_t i = 0, first, spans = self.spans
+        while i < n:
+            while i < n and self.is_spanned(fields, i, spans):
+                i += 1
+            first = i
+            while i < n and not self.is_spanned(fields, i, spans):
+                i += 1
+            if i > first:
+                self.add_span(self.others, first, i)
+        return 0
+
+    cdef bint is_spanned(self, tuple fields, Py_ssize_t i, Py_ssize_t spans) except -1:
+        """Whether a piece came from one of these fields."""
+        cdef Py_ssize_t s
+        for s in range(spans):
+            if self.span[s].first <= i < self.span[s].last and self.span[s].group in fields:
+                return True
+        return False
+
+    cdef int add_span(self, Py_ssize_t group, Py_ssize_t first, Py_ssize_t last) except -1:
+        if self.spans == self.span_room:
+            self.span_room = 2 * self.span_room + 8
+            self.span = <Span*> reallocate(self.span, self.span_room * sizeof(Span))
+        self.span[self.spans] = Span(group, first, last)
+        self.spans += 1
         return 0
 
     cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1:
@@ -441,7 +261,7 @@ cdef class Pieces:
                 " errors='replace'") from None
         return 0
 
-    cdef int join(self, Text head, char joint, Text tail, Text* out) except -1:
+    cdef int join(self, Text head, char joint, Text tail, Text* out) except -1 nogil:
         """Write head + joint + tail to the arena."""
         cdef Py_ssize_t length = head.length + 1 + tail.length
         cdef char* to
@@ -456,7 +276,7 @@ cdef class Pieces:
         self.repeats = True
         return 0
 
-    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1:
+    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1 nogil:
         cdef Piece* p
         if self.n == self.room:
             self.grow_pieces()

@@ -5,9 +5,9 @@ import numpy as np
 import numpy.typing as npt
 
 from streamlearn.features import Name
-from streamlearn.features.pieces import Pieces
+from streamlearn.features.parser import Parser
 
-class Reader(Pieces):
+class Reader(Parser):
     @property
     def size(self) -> int: ...
     @property

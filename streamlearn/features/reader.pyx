@@ -14,11 +14,15 @@ from libc.stdint cimport uint32_t
 
 from streamlearn.errors import InvalidEventError, ModelFileError
 
+from streamlearn.features.fields.spec import FieldSpec
+
+from streamlearn.features.parser cimport Parser
 from streamlearn.features.pieces cimport Piece, Span, Text
+from streamlearn.features.transforms cimport AUTO
 from streamlearn.core.row cimport squared
 
 
-cdef class Reader(Pieces):
+cdef class Reader(Parser):
     """The base of Names and Hashing."""
 
     def __dealloc__(self):
@@ -71,6 +75,8 @@ cdef class Reader(Pieces):
         self.finish()
         self.row.square = squared(self.value, self.row.n)
         self.uncommitted = False
+        if self.warm_count and grow:
+            self.learn_warmup()
         return 0
 
     cdef int resolve(self, bint grow) except -1 nogil:
@@ -198,7 +204,7 @@ cdef class Reader(Pieces):
             self.begin()
             names = list(names)
             for name in names:
-                self.field(name, 1.0, nowhere, 0)
+                self.field(name, 1.0, nowhere, 0, AUTO)
             if self.n > self.row_room:
                 self.fit_row()
             found = np.empty(self.n, dtype=np.int32)
@@ -246,7 +252,7 @@ cdef class Reader(Pieces):
     @property
     def params(self):
         """The constructor's parameters, by name."""
-        return {"interactions": self.interactions}
+        return {"interactions": self.interactions, "fields": self.fields}
 
     @classmethod
     def params_of(cls, state):
@@ -254,8 +260,9 @@ cdef class Reader(Pieces):
         own = cls().params
         try:
             params = {name: state[name] for name in own}
-            params["interactions"] = tuple([tuple(fields) for fields in params["interactions"]])
-        except (KeyError, TypeError) as error:
+            params["interactions"] = tuple([tuple(names) for names in params["interactions"]])
+            params["fields"] = FieldSpec(params["fields"])
+        except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the saved features are damaged: {error!r}") from None
         return params
 
@@ -265,11 +272,14 @@ cdef class Reader(Pieces):
 
     def state(self):
         """Return parameters and names as plain dict, list, str and int, ready for JSON."""
-        return {
+        state = {
             "kind": type(self).__name__,
             **self.params,
-            "interactions": [list(fields) for fields in self.interactions],
+            "interactions": [list(names) for names in self.interactions],
+            "fields": self.fields.texts,
         }
+        frozen = self.frozen()
+        return {**state, "buckets": frozen} if frozen else state
 
     def restore(self, state):
         """Restore what state() returned; ModelFileError, without changes, if it is invalid."""
@@ -282,10 +292,11 @@ cdef class Reader(Pieces):
             raise ModelFileError(
                 f"the state of {kind} differs in {', '.join(differ)} from {self!r}: build the"
                 " reader with the parameters it was saved with")
+        self.restore_frozen(state.get("buckets", {}))
 
     def __repr__(self):
         given = ", ".join([
-            f"{name}={value!r}" for name, value in self.params.items() if value != ()])
+            f"{name}={value!r}" for name, value in self.params.items() if value or value is None])
         return f"{type(self).__name__}({given})"
 
     def __eq__(self, other):

@@ -1,7 +1,7 @@
 """Names as UTF-8 bytes: where they lie, and their hash."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 
 cdef extern from *:
@@ -119,3 +119,38 @@ cdef inline const char* kept_bytes_of(PyObject* text, Py_ssize_t* length) noexce
         length[0] = length_of(text)
         return ascii_of(text)
     return kept_utf8_of(text, length)
+
+
+cdef inline uint32_t read_utf8(const char** at) noexcept nogil:
+    """The character at p, of valid UTF-8 that is not ASCII; move p behind it."""
+    cdef const unsigned char* p = <const unsigned char*> at[0]
+    if p[0] < 0xE0:
+        at[0] += 2
+        return (<uint32_t> p[0] & 0x1F) << 6 | (p[1] & 0x3F)
+    if p[0] < 0xF0:
+        at[0] += 3
+        return (<uint32_t> p[0] & 0x0F) << 12 | (<uint32_t> p[1] & 0x3F) << 6 | (p[2] & 0x3F)
+    at[0] += 4
+    return ((<uint32_t> p[0] & 0x07) << 18 | (<uint32_t> p[1] & 0x3F) << 12
+            | (<uint32_t> p[2] & 0x3F) << 6 | (p[3] & 0x3F))
+
+
+cdef inline char* put_utf8(char* to, uint32_t code) noexcept nogil:
+    """Write a character; return where it ends."""
+    if code < 0x80:
+        to[0] = <char> code
+        return to + 1
+    if code < 0x800:
+        to[0] = <char> (0xC0 | code >> 6)
+        to[1] = <char> (0x80 | code & 0x3F)
+        return to + 2
+    if code < 0x10000:
+        to[0] = <char> (0xE0 | code >> 12)
+        to[1] = <char> (0x80 | code >> 6 & 0x3F)
+        to[2] = <char> (0x80 | code & 0x3F)
+        return to + 3
+    to[0] = <char> (0xF0 | code >> 18)
+    to[1] = <char> (0x80 | code >> 12 & 0x3F)
+    to[2] = <char> (0x80 | code >> 6 & 0x3F)
+    to[3] = <char> (0x80 | code & 0x3F)
+    return to + 4

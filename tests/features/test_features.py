@@ -526,7 +526,7 @@ def test_specs() -> None:
     assert Names() != Hashing()
     assert Names([["a", "b"]]) == Names([("a", "b")]) != Names()
     assert len({Names(), Names(), Hashing(), Hashing()}) == 2
-    assert Hashing(3).params == {"bits": 3, "interactions": ()}
+    assert Hashing(3).params == {"bits": 3, "interactions": (), "fields": {}}
     with pytest.raises(TypeError, match="abstract"):
         Reader()
 

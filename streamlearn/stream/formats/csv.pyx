@@ -19,7 +19,11 @@ from streamlearn.errors import InvalidEventError, TableMismatchError
 from streamlearn.engine.events cimport BOOL, Events
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
-from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Role
+from streamlearn.features.transforms cimport A_TEXT, AUTO, IGNORED, TOP
+from streamlearn.features.transforms cimport Value as FieldValue
+from streamlearn.stream.formats.keys cimport (
+    DECLARED, FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Role,
+)
 from streamlearn.stream.sources.lines cimport PADDING
 from streamlearn.core.numbers cimport Decimal, number_at, value_at
 from streamlearn.stream.sources.rows cimport (
@@ -47,6 +51,7 @@ cdef struct Column:
     const char* name  # followed by "="
     Py_ssize_t length  # without the "="
     Role role
+    int field  # what the reader does with a feature
     bint numbers
 
 
@@ -223,12 +228,27 @@ cdef class CSVDecoder(TextDecoder):
             column.name = PyBytes_AS_STRING(name)
             column.length = PyBytes_GET_SIZE(name) - 1
             wanted = (included is None or text in included) and text not in fields.exclude
-            column.role = roles.get(text, FEATURE if wanted else SKIPPED)
+            column.field = self.field_of_column(text) if wanted else IGNORED
+            column.role = roles.get(
+                text, FEATURE if column.field == AUTO else
+                SKIPPED if column.field == IGNORED else DECLARED)
             column.numbers = self.types.get(text) == "numbers" and column.role != ID
             self.may_repeat |= column.role == FEATURE and "=" in text
             self.lengths[<unsigned char>name[0] if column.length else 0] |= (
                 <uint64_t>1 << (column.length & 63))
         self.outdated = False
+
+    cdef int field_of_column(self, str name) except? -9:
+        """Return what the reader does with a column, whose name may have dots as inner fields."""
+        cdef int field = TOP
+        cdef bytes path
+        parts = name.encode().split(b".")
+        for i in range(len(parts)):
+            path = b".".join(parts[:i + 1])
+            field = self.reader.field_of(path, len(path), field)
+            if i < len(parts) - 1:
+                field = self.reader.inside(field) if self.reader.nests(field) else AUTO
+        return field
 
     cdef bint is_header(self, const char* p, const char* end) except -1 nogil:
         """Whether the row names the columns; from then on they have its order."""
@@ -311,8 +331,7 @@ cdef class CSVDecoder(TextDecoder):
             p += self.by.size
         if self.label_column != NULL:
             self.read_label(self.label_column, &self.label)
-        if self.reader.spans:
-            self.reader.cross()
+        self.reader.complete()
         self.reader.look_up(self.grows())
         return self.push(events)
 
@@ -342,6 +361,9 @@ cdef class CSVDecoder(TextDecoder):
             return q
         if value.doubled:
             self.unquote(&value)
+        if column.role == DECLARED:
+            self.read_declared(column, &value)
+            return q
         if column.role != FEATURE:
             self.read_role(column, &value)
             return q
@@ -407,6 +429,16 @@ cdef class CSVDecoder(TextDecoder):
             return 0
         with gil:
             return self.take_text(value.text, value.length)
+
+    cdef int read_declared(self, const Column* column, Value* value) except -1 nogil:
+        """Read a feature that the reader transforms."""
+        cdef FieldValue given
+        cdef Py_ssize_t first = self.reader.n
+        given.kind, given.text, given.length = A_TEXT, value.text, value.length
+        self.reader.put(column.field, Text(column.name, 0, column.length), &given)
+        if self.has_groups:
+            self.reader.record_span(Text(column.name, 0, column.length), first)
+        return 0
 
     cdef int refuse_number(self, const Column* column, const Value* value) except -1 with gil:
         name = column.name[:column.length].decode()

@@ -2,6 +2,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from streamlearn.engine.events cimport Events
 from streamlearn.features.reader cimport Reader
+from streamlearn.features.transforms cimport Value
 from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.formats.keys cimport Key, Keys
 
@@ -35,6 +36,9 @@ cdef class JSONDecoder(Decoder):
     cdef bint strings(self, Key* key) except -1
     cdef bint new_in_list(self, Py_ssize_t first, Key* key) except -1
     cdef uint64_t seed(self) noexcept
+    cdef bint declared(self, int number, int depth) except -1
+    cdef bint declared_list(self, Key* key) except -1
+    cdef bint scalar(self, Value* value) except -1
     cdef bint role(self, Key* key) except -1
     cdef bint read_number_role(self, Key* key) except -1
     cdef bint read_string_role(self, Key* key) except -1

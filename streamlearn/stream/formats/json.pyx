@@ -19,9 +19,12 @@ from streamlearn.errors import InvalidEventError
 from streamlearn.engine.events cimport BOOL, FLOAT, INT, UNLABELED, Events
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.text cimport hash_text
+from streamlearn.features.text cimport hash_text, put_utf8
 from streamlearn.stream.formats.decoder cimport Decoder
-from streamlearn.stream.formats.keys cimport FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys
+from streamlearn.features.transforms cimport A_BOOL, A_NUMBER, A_TEXT, LIST, Value
+from streamlearn.stream.formats.keys cimport (
+    DECLARED, FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys,
+)
 from streamlearn.core.numbers cimport (
     Decimal, double_of, is_exact, scan_decimal, scan_plain, utf8_length,
 )
@@ -60,7 +63,7 @@ cdef class JSONDecoder(Decoder):
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         Decoder.__init__(self, reader, fields, learners, grow_always)
-        self.keys = Keys(self.fields)
+        self.keys = Keys(self.fields, self.reader)
         self.has_groups = len(self.reader.groups) > 0
 
     def __dealloc__(self):
@@ -118,8 +121,7 @@ cdef class JSONDecoder(Decoder):
         try:
             if not self.walk(at, n):
                 return False
-            if reader.spans:
-                reader.cross()
+            reader.complete()
             if not self.finish(events):
                 return False
             reader.look_up(self.grows())
@@ -212,7 +214,7 @@ cdef class JSONDecoder(Decoder):
                 self.p += 1
                 return self.object(number, depth + 1)
             return self.feature(key) if key.wanted else self.skip(depth)
-        return self.role(key)
+        return self.declared(number, depth) if key.role == DECLARED else self.role(key)
 
     # Features
 
@@ -322,6 +324,83 @@ cdef class JSONDecoder(Decoder):
 
     cdef uint64_t seed(self) noexcept:
         return <uint64_t><size_t><void*>self  # unknown to the stream's author
+
+    # Declared fields
+
+    cdef bint declared(self, int number, int depth) except -1:
+        """Read a field that the reader transforms; in doubt also one that is invalid."""
+        cdef Reader reader = self.reader
+        cdef Key* key = self.keys.key + number
+        cdef Value value
+        cdef char c = self.p[0]
+        if c == b"{" and reader.nests(key.field):
+            if depth == DEEPEST:
+                return False
+            self.p += 1
+            return self.object(number, depth + 1)
+        if c == b"n":
+            return self.literal(b"null", 4)
+        try:
+            if c == b"[":
+                return self.declared_list(key)
+            if not self.scalar(&value):
+                return False
+            reader.put(key.field, Text(key.name, 0, key.name_length), &value)
+        except InvalidEventError:
+            return False  # the slow path knows whether the whole record is valid
+        return True
+
+    cdef bint declared_list(self, Key* key) except -1:
+        """Read the items of a list."""
+        cdef Reader reader = self.reader
+        cdef Py_ssize_t first = reader.n
+        cdef Text name = Text(key.name, 0, key.name_length)
+        cdef Value value
+        if reader.transform[key.field].kind != LIST:
+            return False
+        self.p = past_blanks(self.p + 1)
+        if self.p[0] == b"]":
+            self.p += 1
+            return True
+        while True:
+            if self.p[0] == b"n":
+                if not self.literal(b"null", 4):
+                    return False
+            elif not self.scalar(&value):
+                return False
+            else:
+                reader.put_category(reader.transform + key.field, name, &value)
+            self.p = past_blanks(self.p)
+            if self.p[0] == b"]":
+                self.p += 1
+                reader.end_list(key.field, name, first)
+                return True
+            if self.p[0] != b",":
+                return False
+            self.p = past_blanks(self.p + 1)
+
+    cdef bint scalar(self, Value* value) except -1:
+        """Read text, a number or a bool."""
+        cdef const char* p = self.p
+        cdef Decimal d
+        if p[0] == b"\"":
+            self.p += 1
+            if not self.string():
+                return False
+            value.kind, value.text, value.length = A_TEXT, self.text, self.length
+            return True
+        value.text, value.length = NULL, 0
+        if p[0] == b"t" or p[0] == b"f":
+            value.kind, value.number = A_BOOL, p[0] == b"t"
+            return self.literal(b"true", 4) if p[0] == b"t" else self.literal(b"false", 5)
+        p = scan_decimal(p, self.end, &d, False)
+        if p == NULL or not double_of(&d, &value.number):
+            return False
+        value.kind = A_NUMBER
+        if d.whole:
+            value.text, value.length = self.p, p - self.p
+        self.p = p
+        return True
 
     # Label, weight, id, time
 
@@ -563,23 +642,3 @@ cdef long four_digits(const char* p, const char* end) noexcept:
         else:
             return -1
     return code
-
-
-cdef char* put_utf8(char* to, long code) noexcept:
-    if code < 0x80:
-        to[0] = <char>code
-        return to + 1
-    if code < 0x800:
-        to[0] = <char>(0xC0 | code >> 6)
-        to[1] = <char>(0x80 | code & 0x3F)
-        return to + 2
-    if code < 0x10000:
-        to[0] = <char>(0xE0 | code >> 12)
-        to[1] = <char>(0x80 | code >> 6 & 0x3F)
-        to[2] = <char>(0x80 | code & 0x3F)
-        return to + 3
-    to[0] = <char>(0xF0 | code >> 18)
-    to[1] = <char>(0x80 | code >> 12 & 0x3F)
-    to[2] = <char>(0x80 | code >> 6 & 0x3F)
-    to[3] = <char>(0x80 | code & 0x3F)
-    return to + 4

@@ -1,5 +1,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
+from streamlearn.features.reader cimport Reader
+
 cdef enum Role:
     FEATURE
     LABEL
@@ -7,6 +9,7 @@ cdef enum Role:
     ID
     TIME
     SKIPPED
+    DECLARED
 
 cdef struct Key:  # a field, as it is met in a record
     const char* text  # as in the record
@@ -18,7 +21,9 @@ cdef struct Key:  # a field, as it is met in a record
     int next  # the key that followed last time; -1: none yet
     int first  # the first key inside it last time
     Role role
+    bint included
     bint wanted  # a feature, with its nested fields
+    int field  # of a feature: what the reader does with it
     bint has_roles  # nested fields may have a role, or be included
     uint32_t seen  # the last record with this key
 
@@ -31,6 +36,7 @@ cdef class Keys:
     cdef int* cell  # open addressing; a key's number + 1
     cdef Py_ssize_t cells
     cdef object fields
+    cdef Reader reader
     cdef public int first  # the first key of the last record
     cdef int free(self) noexcept
     cdef bint nearly_full(self) noexcept

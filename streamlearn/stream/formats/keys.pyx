@@ -9,6 +9,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
 from streamlearn.features.text cimport hash_text
+from streamlearn.features.transforms cimport AUTO, IGNORED, TOP
 
 cdef uint64_t SEED = <uint64_t><long long>hash("streamlearn keys")
 cdef enum:
@@ -21,8 +22,9 @@ cdef dict ROLES = {"label": LABEL, "weight": WEIGHT, "id": ID, "time": TIME}
 cdef class Keys:
     """The fields of a stream's records."""
 
-    def __init__(self, fields):
+    def __init__(self, fields, reader):
         self.fields = fields
+        self.reader = reader
         self.clear()
 
     def __dealloc__(self):
@@ -89,13 +91,19 @@ cdef class Keys:
             name = new.name[:new.name_length] + b"." + name
         dotted = name.decode()
         included = getattr(self.fields, "include")  # a keyword of Cython
-        inside = included is None if parent < 0 else self.key[parent].wanted
+        inside = included is None if parent < 0 else self.key[parent].included
         role = ROLES.get(self.fields.roles.get(dotted))
         new = self.key + self.n
-        new.wanted = (
+        new.included = (
             (inside or dotted in (included or ())) and dotted not in self.fields.exclude)
         new.has_roles = self.fields.has_nested(dotted)
-        new.role = FEATURE if new.wanted else SKIPPED
+        new.field = IGNORED
+        if new.included:
+            outer = TOP if parent < 0 else self.reader.inside(self.key[parent].field)
+            new.field = self.reader.field_of(name, len(name), outer)
+            new.has_roles |= self.reader.has_inner(name, len(name))
+        new.wanted = new.field == AUTO
+        new.role = FEATURE if new.wanted else SKIPPED if new.field == IGNORED else DECLARED
         if role is not None:
             new.role = role
         new.text = <char*>PyMem_Malloc(length + 1)

@@ -36,7 +36,8 @@ cdef class SVMLightDecoder(TextDecoder):
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         TextDecoder.__init__(self, reader, fields, learners, grow_always)
-        self.simple = not self.reader.interactions and not self.selects_features()
+        self.simple = not (
+            self.reader.interactions or self.reader.fields or self.selects_features())
 
     cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
         cdef const char* comment

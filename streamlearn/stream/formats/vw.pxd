@@ -1,3 +1,4 @@
+from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
@@ -7,6 +8,14 @@ cdef class VWDecoder(TextDecoder):
     cdef bint has_groups  # interactions are wanted
     cdef int head(self, const char* p, const char* end) except -1 nogil
     cdef int namespace(self, Reader reader, const char** at, const char* end) except -1 nogil
+    cdef const char* declared_namespace(
+        self, Reader reader, Text space, const char* p, const char* end, double scale
+    ) except NULL nogil
+    cdef int declared_features(
+        self, Reader reader, Text space, int outer, const char* p, const char* end
+    ) except -1 nogil
+    cdef int plain_feature(
+        self, Reader reader, Text space, const char* word, const char* end) except -1 nogil
     cdef bint is_selected(
         self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
     ) except -1 with gil

@@ -6,6 +6,7 @@ from libc.string cimport memchr
 from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
+from streamlearn.features.transforms cimport A_NUMBER, A_TEXT, AUTO, TOP, Value
 from streamlearn.features.text cimport copy_text
 from streamlearn.core.numbers cimport Decimal, number_at, utf8_length, value_at
 from streamlearn.stream.formats.text cimport past_spaces, shown_text
@@ -94,11 +95,10 @@ cdef class VWDecoder(TextDecoder):
         self.head(p, bar)
         while bar < end and bar[0] == b"|":
             self.namespace(self.reader, &bar, end)
-        if self.reader.spans:
-            self.reader.cross()
         if bar < end:
             with gil:
                 raise InvalidEventError(f"{shown_text(bar, end)} contains a zero byte: remove it")
+        self.reader.complete()
         self.reader.look_up(self.grows())
         return self.push(events)
 
@@ -173,6 +173,9 @@ cdef class VWDecoder(TextDecoder):
                         f" {shown_text(name, end)}: a scale is a finite number")
         if odd:
             check_utf8(space, length)
+        if reader.has_fields:
+            at[0] = self.declared_namespace(reader, Text(space, 0, length), p, end, scale)
+            return 0
         while True:
             p = past_spaces(p)
             if p[0] == b"|" or p[0] == 0:
@@ -216,6 +219,95 @@ cdef class VWDecoder(TextDecoder):
             reader.record_span(Text(space, 0, length), first)
         at[0] = p
         return 0
+
+    cdef const char* declared_namespace(
+            self, Reader reader, Text space, const char* p, const char* end, double scale
+    ) except NULL nogil:
+        """Read a namespace where fields are declared; return its end.
+
+        A namespace that is declared is one field, its value the text of all its features.
+        """
+        cdef int field = TOP
+        cdef Py_ssize_t first = reader.n, i
+        cdef const char* body = past_spaces(p)
+        cdef Value value
+        while p < end and p[0] != b"|" and p[0] != 0:
+            p += 1
+        check_utf8(body, p - body)
+        if space.length:
+            field = reader.field_of(space.at, space.length, TOP)
+        if field >= 0 and not reader.transform[field].is_wildcard:
+            value.kind, value.text, value.length = A_TEXT, body, p - body
+            while value.length and <unsigned char>body[value.length - 1] <= 32:
+                value.length -= 1
+            if value.length:
+                reader.put(field, space, &value)
+        else:
+            self.declared_features(reader, space, field, body, p)
+        for i in range(first, reader.n):
+            reader.piece[i].value *= scale
+            if not isfinite(reader.piece[i].value):
+                with gil:
+                    raise InvalidEventError(f"a feature times the scale {scale:g} of its namespace"
+                                            " is too large for a float")
+        if self.has_groups and space.length:
+            reader.record_span(space, first)
+        return p
+
+    cdef int declared_features(
+            self, Reader reader, Text space, int outer, const char* p, const char* end
+    ) except -1 nogil:
+        """Read features, each of which may be a declared field: `name:value` or `name=text`."""
+        cdef const char* word
+        cdef const char* sign
+        cdef Py_ssize_t first
+        cdef Text name
+        cdef Value value
+        cdef int field
+        while True:
+            p = past_spaces(p)
+            if p >= end:
+                return 0
+            word, sign = p, NULL
+            while p < end and p[0] > b" " or <unsigned char>p[0] >= 0x80:
+                if sign == NULL and (p[0] == b":" or p[0] == b"="):
+                    sign = p
+                p += 1
+            first = reader.n
+            name = Text(word, 0, (sign if sign != NULL else p) - word)
+            if not self.simple and not self.is_selected(
+                    space.at, space.length, word, name.length):
+                continue
+            if space.length:
+                reader.join(space, b".", name, &name)
+            field = reader.field_of(reader.bytes_at(&name), name.length, outer)
+            value.kind, value.text, value.length, value.number = A_NUMBER, b"1", 1, 1.0
+            if sign != NULL:
+                value.kind, value.text, value.length = A_TEXT, sign + 1, p - sign - 1
+            if field >= 0:
+                reader.put(field, name, &value)
+            elif field == AUTO:
+                self.plain_feature(reader, space, word, p)
+            if self.has_groups:
+                reader.record_span(name, first)
+
+    cdef int plain_feature(
+            self, Reader reader, Text space, const char* word, const char* end
+    ) except -1 nogil:
+        """Read a feature that is not declared."""
+        cdef bint odd
+        cdef const char* p = word_end(word, &odd)
+        cdef Text name = Text(word, 0, p - word)
+        cdef double x = 1.0
+        if p[0] == b":":
+            p = value_at(p + 1, end, &x)
+            if p == NULL or not ends_word(p) or not isfinite(x):
+                with gil:
+                    raise self.bad_value(
+                        word[:name.length], (word + name.length + 1)[:end - word - name.length - 1])
+        if space.length:
+            reader.join(space, b".", name, &name)
+        return reader.push(name, NULL, TEXT, x)
 
     cdef bint is_selected(
             self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n

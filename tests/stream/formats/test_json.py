@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
+from streamlearn.core.numbers import parse
 from streamlearn.errors import InvalidEventError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
-from streamlearn.core.numbers import parse
 from streamlearn.stream.sources.clicks import KINDS
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)

@@ -1,0 +1,804 @@
+"""Declared fields become pieces: the kinds of `features.fields`, compiled.
+
+Every format gives the value of a field as its records have it: a number, a bool or text. Formats
+without types give text, so each transform reads text as it reads the value that the text writes.
+"""
+
+import array
+
+from cpython cimport array
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.math cimport INFINITY, floor, isfinite, log1p, sqrt
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy, memset
+
+from streamlearn.core.times import timestamp
+from streamlearn.errors import ModelFileError
+
+from streamlearn.core.memory cimport reallocate
+from streamlearn.core.numbers cimport value_at
+from streamlearn.features.calendar cimport month_of, scan_time
+from streamlearn.features.pieces cimport TEXT, Pieces, Text
+from streamlearn.features.text cimport hash_text, put_utf8, read_utf8
+
+from streamlearn.features import fields as kinds
+from streamlearn.features import zones
+from streamlearn.features.fields import spec as declarations
+from streamlearn.features.fields import time as times
+from streamlearn.features.pieces import field_error, short_repr
+
+cdef extern from "Python.h":
+    bint is_alphanumeric "Py_UNICODE_ISALNUM"(uint32_t c) noexcept nogil
+    uint32_t lowercase "Py_UNICODE_TOLOWER"(uint32_t c) noexcept nogil
+
+cdef enum:
+    MAX_ITEMS = 1 << 16  # features of one field of text, or a list
+    MAX_FIELD_TEXT = 1 << 20  # bytes of one text
+    NUMBER_BYTES = 512  # the longest text of a number
+    PADDING = 16  # bytes around a number that can be read
+
+cdef int64_t FIRST_SECOND = <int64_t> zones.FIRST.timestamp()
+cdef int64_t LAST_SECOND = <int64_t> zones.LAST.timestamp()
+cdef list TAILS = [
+    *[f"hour={hour}".encode() for hour in range(24)],
+    *[f"weekday={day}".encode() for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")],
+    *[f"month={month}".encode() for month in range(1, 13)],
+]
+cdef Text[43] TAIL
+for _i in range(43):
+    TAIL[_i] = Text(PyBytes_AS_STRING(TAILS[_i]), 0, PyBytes_GET_SIZE(TAILS[_i]))
+cdef enum:
+    WEEKDAY = 24  # where the tails of weekdays begin
+    MONTH = 31
+
+cdef dict KINDS = {
+    kinds.Number: NUMBER, kinds.Category: CATEGORY, kinds.Buckets: BUCKETS, kinds.Text: WORDS,
+    kinds.Time: TIME, kinds.List: LIST, kinds.Map: MAP,
+}
+
+
+cdef class Transforms(Pieces):
+    """Pieces of declared fields."""
+
+    def __cinit__(self, *args, **kwargs):
+        self._set_fields(None)
+
+    def __dealloc__(self):
+        free(self.transform)
+        free(self.warm)
+        free(self.lower)
+        free(self.token)
+        free(self.seen_text)
+        free(self.name_hash)
+        free(self.name_number)
+        free(self.name_text)
+        free(self.name_length)
+
+    # The declaration
+
+    def _set_fields(self, fields):
+        """Compile the declaration."""
+        cdef Transform* t
+        cdef bytes name
+        spec = fields
+        if not isinstance(spec, declarations.FieldSpec):
+            spec = declarations.FieldSpec(fields)
+        self.fields = spec
+        self.has_fields = len(spec) > 0
+        self.held = []
+        self.warm_values = []
+        self.numbers = {}
+        self.transforms = 0
+        self.transform = <Transform*> reallocate(
+            self.transform, (len(spec) + 1) * sizeof(Transform))
+        for text, field in spec.items():
+            name = text.encode()
+            self.held.append(name)
+            kind = KINDS.get(type(field))
+            if kind is None:
+                self.numbers[name] = IGNORED if isinstance(field, kinds.Ignore) else AUTO
+                continue
+            t = self.transform + self.transforms
+            memset(t, 0, sizeof(Transform))
+            t.name = PyBytes_AS_STRING(name)
+            t.length = PyBytes_GET_SIZE(name)
+            t.kind = <FieldKind> <int> kind
+            t.drops_invalid = field.invalid == "missing"
+            t.is_wildcard = text == declarations.OTHERS
+            self.numbers[name] = self.transforms
+            self.warm_values.append(None)
+            self.transforms += 1
+            self._compile(self.transforms - 1, field)
+        self.wildcard = self.numbers.pop(declarations.OTHERS.encode(), AUTO)
+        self.outer = frozenset([
+            b".".join(parts[:n]) for parts in [name.split(b".") for name in self.numbers]
+            for n in range(1, len(parts))
+        ])
+        self._make_table()
+
+    def _compile(self, int k, field):
+        """Fill in what the kind needs."""
+        cdef Transform* t = self.transform + k
+        if t.kind == NUMBER:
+            t.log1p, t.has_indicator = field.log1p, field.indicator
+            t.low, t.high = -INFINITY, INFINITY
+            if field.clip is not None:
+                t.low, t.high = field.clip
+        elif t.kind == BUCKETS:
+            t.warmup = field.warmup
+            if isinstance(field.edges, int):
+                self.warm_values[k] = array.array("d")
+            else:
+                self.freeze(k, field.edges)
+        elif t.kind == WORDS:
+            t.has_words, t.ngrams, t.chars = field.has_words, field.ngrams, field.chars or 0
+            t.binary, t.normalized = field.binary, field.normalized
+        elif t.kind == TIME:
+            t.hour, t.weekday, t.month = [part in field.parts for part in ("hour", "weekday",
+                                                                           "month")]
+            t.unit = times.UNITS[field.unit]
+            starts, seconds = zones.offsets(field.zone)
+            self.held += [starts, seconds]
+            t.zone_starts = <const int64_t*> <size_t> starts.ctypes.data
+            t.zone_offsets = <const int64_t*> <size_t> seconds.ctypes.data
+            t.zone_count = len(starts)
+        elif t.kind == LIST or t.kind == MAP:
+            t.separator = ord(field.separator)
+
+    def _make_table(self):
+        """Build the table of names."""
+        cdef Py_ssize_t k
+        cdef uint64_t hash
+        self.name_cells = 8
+        while self.name_cells < 4 * len(self.numbers):
+            self.name_cells *= 2
+        self.name_hash = <uint64_t*> reallocate(
+            self.name_hash, self.name_cells * sizeof(uint64_t))
+        self.name_number = <int*> reallocate(self.name_number, self.name_cells * sizeof(int))
+        self.name_text = <const char**> reallocate(
+            self.name_text, self.name_cells * sizeof(void*))
+        self.name_length = <Py_ssize_t*> reallocate(
+            self.name_length, self.name_cells * sizeof(Py_ssize_t))
+        memset(self.name_text, 0, self.name_cells * sizeof(void*))
+        for name, number in self.numbers.items():
+            hash = hash_text(name, len(name), 0)
+            k = hash & (self.name_cells - 1)
+            while self.name_text[k] != NULL:
+                k = (k + 1) & (self.name_cells - 1)
+            self.name_hash[k] = hash
+            self.name_number[k] = number
+            self.name_text[k] = PyBytes_AS_STRING(name)
+            self.name_length[k] = PyBytes_GET_SIZE(name)
+
+    cdef int field_of(self, const char* name, Py_ssize_t length, int parent) noexcept nogil:
+        """Return the number of a field's transform, AUTO or IGNORED.
+
+        `parent`: that of the field it is in, or TOP.
+        """
+        cdef uint64_t hash = hash_text(name, length, 0)
+        cdef Py_ssize_t k = hash & (self.name_cells - 1)
+        while self.name_text[k] != NULL:
+            if self.name_hash[k] == hash and self.name_length[k] == length and memcmp(
+                    self.name_text[k], name, length) == 0:
+                return self.name_number[k]
+            k = (k + 1) & (self.name_cells - 1)
+        return self.wildcard if parent == TOP else parent
+
+    cdef bint nests(self, int k) noexcept nogil:
+        """Whether a mapping in this field has fields of its own."""
+        return k < 0 or self.transform[k].is_wildcard or self.transform[k].kind == MAP
+
+    cdef int inside(self, int k) noexcept nogil:
+        """What fields in this one are that are not declared."""
+        return AUTO if k >= 0 and self.transform[k].kind == MAP else k
+
+    cdef bint has_inner(self, const char* name, Py_ssize_t length) except -1 with gil:
+        """Whether a field inside this one is declared."""
+        return name[:length] in self.outer
+
+    cdef str name_of_transform(self, int k):
+        return self.transform[k].name[:self.transform[k].length].decode()
+
+    cdef str kind_of(self, int k):
+        return self.fields[self.name_of_transform(k)].kind
+
+    # An event
+
+    cdef int begin(self) except -1 nogil:
+        """Begin a new event."""
+        self.events += 1
+        self.warm_count = 0
+        return Pieces.begin(self)
+
+    cdef int complete(self) except -1 nogil:
+        """Add what does not come from one field alone: indicators and interactions."""
+        cdef int k
+        cdef Transform* t
+        cdef Text text
+        cdef Py_ssize_t first
+        for k in range(self.transforms):
+            t = self.transform + k
+            if t.has_indicator and t.seen != self.events:
+                first = self.n
+                self.join(Text(t.name, 0, t.length), b"=", Text(b"missing", 0, 7), &text)
+                self.push(text, NULL, TEXT, 1.0)
+                if self.groups:
+                    self.record_span(Text(t.name, 0, t.length), first)
+        if self.spans:
+            self.cross()
+        return 0
+
+    cdef int put(self, int k, Text name, const Value* value) except -1 nogil:
+        """Add a field with this value."""
+        cdef Transform* t = self.transform + k
+        cdef Py_ssize_t first = self.n
+        if t.kind == NUMBER:
+            self.put_number(t, name, value)
+        elif t.kind == CATEGORY:
+            self.put_category(t, name, value)
+        elif t.kind == BUCKETS:
+            self.put_bucket(k, name, value)
+        elif t.kind == TIME:
+            self.put_time(t, name, value)
+        elif t.kind == WORDS:
+            self.put_words(t, name, value)
+        elif t.kind == LIST:
+            self.put_item(k, name, value)
+            self.end_list(k, name, first)
+        else:
+            self.put_map(t, name, value)
+        return 0
+
+    cdef bint is_allowed(self, Transform* t, Text name, Py_ssize_t items) except -1 nogil:
+        """Whether a field does not give too many features."""
+        if items <= MAX_ITEMS:
+            return True
+        with gil:
+            self.invalid(t, name, (
+                f"gives up to {items} features: at most {MAX_ITEMS} are allowed; shorten it"))
+        return False
+
+    cdef bint canonical(
+        self, Transform* t, Text name, const Value* value, Text* text
+    ) except -1 nogil:
+        """Find the text of a value in its one form; False if it has none."""
+        cdef const char* p = value.text
+        cdef Py_ssize_t length = value.length
+        if value.kind == A_BOOL:
+            p = b"true" if value.number else b"false"
+            length = 4 if value.number else 5
+        elif value.kind == A_NUMBER and p == NULL:
+            if not isfinite(value.number):
+                self.invalid_value(t, name, value, b"text, a finite number or a bool")
+                return False
+            self.write_shortest(value.number, text)
+            return True
+        else:
+            length = length_as_integer(p, length)
+            if is_word(p, p + length, b"true", 4):
+                p = b"true"
+            elif is_word(p, p + length, b"false", 5):
+                p = b"false"
+            elif length == 2 and p[0] == b"-" and p[1] == b"0":
+                p = b"0"
+                length = 1
+        text[0] = Text(p, 0, length)
+        return True
+
+    cdef int write_shortest(self, double x, Text* text) except -1 with gil:
+        """Write the shortest form of a number to the arena."""
+        cdef bytes shortest = short_number(x).encode()
+        cdef Py_ssize_t length = PyBytes_GET_SIZE(shortest)
+        if length > self.arena_room - self.used:
+            self.reserve_text(length)
+        memcpy(self.arena + self.used, PyBytes_AS_STRING(shortest), length)
+        text[0] = Text(NULL, self.used, length)
+        self.used += length
+        return 0
+
+    # Numbers
+
+    cdef bint number_of(self, const Value* value, double* x, bint bools) except -1 nogil:
+        """Whether a value is a finite number, or text that writes one; with `bools` also true."""
+        cdef char[NUMBER_BYTES + 2 * PADDING] copy
+        cdef const char* p = value.text
+        cdef const char* end = p + value.length
+        if value.kind != A_TEXT:
+            x[0] = value.number
+            return isfinite(x[0]) and (bools or value.kind == A_NUMBER)
+        while p < end and is_blank(p[0]):
+            p += 1
+        while p < end and is_blank(end[-1]):
+            end -= 1
+        if bools and (is_word(p, end, b"true", 4) or is_word(p, end, b"false", 5)):
+            x[0] = end - p == 4
+            return True
+        if p == end or end - p > NUMBER_BYTES or not (
+                48 <= p[0] <= 57 or p[0] == b"-" or p[0] == b"+" or p[0] == b"."):
+            return False
+        memset(copy, 0, PADDING)
+        memcpy(copy + PADDING, p, end - p)
+        memset(copy + PADDING + (end - p), 0, PADDING)
+        end = copy + PADDING + (end - p)
+        return value_at(copy + PADDING, end, x) == end and isfinite(x[0])
+
+    cdef int put_number(self, Transform* t, Text name, const Value* value) except -1 nogil:
+        cdef double x
+        if not self.number_of(value, &x, True):
+            self.invalid_value(t, name, value, b"a finite number")
+            return 0
+        x = t.low if x < t.low else t.high if x > t.high else x
+        if t.log1p:
+            if x <= -1.0:
+                self.invalid_value(
+                    t, name, value, b"above -1 for log1p, or clip(0, inf) in its declaration")
+                return 0
+            x = log1p(x)
+        t.seen = self.events
+        self.repeats = True
+        return self.push(name, NULL, TEXT, x)
+
+    cdef int put_bucket(self, int k, Text name, const Value* value) except -1 nogil:
+        cdef Transform* t = self.transform + k
+        cdef Py_ssize_t low = 0, high = t.edge_count, middle
+        cdef double x
+        cdef Text text
+        if not self.number_of(value, &x, True):
+            self.invalid_value(t, name, value, b"a finite number")
+            return 0
+        if t.labels == NULL:
+            return self.add_warm(k, x)
+        while low < high:  # the number of edges <= x
+            middle = (low + high) // 2
+            if t.edges[middle] <= x:
+                low = middle + 1
+            else:
+                high = middle
+        self.join(name, b"=", t.labels[low], &text)
+        return self.push(text, NULL, TEXT, 1.0)
+
+    cdef int add_warm(self, int k, double x) except -1 nogil:
+        """Keep a value for the warm-up, until the event is learned."""
+        if self.warm_count == self.warm_room:
+            with gil:
+                self.warm_room = 2 * self.warm_room + 8
+                self.warm = <Warm*> reallocate(self.warm, self.warm_room * sizeof(Warm))
+        self.warm[self.warm_count] = Warm(k, x)
+        self.warm_count += 1
+        return 0
+
+    cdef int learn_warmup(self) except -1 nogil:
+        """Learn the values of the current event, which is valid; a full warm-up gives the edges."""
+        cdef Py_ssize_t i
+        with gil:
+            for i in range(self.warm_count):
+                k = self.warm[i].transform
+                values = self.warm_values[k]
+                if values is None:
+                    continue
+                values.append(self.warm[i].x)
+                if len(values) >= self.transform[k].warmup:
+                    self.freeze(k, quantiles(values, self.fields[self.name_of_transform(k)].edges))
+        self.warm_count = 0
+        return 0
+
+    cdef int freeze(self, int k, object edges) except -1:
+        """Set the edges of buckets."""
+        cdef Transform* t = self.transform + k
+        cdef array.array kept = array.array("d", edges)
+        cdef Text* label
+        cdef Py_ssize_t i
+        bounds = [float("-inf"), *kept, float("inf")]
+        labels = [
+            f"[{short_number(a)},{short_number(b)})".encode()
+            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        ]
+        places = bytearray(len(labels) * sizeof(Text))
+        self.held += [kept, labels, places]
+        label = <Text*> <char*> places
+        for i in range(len(labels)):
+            label[i] = Text(PyBytes_AS_STRING(labels[i]), 0, PyBytes_GET_SIZE(labels[i]))
+        t.edge_count = len(kept)
+        t.edges = kept.data.as_doubles
+        t.labels = label
+        self.warm_values[k] = None
+        return 0
+
+    # Categories
+
+    cdef int put_category(self, Transform* t, Text name, const Value* value) except -1 nogil:
+        """Add field=value."""
+        cdef Text text
+        if not self.canonical(t, name, value, &text):
+            return 0
+        self.join(name, b"=", text, &text)
+        return self.push(text, NULL, TEXT, 1.0)
+
+    cdef int put_item(self, int k, Text name, const Value* value) except -1 nogil:
+        """Add an item of a list, or the items of text."""
+        cdef Transform* t = self.transform + k
+        cdef const char* p = value.text
+        cdef const char* end
+        cdef const char* first
+        cdef Value item
+        if value.kind != A_TEXT:
+            return self.put_category(t, name, value)
+        end = p + value.length
+        item.kind = A_TEXT
+        while p < end:
+            first = p
+            while p < end and p[0] != t.separator:
+                p += 1
+            item.text, item.length = first, p - first
+            if item.length:
+                self.put_category(t, name, &item)
+            p += 1
+        return 0
+
+    cdef int end_list(self, int k, Text name, Py_ssize_t first) except -1 nogil:
+        """Remove the items that are there twice."""
+        if not self.is_allowed(self.transform + k, name, self.n - first):
+            self.n = first
+        return self.distinct(first, False)
+
+    cdef int put_map(self, Transform* t, Text name, const Value* value) except -1 nogil:
+        """Add the items of text such as `sports:0.7 news`."""
+        cdef const char* p
+        cdef const char* end
+        cdef const char* item
+        cdef const char* colon
+        cdef double x
+        cdef Value weight
+        cdef Text text
+        cdef Py_ssize_t first = self.n
+        if not self.canonical(t, name, value, &text):
+            return 0
+        if text.at == NULL:  # a number; the arena moves
+            return self.put_key(name, text, 1.0)
+        p = text.at
+        end = p + text.length
+        weight.kind = A_TEXT
+        while p < end:
+            item = p
+            colon = NULL
+            while p < end and p[0] != t.separator:
+                if p[0] == b":":
+                    colon = p
+                p += 1
+            if p > item:
+                x = 1.0
+                if colon != NULL:
+                    weight.text, weight.length = colon + 1, p - colon - 1
+                    if not self.number_of(&weight, &x, False):
+                        weight.text, weight.length = item, p - item
+                        self.invalid_value(t, name, &weight, b"an item such as 'sports:0.7'")
+                        p += 1
+                        continue
+                self.put_key(name, Text(item, 0, (colon if colon != NULL else p) - item), x)
+            p += 1
+        if not self.is_allowed(t, name, self.n - first):
+            self.n = first
+        return 0
+
+    cdef int put_key(self, Text name, Text key, double x) except -1 nogil:
+        """Add field.key with this value."""
+        self.join(name, b".", key, &key)
+        return self.push(key, NULL, TEXT, x)
+
+    # Times
+
+    cdef int put_time(self, Transform* t, Text name, const Value* value) except -1 nogil:
+        cdef const char* p = value.text
+        cdef Py_ssize_t length = value.length
+        cdef int64_t seconds = 0, day
+        cdef double x
+        cdef bint read = False
+        cdef Py_ssize_t low = 0, high = t.zone_count, middle
+        cdef Text text
+        if value.kind == A_TEXT:
+            while length and is_blank(p[0]):
+                p += 1
+                length -= 1
+            while length and is_blank(p[length - 1]):
+                length -= 1
+            read = scan_time(p, length, &seconds)
+        if not read and self.number_of(value, &x, False):
+            x = floor(x * t.unit)
+            read = FIRST_SECOND <= x < LAST_SECOND
+            if read:
+                seconds = <int64_t> x
+        elif not read and value.kind == A_TEXT:
+            with gil:
+                try:
+                    seconds = <int64_t> floor(timestamp(p[:length].decode()))
+                    read = True
+                except (ValueError, OverflowError):
+                    pass
+        if not read or not FIRST_SECOND <= seconds < LAST_SECOND:
+            self.invalid_value(
+                t, name, value, b"a time in ISO 8601, or a number of its `unit` since 1970, from"
+                b" 1900 to 2100")
+            return 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            if t.zone_starts[middle] <= seconds:
+                low = middle
+            else:
+                high = middle
+        seconds += t.zone_offsets[low]
+        day = <int64_t> floor(seconds / 86400.0)
+        seconds -= 86400 * day
+        if t.hour:
+            self.join(name, b".", TAIL[seconds // 3600], &text)
+            self.push(text, NULL, TEXT, 1.0)
+        if t.weekday:  # 1900-01-01, 25567 days before 1970, was a Monday
+            self.join(name, b".", TAIL[WEEKDAY + (day + 25567 + 7) % 7], &text)
+            self.push(text, NULL, TEXT, 1.0)
+        if t.month:
+            self.join(name, b".", TAIL[MONTH + month_of(day) - 1], &text)
+            self.push(text, NULL, TEXT, 1.0)
+        return 0
+
+    # Text
+
+    cdef int put_words(self, Transform* t, Text name, const Value* value) except -1 nogil:
+        cdef Py_ssize_t words, i, j, n, first = self.n
+        cdef Text text
+        cdef double square = 0.0
+        if not self.canonical(t, name, value, &text):
+            return 0
+        if text.length > MAX_FIELD_TEXT:
+            with gil:
+                self.invalid(t, name, (
+                    f"has {text.length} bytes: at most {MAX_FIELD_TEXT} bytes of text are"
+                    " allowed; shorten it"))
+            return 0
+        words = self.split_words(self.bytes_at(&text), text.length)
+        n = (t.ngrams * words if t.has_words else 0) + (
+            text.length + 2 * words if t.chars else 0)
+        if not self.is_allowed(t, name, n):
+            return 0
+        if t.has_words:
+            for n in range(t.ngrams):
+                for i in range(words - n):
+                    j = i + n
+                    self.join(name, b"=", Text(
+                        self.lower + self.token[i].first, 0,
+                        self.token[j].last - self.token[i].first), &text)
+                    self.push(text, NULL, TEXT, 1.0)
+        if t.chars:
+            for i in range(words):
+                self.put_chars(name, t.chars, self.token[i])
+        self.distinct(first, not t.binary)
+        if t.normalized and self.n > first:
+            for i in range(first, self.n):
+                square += self.piece[i].value * self.piece[i].value
+            square = 1.0 / sqrt(square)
+            for i in range(first, self.n):
+                self.piece[i].value *= square
+        return 0
+
+    cdef Py_ssize_t split_words(self, const char* p, Py_ssize_t length) except -1 nogil:
+        """Write the words in lowercase to `lower`, a space around each; return their number."""
+        cdef Py_ssize_t words = 0, used = 1
+        cdef const char* end = p + length
+        cdef bint inside = False
+        cdef unsigned char c
+        cdef uint32_t code
+        cdef char* to
+        if 2 * (end - p) + 16 > self.lower_room:
+            with gil:
+                self.lower_room = 3 * (end - p) + 256
+                self.lower = <char*> reallocate(self.lower, self.lower_room)
+                self.token_room = self.lower_room // 4 + 8  # a word and its space: two bytes
+                self.token = <Token*> reallocate(self.token, self.token_room * sizeof(Token))
+        self.lower[0] = b" "
+        while p < end:
+            c = <unsigned char> p[0]
+            if c < 0x80:
+                p += 1
+                if 65 <= c <= 90:
+                    c += 32
+                if not (97 <= c <= 122 or 48 <= c <= 57 or c == b"_"):
+                    if inside:
+                        inside = False
+                        self.token[words].last = used
+                        words += 1
+                        self.lower[used] = b" "
+                        used += 1
+                    continue
+                if not inside:
+                    inside = True
+                    self.token[words].first = used
+                self.lower[used] = <char> c
+                used += 1
+                continue
+            code = read_utf8(&p)
+            if is_alphanumeric(code):
+                if not inside:
+                    inside = True
+                    self.token[words].first = used
+                to = self.lower + used
+                used += put_utf8(to, lowercase(code)) - to
+            elif inside:
+                inside = False
+                self.token[words].last = used
+                words += 1
+                self.lower[used] = b" "
+                used += 1
+        if inside:
+            self.token[words].last = used
+            words += 1
+            self.lower[used] = b" "
+        return words
+
+    cdef int put_chars(self, Text name, int n, Token word) except -1 nogil:
+        """Add the character n-grams of a word with a space at each end, or all of it."""
+        cdef const char* first = self.lower + word.first - 1
+        cdef const char* end = self.lower + word.last + 1
+        cdef const char* p = first
+        cdef int count = 0
+        cdef Text text
+        while p < end:
+            p += 1
+            while p < end and (<unsigned char> p[0] & 0xC0) == 0x80:
+                p += 1
+            count += 1
+            if count >= n or p == end:
+                self.join(name, b"~", Text(first, 0, p - first), &text)
+                self.push(text, NULL, TEXT, 1.0)
+                first += 1
+                while (<unsigned char> first[0] & 0xC0) == 0x80:
+                    first += 1
+        return 0
+
+    cdef int distinct(self, Py_ssize_t first, bint sums) except -1 nogil:
+        """Merge the pieces from `first` on that have the same name; with `sums`, add them up."""
+        cdef Py_ssize_t i, k, n = first, mask, room = 64
+        cdef const Text* text
+        cdef const Text* other
+        cdef uint64_t hash
+        cdef Seen* seen
+        if self.n - first < 2:
+            return 0
+        while room < 2 * (self.n - first):
+            room *= 2
+        if room > self.seen_text_room or self.distinct_runs == <uint32_t> -1:
+            with gil:
+                self.seen_text = <Seen*> reallocate(self.seen_text, room * sizeof(Seen))
+            memset(self.seen_text, 0, room * sizeof(Seen))
+            self.seen_text_room = room
+            self.distinct_runs = 0
+        self.distinct_runs += 1
+        seen = self.seen_text
+        mask = self.seen_text_room - 1
+        for i in range(first, self.n):
+            text = &self.piece[i].text
+            # the seed is unknown to the text's author
+            hash = hash_text(
+                self.arena + text.start, text.length, <uint64_t> <size_t> <void*> seen)
+            k = hash & mask
+            while seen[k].field == self.distinct_runs:
+                other = &self.piece[seen[k].position].text
+                if other.length == text.length and memcmp(
+                        self.arena + other.start, self.arena + text.start, text.length) == 0:
+                    break
+                k = (k + 1) & mask
+            if seen[k].field == self.distinct_runs:
+                if sums:
+                    self.piece[seen[k].position].value += self.piece[i].value
+                continue
+            seen[k] = Seen(self.distinct_runs, <int> n)
+            self.piece[n] = self.piece[i]
+            n += 1
+        self.n = n
+        return 0
+
+    # Invalid values
+
+    cdef bint invalid(self, Transform* t, Text name, object problem) except -1:
+        """Raise InvalidEventError, unless an invalid value counts as missing."""
+        if t.drops_invalid:
+            return True
+        raise field_error(self.decode(name), problem)
+
+    cdef bint invalid_value(
+        self, Transform* t, Text name, const Value* value, const char* wanted
+    ) except -1 with gil:
+        """Report a value that the field's kind does not allow."""
+        if t.drops_invalid:
+            return True
+        if value.kind == A_TEXT:
+            shown = short_repr(value.text[:value.length].decode(errors="replace"))
+        elif value.kind == A_BOOL:
+            shown = "true" if value.number else "false"
+        else:
+            shown = short_number(value.number)
+        return self.invalid(t, name, f"is {shown}: expected {wanted.decode()}")
+
+    # State
+
+    def frozen(self):
+        """Return the edges, or the values of the warm-up, of buckets that learn them, by name."""
+        cdef int k
+        found = {}
+        for k in range(self.transforms):
+            name = self.name_of_transform(k)
+            field = self.fields[name]
+            if not isinstance(field, kinds.Buckets) or not isinstance(field.edges, int):
+                continue
+            if self.warm_values[k] is None:
+                edges = [self.transform[k].edges[i] for i in range(self.transform[k].edge_count)]
+                found[name] = {"edges": edges}
+            else:
+                found[name] = {"warmup": self.warm_values[k].tolist()}
+        return found
+
+    def restore_frozen(self, saved):
+        """Restore what `frozen` returned; fields that it lacks keep what they have."""
+        try:
+            for name, one in saved.items():
+                k = self.numbers.get(name.encode())
+                if k is None or k < 0 or name not in self.frozen():
+                    continue
+                if "edges" in one:
+                    edges = [float(edge) for edge in one["edges"]]
+                    if not all([isfinite(edge) for edge in edges]) or edges != sorted(set(edges)):
+                        raise ValueError("edges do not increase")
+                    self.freeze(k, edges)
+                else:
+                    self.warm_values[k] = array.array("d", one["warmup"])
+                    self.transform[<int> k].labels = NULL
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"the saved buckets are damaged: {error!r}") from None
+
+
+def quantiles(values, n):
+    """Return the distinct edges of n buckets that have about as many of the values each.
+
+    >>> quantiles([4.0, 1.0, 2.0, 3.0], 2), quantiles([1.0, 1.0], 2)
+    ([3.0], [])
+    """
+    ordered = sorted(values)
+    edges = {ordered[i * len(ordered) // n] for i in range(1, n)}
+    return sorted(edges - {ordered[0]})
+
+
+def short_number(double x):
+    """Return a number in its shortest form.
+
+    >>> short_number(3.0), short_number(-0.0), short_number(0.1), short_number(1e300)
+    ('3', '0', '0.1', '1e+300')
+    """
+    return str(int(x)) if -1e15 < x < 1e15 and x == floor(x) else repr(x)
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    return c == b" " or 9 <= c <= 13
+
+
+cdef inline bint is_word(
+        const char* p, const char* end, const char* word, Py_ssize_t length) noexcept nogil:
+    """Whether a text is this lowercase word, ignoring case."""
+    cdef Py_ssize_t i
+    if end - p != length:
+        return False
+    for i in range(length):
+        if p[i] != word[i] and not (65 <= p[i] <= 90 and p[i] + 32 == word[i]):
+            return False
+    return True
+
+
+cdef inline Py_ssize_t length_as_integer(const char* p, Py_ssize_t length) noexcept nogil:
+    """The length of a text without the `.0` of an integer, as in `12.0`."""
+    cdef Py_ssize_t n = length, i
+    while n > 2 and p[n - 1] == b"0":
+        n -= 1
+    if n == length or p[n - 1] != b"." or n < 2:
+        return length
+    n -= 1
+    for i in range(p[0] == b"-", n):
+        if not 48 <= p[i] <= 57:
+            return length
+    return n if n > (p[0] == b"-") else length

@@ -1,0 +1,263 @@
+"""The same event has the same features in every format, for every kind of field."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import streamlearn as sl
+from streamlearn.features import fields as kinds
+from streamlearn.features import from_state
+from streamlearn.features.fields.field import Field
+from streamlearn.stream import Events, Fields, decoder_of
+
+EXAMPLES = settings(derandomize=True, max_examples=80, deadline=None, database=None)
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # in CSV
+
+integers = st.one_of(st.integers(-5, 5), st.integers(-(10**20), 10**20))
+floats = st.floats(-1e9, 1e9, allow_subnormal=False)
+numbers = st.one_of(st.booleans(), integers, floats)
+letters = st.characters(codec="utf-8", categories=["L", "N", "P", "S"], exclude_characters="|")
+words = st.text(letters, min_size=1, max_size=6).filter(
+    lambda word: word.strip().lower() not in MISSING
+)
+items = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=5).filter(
+    lambda word: word.lower() not in MISSING
+)
+seconds = st.integers(-2_208_000_000, 4_102_000_000)
+iso = seconds.map(lambda second: datetime.fromtimestamp(second, UTC).isoformat())
+
+# Every kind: declarations of it, and values that it takes.
+VALUES: dict[str, tuple[list[str], st.SearchStrategy[Any]]] = {
+    "auto": (["auto"], st.one_of(integers, floats)),
+    "ignore": (["ignore"], st.one_of(integers, words)),
+    "number": (
+        ["number", "number(clip(-2, 3))", "number(log1p, clip(0, inf))", "number(indicator)"],
+        numbers,
+    ),
+    "category": (["category"], st.one_of(numbers, words)),
+    "buckets": (["buckets(-1, 0.5, 1000)"], numbers),
+    "text": (
+        [
+            "text",
+            "text(ngrams=3)",
+            "text(chars=3)",
+            "text(words, chars=2, binary)",
+            "text(ngrams=2, normalized)",
+        ],
+        st.lists(words, min_size=1, max_size=8)
+        .map(" ".join)
+        .filter(lambda text: text.strip().lower() not in MISSING),
+    ),
+    "time": (
+        ["time", "time(hour, month, zone='Europe/Berlin')", "time(weekday, zone='Asia/Kolkata')"],
+        st.one_of(seconds, iso),
+    ),
+    "list": (
+        ["list"],
+        st.lists(st.one_of(st.integers(-9, 9), st.booleans(), items), min_size=1, max_size=6),
+    ),
+    "map": (
+        ["map"],
+        st.dictionaries(items, st.one_of(st.integers(-9, 9), floats), min_size=1, max_size=6),
+    ),
+}
+
+
+def test_every_kind_has_values() -> None:
+    assert VALUES.keys() == Field.kinds().keys()
+
+
+def declared(kind: str) -> st.SearchStrategy[tuple[str, Any]]:
+    specs, values = VALUES[kind]
+    return st.tuples(st.sampled_from(specs), values)
+
+
+several = st.lists(st.sampled_from(sorted(VALUES)).flatmap(declared), min_size=1, max_size=5)
+
+
+def as_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}:{item}" for key, item in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(value)
+
+
+def as_csv(event: dict[str, Any]) -> list[bytes]:
+    lines = []
+    for row in (list(event), [as_text(value) for value in event.values()]):
+        file = io.StringIO()
+        csv.writer(file).writerow(row)
+        lines.append(file.getvalue().encode())
+    return lines
+
+
+def as_vw(event: dict[str, Any]) -> list[bytes]:
+    spaces = []
+    for name, value in event.items():
+        if isinstance(value, list | dict) or " " in as_text(value):
+            spaces.append(f"|{name} {as_text(value)} ")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            spaces.append(f"| {name}:{value} ")
+        else:
+            spaces.append(f"| {name}={value} ")
+    return ["".join(spaces).encode()]
+
+
+def row_of(reader: Any, kind: str, records: list[bytes]) -> list[tuple[int, float]]:
+    events = Events()
+    decoder_of(kind, reader, Fields(label=None), grow_always=True).decode(records, events)
+    assert not events.invalid
+    return events.row_of(0)
+
+
+def named(reader: Any, row: list[tuple[int, float]]) -> dict[Any, float]:
+    return {reader.name_of(slot): value for slot, value in row}
+
+
+@EXAMPLES
+@given(several, st.booleans())
+def test_formats_agree(given_fields: list[tuple[str, Any]], cross: bool) -> None:
+    event = {f"f{i}": value for i, (_, value) in enumerate(given_fields)}
+    spec = {f"f{i}": field for i, (field, _) in enumerate(given_fields)}
+    interactions = [("f0", "*")] if cross else []
+
+    def reader() -> sl.Names:
+        return sl.Names(interactions, fields=spec)
+
+    names = reader()
+    row = names.read_event(event)
+    assert all(math.isfinite(value) for _, value in row)
+    assert names.read_event(event, grow=False) == row
+    others = {
+        "json": [json.dumps(event).encode()],
+        "csv": as_csv(event),
+        "vw": as_vw(event),
+    }
+    for kind, records in others.items():
+        other = reader()
+        assert row_of(other, kind, records) == row, kind
+        assert other.names() == names.names(), kind
+        hashed = sl.Hashing(24, interactions, spec)
+        want = sl.Hashing(24, interactions, spec).read_event(event)
+        assert row_of(hashed, kind, records) == want, kind
+    model, one = (sl.LinearRegressor(features=reader()) for _ in range(2))
+    frame = pd.DataFrame({name: pd.Series([value]) for name, value in event.items()})
+    model.learn_many(frame, pd.Series([1.5]))
+    one.learn_one(event, 1.5)
+    assert model.reader.names() == one.reader.names() == names.names()
+    np.testing.assert_equal(model.state(), one.state())
+    assert names == from_state(names.state())
+
+
+def reference(field: Any, value: Any) -> dict[str, float]:
+    """What a field named f becomes, in plain Python."""
+    text = str(value)
+    if isinstance(value, bool) or text.lower() in {"true", "false"}:
+        text = text.lower()
+    elif isinstance(value, float):
+        text = str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    elif isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.0+", text):
+        text = text.partition(".")[0]
+    text = "0" if text == "-0" else text
+    if isinstance(field, kinds.Number):
+        x = float(value)
+        if field.clip is not None:
+            x = min(max(x, field.clip[0]), field.clip[1])
+        return {"f": math.log1p(x) if field.log1p else x}
+    if isinstance(field, kinds.Category):
+        return {f"f={text}": 1.0}
+    if isinstance(field, kinds.Buckets):
+        assert isinstance(field.edges, tuple)
+        edges = [-math.inf, *field.edges, math.inf]
+        [k] = [k for k in range(len(edges) - 1) if edges[k] <= value < edges[k + 1]]
+        low, high = (f"{edge:g}" for edge in edges[k : k + 2])
+        return {f"f=[{low},{high})": 1.0}
+    if isinstance(field, kinds.Time):
+        zone = ZoneInfo(field.zone)
+        moment = (
+            datetime.fromisoformat(value).astimezone(zone)
+            if isinstance(value, str)
+            else datetime.fromtimestamp(value, zone)
+        )
+        parts = {
+            "hour": moment.hour,
+            "weekday": f"{moment:%a}".lower(),
+            "month": moment.month,
+        }
+        return {f"f.{part}={parts[part]}": 1.0 for part in field.parts}
+    if isinstance(field, kinds.Text):
+        return words_of(field, text)
+    raise AssertionError(field)
+
+
+def words_of(field: kinds.Text, text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    tokens = re.findall(r"\w+", lower)
+    names = []
+    if field.has_words:
+        for n in range(1, field.ngrams + 1):
+            names += ["f=" + " ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+    for token in tokens if field.chars else ():
+        padded = f" {token} "
+        n = field.chars or 0
+        names += ["f~" + padded[i : i + n] for i in range(max(1, len(padded) - n + 1))]
+    for name in names:
+        found[name] = 1.0 if field.binary else found.get(name, 0.0) + 1.0
+    norm = math.sqrt(sum(value * value for value in found.values()))
+    return {name: value / norm if field.normalized else value for name, value in found.items()}
+
+
+@EXAMPLES
+@given(st.sampled_from(["number", "category", "buckets", "time", "text"]).flatmap(declared))
+def test_fields_are_what_the_documentation_says(one: tuple[str, Any]) -> None:
+    text, value = one
+    assume("İ" not in str(value))  # its lowercase is two characters
+    names = sl.Names(fields={"f": text})
+    found = named(names, names.read_event({"f": value}))
+    want = {name: x for name, x in reference(kinds.parse(text), value).items() if x != 0.0}
+    assert found.keys() == want.keys()
+    for name, x in want.items():
+        assert found[name] == pytest.approx(x, rel=1e-12)
+
+
+@EXAMPLES
+@given(st.sampled_from(sorted(VALUES)).flatmap(lambda kind: st.sampled_from(VALUES[kind][0])))
+def test_text_of_a_field_is_read_back(text: str) -> None:
+    field = kinds.parse(text)
+    assert kinds.parse(str(field)) == field
+    assert eval(repr(field), {**vars(kinds), "inf": math.inf}) == field  # noqa: S307 - its own text
+
+
+@pytest.mark.parametrize("cut", [0, 7, 19, 20, 35])
+@pytest.mark.parametrize("features", [sl.Names, sl.Hashing])
+def test_resume_in_the_warm_up(features: Any, cut: int) -> None:
+    spec = {"x": "buckets(4, warmup=20)", "y": "buckets(3, warmup=30)"}
+    events = [({"x": (7 * i) % 31, "y": i % 5 / 3}, i % 2 == 0) for i in range(60)]
+    whole, part = (sl.LinearClassifier(features=features(fields=spec)) for _ in range(2))
+    for x, y in events:
+        whole.learn_one(x, y)
+    for x, y in events[:cut]:
+        part.learn_one(x, y)
+    state = json.loads(json.dumps(part.reader.state()))
+    resumed = sl.LinearClassifier(features=features(fields=spec))
+    resumed.restore({**part.state(), "features": state})
+    for x, y in events[cut:]:
+        resumed.predict_one(x)  # teaches no edges
+        resumed.learn_one(x, y)
+    np.testing.assert_equal(resumed.state(), whole.state())
+    assert set(whole.reader.frozen()["x"]) == {"edges"}
