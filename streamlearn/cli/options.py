@@ -127,6 +127,12 @@ def add_format(parser: Parser) -> None:
 def add_features(parser: Parser) -> None:
     """Add the options of [features]."""
     group = parser.add_group("features")
+    group.add_argument(
+        "--field",
+        metavar="NAME=KIND",
+        action="append",
+        help="what a field is, such as user_id=category or 'price=number(log1p)' (repeatable)",
+    )
     group.add_argument("--hash", metavar="BITS", type=int, help="hash features into 2^BITS slots")
     group.add_argument(
         "--max-names", metavar="N", type=int, help="maximum number of exact feature names"

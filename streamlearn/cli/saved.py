@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from streamlearn import config
 from streamlearn.estimators import checkpoints, model_file
@@ -14,6 +14,9 @@ from streamlearn.estimators.linear import Event, Linear
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.stream import CSVDecoder, Decoder
 from streamlearn.stream.formats.label_set import LabelSet
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Model = LinearClassifier | LinearRegressor
 
@@ -39,8 +42,11 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
             decoder.set_types(state.get("table", {}).get("types", {}))
 
 
-def features(event: dict[str, Any], notes: dict[str, Any]) -> Event:
-    """Return the features of an event as in training: without label, with the column types."""
+def features(event: dict[str, Any], notes: dict[str, Any], fields: Collection[str] = ()) -> Event:
+    """Return the features of an event as in training: without label, with the column types.
+
+    `fields` are those that the model declares.
+    """
     found = event
     if "format" in notes:
         given = {"source.kind": "stdin", **notes["format"]}
@@ -48,7 +54,9 @@ def features(event: dict[str, Any], notes: dict[str, Any]) -> Event:
         found, _ = config.event_fields(settings.format).split(event)
         if settings.format.kind == "svmlight":  # feature names are numbers, which JSON lacks
             return {int(name) if name.isdecimal() else name: found[name] for name in found}
-    types = notes.get("decoder", {}).get("table", {}).get("types", {})
+    types = dict(notes.get("decoder", {}).get("table", {}).get("types", {}))
+    for name in fields:  # what they are does not depend on the type
+        types.pop(name, None)
     return {name: converted(value, types.get(name)) for name, value in found.items()}
 
 

@@ -37,6 +37,7 @@ OPTIONS = {
     "format.delimiter": "--delimiter",
     "format.columns": "--columns",
     "format.text": "--text",
+    "features.fields": "--field",
     "features.bits": "--hash",
     "features.max_names": "--max-names",
     "learner[0].name": "the model",
@@ -65,6 +66,7 @@ def settings(
     }
     given = format_keys(options, saved.get("format.kind"))
     given["features.max_names"] = getattr(options, "max_names", None)
+    given["features.fields"] = declared_fields(getattr(options, "field", None))
     given["features.max_bytes"] = 0  # this limit is for daemons
     given["learner"] = learners or None
     if getattr(options, "hash", None) is not None:
@@ -108,7 +110,8 @@ def as_options(error: ConfigError, saved: AbstractSet[str]) -> str:
     """Describe problems by option; the keys in `saved` are from a saved model."""
     lines = []
     for path, text in error.problems:
-        key = next((key for key in OPTIONS if path == key or path.startswith(f"{key}[")), path)
+        starts = {key: (f"{key}[", f"{key}.") for key in OPTIONS}
+        key = next((key for key in OPTIONS if path == key or path.startswith(starts[key])), path)
         owner = " of the saved model" if key in saved else ""
         lines.append(f"{OPTIONS.get(key, key)}{owner}: {text}")
     return "; ".join(lines)
@@ -133,8 +136,26 @@ def learner_table(options: Namespace) -> dict[str, Any]:
 def model_options(options: Namespace) -> list[str]:
     """Return the options that describe a model and cannot be combined with a saved one."""
     given = [OPTIONS[f"learner[0].{key}"] for key in learner_table(options) if key != "name"]
+    given += ["--field"] if options.field else []
     given += ["--hash"] if options.hash is not None else []
     return given + (["--max-names"] if options.max_names is not None else [])
+
+
+def declared_fields(texts: list[str] | None) -> dict[str, str] | None:
+    """Return the fields of NAME=KIND options; several names share a kind.
+
+    >>> declared_fields(["user_id,ad_id=category", "price=number(log1p)"])
+    {'user_id': 'category', 'ad_id': 'category', 'price': 'number(log1p)'}
+    """
+    if not texts:
+        return None
+    found: dict[str, str] = {}
+    for text in texts:
+        names, sign, kind = text.partition("=")
+        if not sign or not names.strip():
+            raise ValueError(f"--field {text}: expected NAME=KIND, such as user_id=category")
+        found |= dict.fromkeys([name.strip() for name in names.split(",")], kind.strip())
+    return found
 
 
 def parse_labels(text: str) -> Any:

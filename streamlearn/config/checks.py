@@ -31,6 +31,8 @@ from streamlearn.config.structs import (
 )
 from streamlearn.core.nearest import nearest
 from streamlearn.core.times import timestamp
+from streamlearn.features.fields import FieldSpec
+from streamlearn.features.fields.spec import OTHERS
 from streamlearn.stream.sources.catalog import is_glob
 from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
@@ -167,6 +169,29 @@ def field_roles(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
                 )
     for name in sorted(set(format.include or ()) & set(format.exclude)):
         yield ConfigProblem("format.exclude", f"{name!r} is also in `include`; remove one of them")
+
+
+def field_kinds(features: FeaturesConfig, format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
+    """Check the declarations of fields."""
+    roles = {getattr(format, role): role for role in ("label", "weight", "id")}
+    for name, text in features.fields.items():
+        path = f"features.fields.{name}"
+        problem = field_problem(name, text)
+        if problem is not None:
+            yield ConfigProblem(path, problem)
+        elif name in roles:
+            yield ConfigProblem(path, f"the field is the {roles[name]}, not a feature; remove it")
+        elif format.kind == "csv" and format.columns and name not in {*format.columns, OTHERS}:
+            yield ConfigProblem(path, f"no such column; {nearest(name, format.columns)}")
+
+
+def field_problem(name: str, text: str) -> str | None:
+    """Return why this declaration of a field is invalid; None if it is valid."""
+    try:
+        FieldSpec({name: text})
+    except ValueError as error:
+        return str(error).removeprefix(f"field {name!r}: ")
+    return None
 
 
 def label_field(
@@ -365,6 +390,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     format_kind,
     label_values,
     field_roles,
+    field_kinds,
     label_field,
     delayed_labels,
     label_topic,

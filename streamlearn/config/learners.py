@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from streamlearn.config.checks import Problems, declared_labels, label_text, positive_labels
+from streamlearn.config.checks import (
+    Problems,
+    declared_labels,
+    field_problem,
+    label_text,
+    positive_labels,
+)
 from streamlearn.config.expressions import parse
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -107,11 +113,12 @@ def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fi
 
 def feature_reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A002 - the table's name
     """Return the feature reader that all learners share."""
+    fields = {name: text for name, text in features.fields.items() if not field_problem(name, text)}
     if features.kind == "hashing":
-        return Hashing(features.bits, format.interactions)
-    # a smaller limit is reported by a check, which must not fail here
+        return Hashing(features.bits, format.interactions, fields)
+    # invalid fields and a smaller limit are reported by checks, which must not fail here
     max_bytes = max(features.max_bytes, 10_000) if features.max_bytes else None
-    return Names(format.interactions, features.max_names, features.on_full, max_bytes)
+    return Names(format.interactions, features.max_names, features.on_full, max_bytes, fields)
 
 
 def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] = ()) -> Linear:

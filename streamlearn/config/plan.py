@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -36,9 +37,9 @@ def lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
     """Yield the lines of a table: plain values first, then subtables."""
     for name, value in table.items():
         if value is not None and not is_table(value):
-            yield f"{name} = {toml(value)}"
+            yield f"{key(name)} = {toml(value)}"
     for name, value in table.items():
-        below = f"{path}.{name}" if path else name
+        below = f"{path}.{key(name)}" if path else key(name)
         if isinstance(value, dict) and value:
             yield from ("", f"[{below}]", *lines(value, below))
         elif isinstance(value, list | tuple) and is_table(value):
@@ -51,6 +52,15 @@ def is_table(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], dict)
     return isinstance(value, dict)
+
+
+def key(name: str) -> str:
+    """Return a key as TOML.
+
+    >>> key("user_id"), key("user.id")
+    ('user_id', '"user.id"')
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml(name)
 
 
 def toml(value: Any) -> str:

@@ -244,8 +244,17 @@ class LabelsConfig(Section, frozen=True):
 
 
 class FeaturesConfig(Section, frozen=True):
-    """How feature names become slots, the same for all learners."""
+    """What the fields of events are, and how feature names become slots, the same for all learners.
 
+    `[features.fields]` declares what fields are, by name: `user_id = "category"`, `price =
+    "number(log1p)"`, `"user.age" = "buckets(18, 30, 50)"`. The kinds are in the
+    [guide to fields](../guides/fields.md). Every model file and checkpoint has the declaration.
+    """
+
+    fields: Annotated[
+        dict[str, str],
+        about('what fields are, such as `user_id = "category"`; `"*"` is all others'),
+    ] = field(default_factory=dict)
     kind: Annotated[
         Literal["names", "hashing"], about("one slot per name, or one of 2^bits slots by hash")
     ] = "names"

@@ -9,6 +9,7 @@ import msgspec
 
 from streamlearn import config
 from streamlearn.config import plan
+from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
 from streamlearn.daemon.delayed_event_reader import DelayedEventReader
@@ -188,7 +189,8 @@ def input_settings(settings: config.Config) -> dict[str, str]:
     if include is not None:  # other fields are not features anyway
         excluded = {name for name in excluded if any(name.startswith(f"{one}.") for one in include)}
     format_["exclude"] = sorted({*format_["exclude"], *excluded})
-    tables = {"features": features, "format": format_}
+    fields = features.pop("fields")
+    tables = {"features": features, "format": format_, FIELDS: fields}
     return {
         f"{name}.{key}": str(value)
         for name, table in tables.items()

@@ -259,7 +259,8 @@ class Pipeline:
         self.invalid_limit.restore(state["invalid_limit"])
         if features:
             reader = self.learners.reader
-            saved = state["features"]["state"]
+            # fields may be added and dropped, see `checkpointing.field_changes`
+            saved = {**state["features"]["state"], "fields": reader.fields.texts}
             if isinstance(reader, Names):  # a full table stays full, but its limit may change
                 saved = {**saved, "max_bytes": reader.max_bytes}
             reader.restore(saved)

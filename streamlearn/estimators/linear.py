@@ -193,9 +193,10 @@ class Linear(base.Estimator):
             return
         if reader != own:
             raise ValueError(f"cannot share {reader!r}: this model's features are {own!r}")
-        if reader.frozen() == reader.fresh().frozen():
-            reader.restore_frozen(own.frozen())
-        elif reader.frozen() != own.frozen():
+        frozen, begun = own.frozen(), own.fresh().frozen()
+        if reader.frozen() == begun:
+            reader.restore_frozen(frozen)
+        elif frozen not in (begun, reader.frozen()):
             raise ValueError(
                 "the reader and this model have different edges of buckets; share the features of "
                 "one model, and train the others from scratch"

@@ -40,7 +40,8 @@ from setuptools import Extension, setup
 module = Extension("added", ["added.pyx"], extra_compile_args=["-O0"])
 setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}))
 """
-FILE_COMMANDS = "docs/guides/choosing.md"  # its commands run on a file of clicks
+# documents whose commands run on a file of clicks
+FILE_COMMANDS = ("docs/guides/choosing.md", "docs/guides/fields.md")
 TUTORIALS = ("docs/getting-started.md", "docs/guides/vowpal-wabbit.md")  # see test_tutorials.py
 REPOSITORY = "https://github.com/streamlearn/streamlearn"
 STATE = "state/clicks"  # commands with this directory run on its checkpoints
@@ -168,7 +169,7 @@ def test_commands_run(
     (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
-    lines = [words[1:] for name, words in commands() if name == FILE_COMMANDS]
+    lines = [words[1:] for name, words in commands() if name in FILE_COMMANDS]
     assert {words[0] for words in lines} == {"evaluate", "train", "inspect", "predict"}
     for words in lines:
         assert main(words) == 0, capsys.readouterr().err
@@ -176,7 +177,7 @@ def test_commands_run(
     for name, words in commands():
         if words[1] == "check" and name not in TUTORIALS:
             assert main(words[1:]) == 0, capsys.readouterr().err
-    elsewhere = (FILE_COMMANDS, *TUTORIALS)
+    elsewhere = (*FILE_COMMANDS, *TUTORIALS)
     rest = {words[1] for name, words in commands() if name not in elsewhere and STATE not in words}
     assert rest - {"check"} == NEEDS_KAFKA
 

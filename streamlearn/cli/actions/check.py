@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
+from streamlearn.cli.actions.field_examples import examples
 from streamlearn.cli.configured import load
 from streamlearn.cli.tables import show_json
 from streamlearn.config import plan
@@ -30,15 +31,33 @@ def run(options: Options) -> int:
     ]:
         raise config.ConfigError(options.file, problems)
     models = {name: parts(model) for name, model in config.estimators(settings).items()}
+    fields = examples(settings)
     if options.json:
-        show_json({"file": options.file, "config": plan.plain(settings), "models": models})
+        shown = {"file": options.file, "config": plan.plain(settings), "models": models}
+        show_json({**shown, "fields": fields})
         return 0
     sys.stdout.write(f"# {options.file} is valid; the plan, with defaults:\n")
     for name, model in models.items():
         made = ", ".join(f"{key} {value}" for key, value in model.items())
         sys.stdout.write(f"# {name}: {made}\n")
+    for name, field in fields.items():
+        sys.stdout.write(f"# field {name}: {field['kind']}{example(field.get('example'))}\n")
     sys.stdout.write("\n" + plan.text(settings))
     return 0
+
+
+def example(found: dict[str, float] | str | None) -> str:
+    """Return what a field becomes as text.
+
+    >>> example({"price": 1.5, "city=Rome": 1.0}), example(None)
+    (', such as price (1.5), city=Rome', '')
+    """
+    if isinstance(found, str):
+        return f", {found}"
+    if not found:
+        return ""
+    features = [name if value == 1.0 else f"{name} ({value:.4g})" for name, value in found.items()]
+    return f", such as {', '.join(features)}"
 
 
 def parts(model: Any) -> dict[str, str]:

@@ -26,7 +26,12 @@ def run(options: Options) -> int:
     model, notes = saved.load(options.model, options.learner)
     if options.why is not None:
         labels = saved.labels_of(model, notes)
-        explain(model, saved.features(read_event(options.why), notes), labels, options)
+        explain(
+            model,
+            saved.features(read_event(options.why), notes, model.reader.fields),
+            labels,
+            options,
+        )
         return 0
     facts = {**about(model), **made(notes)}
     weights = largest(model, options.top)

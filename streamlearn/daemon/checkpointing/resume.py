@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.core.files import make_directory
+from streamlearn.daemon.checkpointing import field_changes
+from streamlearn.daemon.checkpointing.field_changes import FieldChanges
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import InvalidEventError
 from streamlearn.estimators import model_file
@@ -39,6 +41,7 @@ class Changes:
     fresh: list[str] = field(default_factory=list)
     archived: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)  # the reasons
+    fields: FieldChanges = field(default_factory=FieldChanges)
 
 
 def compare_learners(
@@ -46,23 +49,27 @@ def compare_learners(
     configured: Mapping[str, Mapping[str, str]],
     reset: Collection[str],
     input_settings: tuple[Mapping[str, str], Mapping[str, str]],
+    fields: FieldChanges | None = None,
 ) -> Changes:
     """Compare the learners of a checkpoint with those of the configuration.
 
     `saved` and `configured` are the settings of learners by name, and `input_settings` those of
-    features and format, saved and configured.
+    features and format, saved and configured, and `fields` the changes of declared fields.
 
     >>> compare_learners({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, (), ({}, {})).refused
     ["learner 'a' has changed: gamma = 1 -> 2"]
     >>> compare_learners({"a": {"gamma": "1"}}, {"a": {"gamma": "2"}}, ("a",), ({}, {})).fresh
     ['a']
     """
-    changes = Changes(archived=[name for name in saved if name not in configured])
+    fields = fields or FieldChanges()
+    changes = Changes(archived=[name for name in saved if name not in configured], fields=fields)
     everything = ALL in reset
     if input_settings[0] != input_settings[1] and not everything:
         changes.refused.append(
             f"the features or the format have changed: {describe_difference(*input_settings)}"
         )
+    if not everything:
+        changes.refused += fields.refused
     for name, settings in configured.items():
         if name not in saved:
             changes.fresh.append(name)
@@ -97,7 +104,7 @@ def resume(
     if found is None:
         return changes
     place, data = found
-    same_features = data["features"]["input_settings"] == input_settings
+    same_features = keeps_features(data, input_settings)
     try:
         pipeline.restore(data, resumed=changes.resumed, features=same_features)
     except InvalidEventError as error:
@@ -134,9 +141,8 @@ def check_changes(
     place, data = found
     saved = {name: one["settings"] for name, one in data["learners"].items()}
     configured = {learner.name: learner.settings for learner in learners}
-    changes = compare_learners(
-        saved, configured, reset, (data["features"]["input_settings"], input_settings)
-    )
+    others, fields = compare_input(data, input_settings)
+    changes = compare_learners(saved, configured, reset, others, fields)
     if (held := held_count(data)) and not delayed and ALL not in reset:
         changes.refused.append(
             f"[labels] was removed while {held} events and labels are held for the join (a short "
@@ -146,10 +152,9 @@ def check_changes(
         raise Stop(
             Exit.USAGE,
             f"the configuration does not match the checkpoint {place.name}: "
-            f"{'; '.join(changes.refused)}. Undo the change, or start afresh from here with "
-            "--reset NAME (--reset all if the features or the format have changed)",
+            f"{'; '.join(changes.refused)}. {way_out(changes)}",
         )
-    if data["features"]["input_settings"] == input_settings:
+    if keeps_features(data, input_settings):
         try:
             labels.restore(saved_labels(data))
         except InvalidEventError as error:
@@ -157,6 +162,36 @@ def check_changes(
         for name in changes.fresh:
             check_labels(name, learners[name].model, labels.labels)
     return changes
+
+
+def way_out(changes: Changes) -> str:
+    """Say what to do about refused changes."""
+    if changes.refused == changes.fields.refused:
+        return (
+            'Undo the change, or declare the old field "ignore" and produce the new kind under '
+            "another name; --reset all starts afresh from here"
+        )
+    return (
+        "Undo the change, or start afresh from here with --reset NAME (--reset all if the "
+        "features or the format have changed)"
+    )
+
+
+def keeps_features(data: Mapping[str, Any], input_settings: Mapping[str, str]) -> bool:
+    """Return whether the slots of a checkpoint keep their meaning."""
+    others, fields = compare_input(data, input_settings)
+    return others[0] == others[1] and not fields.refused
+
+
+def compare_input(
+    data: Mapping[str, Any], input_settings: Mapping[str, str]
+) -> tuple[tuple[dict[str, str], dict[str, str]], FieldChanges]:
+    """Return the input settings except fields, saved and configured, and the changes of fields."""
+    (old, before), (new, now) = map(
+        field_changes.split, (data["features"]["input_settings"], input_settings)
+    )
+    names = data["features"]["state"].get("names", ())
+    return (before, now), field_changes.compare(old, new, names)
 
 
 def saved_labels(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,6 +245,11 @@ def log_changes(log: Log, changes: Changes, pipeline: Pipeline, directory: Path 
     at = {f"{topic}:{n}": position for (topic, n), position in pipeline.positions.items()}
     for name in changes.fresh:
         log.info("learner created", name=name, at=at or "start")
+    if changes.fields:
+        fields = changes.fields
+        log.info(
+            "fields changed", added=fields.added, dropped=fields.dropped, changed=fields.changed
+        )
     for name in changes.archived:
         log.info("learner archived", name=name, directory=directory and directory / "archive")
 

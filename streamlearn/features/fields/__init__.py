@@ -13,7 +13,7 @@ from streamlearn.features.fields.auto import Auto, Ignore
 from streamlearn.features.fields.buckets import Buckets
 from streamlearn.features.fields.category import Category
 from streamlearn.features.fields.collections import List, Map
-from streamlearn.features.fields.field import Field
+from streamlearn.features.fields.field import CheckedField, Field
 from streamlearn.features.fields.grammar import parse
 from streamlearn.features.fields.number import Number
 from streamlearn.features.fields.spec import FieldSpec
@@ -24,6 +24,7 @@ __all__ = [
     "Auto",
     "Buckets",
     "Category",
+    "CheckedField",
     "Field",
     "FieldSpec",
     "Ignore",

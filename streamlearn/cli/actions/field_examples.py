@@ -1,0 +1,78 @@
+"""What the fields of the first records become, for `check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from streamlearn import config
+from streamlearn.daemon import build
+from streamlearn.engine.events import Events
+from streamlearn.errors import SourceError
+from streamlearn.features import Names
+from streamlearn.features.fields import Auto, Buckets
+from streamlearn.features.fields.spec import OTHERS
+
+if TYPE_CHECKING:
+    from streamlearn.features.fields import FieldSpec
+    from streamlearn.stream import Decoder
+
+MOST_RECORDS = 1000
+POLL_SECONDS = 0.25
+MOST_FIELDS = 200  # that are shown
+MOST_FEATURES = 6  # of one field
+
+
+def examples(settings: config.Config) -> dict[str, dict[str, Any]]:
+    """Return the kind of each field, and an example of what it becomes, by name."""
+    spec = config.feature_reader(settings.features, settings.format).fields
+    names = Names(fields=spec)
+    decoder = build.decoder(settings, names)
+    found: dict[str, dict[str, Any]] = {name: {"kind": str(field)} for name, field in spec.items()}
+    rows = first_rows(settings, decoder, names)
+    roles = set(config.event_fields(settings.format).roles)
+    for name in decoder.field_names()[:MOST_FIELDS]:
+        if name not in roles and not is_outer(name, decoder.field_names()):
+            found.setdefault(name, {"kind": str(kind_of(name, spec))})
+    for name, one in found.items():
+        features = next((some for row in rows if (some := of_field(name, row))), {})
+        if features:
+            one["example"] = features
+        elif isinstance(spec.get(name), Buckets) and rows:
+            one["example"] = "known after the warm-up"
+    return found
+
+
+def kind_of(name: str, spec: FieldSpec) -> Any:
+    """Return what a field is: as declared, as the field that it is in, or as all others."""
+    while name not in spec and "." in name:
+        name = name.rpartition(".")[0]
+    return spec.get(name, spec.get(OTHERS, Auto()))
+
+
+def is_outer(name: str, names: list[str]) -> bool:
+    """Return whether other fields are inside this one."""
+    return any(other.startswith(f"{name}.") for other in names)
+
+
+def first_rows(settings: config.Config, decoder: Decoder, names: Names) -> list[dict[Any, float]]:
+    """Return the features of the first records; none if they cannot be read without waiting."""
+    if not isinstance(settings.source, config.FileSourceConfig | config.SyntheticSourceConfig):
+        return []
+    source, events = build.source(settings.source, settings.format), Events()
+    try:
+        source.open({}, None)
+        for records in source.poll(POLL_SECONDS)[:1]:
+            decoder.decode(records.values[:MOST_RECORDS], events)
+    except SourceError:
+        return []
+    finally:
+        source.close()
+    rows = [events.row_of(i) for i in range(len(events))]
+    return [{names.name_of(slot): value for slot, value in row} for row in rows]
+
+
+def of_field(name: str, row: dict[Any, float]) -> dict[str, float]:
+    """Return the features of a row that are this field's."""
+    starts = tuple(f"{name}{sign}" for sign in "=.~")
+    found = [one for one in row if one == name or str(one).startswith(starts)]
+    return {str(one): row[one] for one in found[:MOST_FEATURES]}

@@ -1,0 +1,132 @@
+"""Declared fields that change between two runs of the daemon."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import streamlearn as sl
+from streamlearn.cli.main import main
+from streamlearn.daemon.checkpointing import field_changes
+from streamlearn.daemon.process.exits import Exit
+from streamlearn.estimators import checkpoints
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIG = """\
+[source]
+kind = "file"
+paths = ["{directory}/events.jsonl"]
+[format]
+label = "click"
+[features]
+kind = "{kind}"
+[features.fields]
+{fields}
+[[learner]]
+name = "one"
+[checkpoint]
+path = "{directory}/state"
+[telemetry]
+enabled = false
+[run]
+until = "end"
+"""
+FIELDS = {"user": "category", "price": "number(log1p)", "age": "buckets(4, warmup=30)"}
+
+
+def run(directory: Path, kind: str, fields: dict[str, str], events: range) -> int:
+    with (directory / "events.jsonl").open("a") as file:
+        for i in events:
+            event = {"user": i % 7, "price": i % 5, "age": (17 * i) % 90, "click": i % 3 == 0}
+            file.write(json.dumps(event) + "\n")
+    path = directory / "a.toml"
+    text = "\n".join(f'{name} = "{field}"' for name, field in fields.items())
+    path.write_text(CONFIG.format(directory=directory, kind=kind, fields=text))
+    return main(["run", str(path)])
+
+
+@pytest.mark.parametrize("kind", ["names", "hashing"])
+def test_edges_are_in_the_checkpoint(tmp_path: Path, kind: str) -> None:
+    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    parts.mkdir()
+    whole.mkdir()
+    for events in (range(20), range(20, 40), range(40, 60)):  # the warm-up ends in the second
+        assert run(parts, kind, FIELDS, events) == Exit.OK
+    assert run(whole, kind, FIELDS, range(60)) == Exit.OK
+    one, other = (checkpoints.model(path / "state", "one") for path in (parts, whole))
+    assert one["state"]["features"] == other["state"]["features"]
+    assert "edges" in one["state"]["features"]["buckets"]["age"]
+
+
+def test_fields_are_added_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "names", FIELDS, range(50)) == Exit.OK
+    fields = {"price": "number(log1p, invalid='missing')", "age": "ignore", "city": "category"}
+    capsys.readouterr()
+    assert run(tmp_path, "names", fields, range(50, 60)) == Exit.OK
+    log = capsys.readouterr().err
+    [line] = [line for line in log.splitlines() if "fields changed" in line]
+    assert "city" in line
+    assert "user" in line
+    assert run(tmp_path, "names", {**fields, "price": "category"}, range(1)) == Exit.USAGE
+    log = capsys.readouterr().err
+    assert "'price'" in log
+    assert "ignore" in log
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names", "allowed"),
+    [
+        (None, "category", (), True),
+        ("category", None, (), True),
+        ("category", "text", (), False),
+        ("text", "text(ngrams=2)", (), False),
+        ("number", "number(indicator, invalid='missing')", (), True),
+        ("number", "number(log1p)", (), False),
+        ("number(log1p)", None, (), False),
+        ("number(log1p)", "ignore", (), True),
+        ("ignore", "number(log1p)", (), True),
+        (None, "number(log1p)", (), True),
+        (None, "number(log1p)", ("x",), False),
+        ("buckets(4)", "buckets(5)", (), False),
+        ("time", "time(month)", (), False),
+    ],
+)
+def test_which_changes_are_allowed(
+    old: str | None, new: str | None, names: tuple[str, ...], allowed: bool
+) -> None:
+    before, now = ({} if text is None else {"x": text} for text in (old, new))
+    found = field_changes.compare(before, now, names)
+    assert bool(found)
+    assert (not found.refused) == allowed
+
+
+def test_all_other_fields_keep_their_kind() -> None:
+    assert field_changes.compare({"*": "category"}, {}).refused
+    assert field_changes.compare({}, {"*": "ignore"}).refused
+
+
+def test_a_saved_model_declares_its_fields(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"user": i % 7, "price": str(i % 5), "y": i % 2}) + "\n" for i in range(100)
+    ]
+    (tmp_path / "events.jsonl").write_text("".join(lines))
+    saved = str(tmp_path / "a.model")
+    assert main([
+        "train", str(tmp_path / "events.jsonl"), "--label", "y", "--save", saved,
+        "--field", "user,other=category", "--field", "price=number(log1p)",
+    ]) == 0  # fmt: skip
+    model = sl.LinearClassifier.load(saved)
+    assert dict(model.reader.fields) == {
+        "user": sl.fields.Category(),
+        "other": sl.fields.Category(),
+        "price": sl.fields.Number(log1p=True),
+    }
+    assert {"user=3", "price"} <= set(model.reader.names())
+    assert main(["train", str(tmp_path / "events.jsonl"), "--resume", saved]) == 0
+    for options in (["--field", "user=text", "--resume", saved], ["--field", "user=wat"],
+                    ["--field", "user"], ["--field", "y=category"]):  # fmt: skip
+        assert main(["train", str(tmp_path / "events.jsonl"), "--label", "y", *options]) == 2
