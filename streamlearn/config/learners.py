@@ -34,6 +34,7 @@ from streamlearn.errors import IncompatibleError
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.features import Hashing, Names, Reader
+from streamlearn.late.corrections import check_corrections
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
 from streamlearn.rules import Rule
@@ -243,9 +244,8 @@ def corrections(
         yield ConfigProblem("labels.corrections", "requires `on_timeout`, the label to correct")
     for learner in learners:
         try:
-            estimator(
-                learner, feature_reader(features, format), declared_labels(format)
-            ).check_corrections()
+            reader, declared = feature_reader(features, format), declared_labels(format)
+            check_corrections(estimator(learner, reader, declared))
         except IncompatibleError as error:
             yield ConfigProblem("labels.corrections", f"{learner.name!r}: {error}")
         except ValueError:

@@ -13,9 +13,9 @@ import numpy as np
 
 from streamlearn.daemon.event_reader import closing_row
 from streamlearn.engine.events import Events
+from streamlearn.late.delayed_learner import DelayedLearner
 from streamlearn.late.join import DROP
 from streamlearn.late.joined_rows import CORRECTED, PREDICTED
-from streamlearn.late.prediction_memory import PredictionMemory
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.records import header_name, name_bytes
 
@@ -199,9 +199,9 @@ class DelayedEventReader:
         return found
 
     def attach(self, learners: Sequence[Learner]) -> None:
-        """Give each learner a memory of its own predictions."""
+        """Let each learner learn the rows of the join."""
         for learner in learners:
-            learner.memory = PredictionMemory(self.join)
+            learner.delayed = DelayedLearner(learner.model, self.join)
 
     def state(self) -> dict[str, Any]:
         """Return the held events and labels, and the labels seen."""

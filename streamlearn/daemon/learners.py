@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streamlearn.estimators.classifier import LinearClassifier
     from streamlearn.estimators.regressor import LinearRegressor
     from streamlearn.features import Reader
-    from streamlearn.late.prediction_memory import PredictionMemory
+    from streamlearn.late.delayed_learner import DelayedLearner
     from streamlearn.regret import Tracker
 
     Model = LinearClassifier | LinearRegressor
@@ -37,7 +37,7 @@ class LearnerResult:
     learned: Array  # whether the event was learned
     learned_before: int  # events learned before the batch
     count: int  # events learned from the batch
-    known_labels: Array | None = None  # number of labels known when each event was scored
+    known_labels: Array  # number of labels known when each event was scored
 
     @property
     def steps(self) -> Array:
@@ -56,7 +56,7 @@ class Learner:
         self.diverged = 0  # events that were skipped because their score was not finite
         self.created_at: dict[str, Any] = {}  # events and positions; {}: with the daemon
         self.tracker: Tracker | None = None  # of its regret, if tracked
-        self.memory: PredictionMemory | None = None  # of its predictions, if labels are delayed
+        self.delayed: DelayedLearner | None = None  # if labels are delayed
 
     @property
     def settings(self) -> dict[str, str]:
@@ -77,13 +77,14 @@ class Learner:
 
     def learn(self, events: Events, learnable: Array) -> LearnerResult:
         """Learn a batch; `learnable` marks the events with a label and a weight above 0."""
-        measures = {name: np.empty(len(events)) for name in self.progress}
-        if self.learns == "classes":
-            measures["known"] = np.empty(len(events))
-        scores = self.model.progressive_events(events, measures, self.memory)
-        known = measures.pop("known", None)
+        measures = {name: np.empty(len(events)) for name in (*self.progress, "known")}
+        if self.delayed is None:
+            scores = self.model.progressive_events(events, measures)
+        else:
+            scores = self.delayed.learn(measures)
+        known = measures.pop("known")
         learned = ~np.isnan(measures["loss"])
-        rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear._fill_measures`
+        rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear.measure`
         weights = events.weights if rows is None else events.weights[rows]
         result = LearnerResult(scores, measures, learned, self.learned, len(weights), known)
         for name, progress in self.progress.items():
@@ -96,9 +97,9 @@ class Learner:
 
     def state(self) -> dict[str, Any]:
         """Copy the state for a checkpoint."""
-        memory = {} if self.memory is None else {"memory": self.memory.state()}
+        predictions = {} if self.delayed is None else {"predictions": self.delayed.state()}
         return {
-            **memory,
+            **predictions,
             "model": self.model.file_data(self.model.state(features=False)),
             "settings": self.settings,
             "progress": {name: progress.state() for name, progress in self.progress.items()},
@@ -117,8 +118,10 @@ class Learner:
                 progress.restore(state["progress"][name])
         self.learned, self.diverged = state["learned"], state["diverged"]
         self.created_at = state["created_at"]
-        if self.memory is not None and "memory" in state:
-            self.memory.restore(state["memory"])
+        if self.delayed is not None:
+            self.delayed.estimator = self.model
+            if "predictions" in state:
+                self.delayed.restore(state["predictions"])
 
 
 class Learners:

@@ -270,47 +270,11 @@ cdef class Events(Rows):
         """Return a mask of the events with the label `classes[k]`."""
         return (self.arrays[4][:self.n] == CLASS) & (self.labels == k)
 
-    def codes(self, table, otherwise=NAN, const double[::1] weights=None):
-        """Return the table's number for each event's label, or `otherwise` if it has none.
-
-        With `weights` (one per event), events of weight 0 get 0, whatever their label.
-
-        >>> events = Events()
-        >>> for label in ("spam", "ham", None, 1):
-        ...     events.add([], label)
-        >>> events.codes({"spam": 1.0, "ham": -1.0, True: 5.0})
-        array([ 1., -1., nan,  5.])
-        """
-        if weights is not None and len(weights) != self.n:
-            raise ValueError(f"weights must have one entry per event, {self.n}, got {len(weights)}")
-        numbers = {label: table[label] for label in table if is_number(label)}
-        if len(numbers) > 32:
-            found = [table.get(self.label_object(i), otherwise) for i in range(self.n)]
-            out = np.array(found, dtype=np.float64)
-            return out if weights is None else np.where(np.asarray(weights) == 0.0, 0.0, out)
-        named = np.array([table.get(label, otherwise) for label in self.classes] or [otherwise])
-        keys = np.array([*numbers, otherwise], dtype=np.float64)
-        given = np.array([*numbers.values(), otherwise], dtype=np.float64)
-        out = np.empty(self.n)
-        cdef const double* of_class = <const double*><size_t>named.ctypes.data
-        cdef const double* key = <const double*><size_t>keys.ctypes.data
-        cdef const double* code = <const double*><size_t>given.ctypes.data
-        cdef double* to = <double*><size_t>out.ctypes.data
-        cdef Py_ssize_t i, k, at, m = len(numbers)
-        cdef double found_code
-        cdef const double* weight = NULL
-        if weights is not None and self.n:
-            weight = &weights[0]
-        for i in range(self.n):
-            if self.kind[i] == CLASS:
-                found_code = of_class[<Py_ssize_t>self.label[i]]
-            else:
-                at = m
-                for k in range(m - 1, -1, -1):  # without a branch, as in `masked`
-                    at ^= (at ^ k) & -<Py_ssize_t>(key[k] == self.label[i])
-                found_code = code[at]
-            to[i] = found_code if weight == NULL else masked(found_code, weight[i] != 0.0)
-        return out
+    def label_numbers(self):
+        """Return numbers that are equal where labels are; None if they are classes and numbers."""
+        kinds = self.arrays[4][:self.n]
+        classes = np.count_nonzero(kinds == CLASS)
+        return self.labels if classes in (0, np.count_nonzero(kinds)) else None
 
     def __sizeof__(self):
         return object.__sizeof__(self) + sum([array.nbytes for array in self.arrays])

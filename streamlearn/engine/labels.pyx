@@ -1,4 +1,4 @@
-"""The distinct labels of a column, in order of first appearance."""
+"""Labels as indices into the list of the distinct ones, in order of first appearance."""
 
 import numpy as np
 
@@ -12,39 +12,39 @@ class LabelColumn:
     """A column of labels as indices into the list of distinct labels.
 
     `distinct[k]` first appears at row `first[k]`; `index[i]` is the index of row i's label in
-    `distinct`, or -1 where `wanted` is False.
+    `distinct`, or -1 for a row of weight 0. `label_of(i)` is the label of row i; `numbers` are
+    equal where labels are, or None.
 
-    >>> labels = LabelColumn(np.array(["b", "a", "b"]))
+    >>> labels = column_of_array(np.array(["b", "a", "b"]))
     >>> labels.distinct, labels.first, labels.index
     (['b', 'a'], [0, 1], array([0, 1, 0]))
     """
 
-    def __init__(self, y, wanted=None):
-        self.index = np.empty(len(y), dtype=np.intp)
-        if not (exact_as_float(y) and self.read_numbers(y, wanted)):
-            self.read_any(y, wanted)
+    def __init__(self, n, numbers, label_of, weights=None):
+        self.index = np.empty(n, dtype=np.intp)
+        if numbers is None or not self.read_numbers(numbers, label_of, weights):
+            self.read_any(label_of, weights)
 
-    def coded(self, codes, start, stop):
-        """Return the codes of the labels of rows start .. stop - 1, 0 for unwanted rows."""
-        known = [float(codes.get(label, 0.0)) for label in self.distinct]
+    def coded(self, codes, otherwise=0.0, start=0, stop=None):
+        """Return the codes of the labels of rows start .. stop - 1, 0 for rows of weight 0."""
+        known = [float(codes.get(label, otherwise)) for label in self.distinct]
         return np.take(np.array([*known, 0.0]), self.index[start:stop])
 
-    def read_numbers(self, y, wanted):
-        """Read numeric labels; False, without effect, if there are too many distinct ones."""
+    def read_numbers(self, numbers, label_of, weights):
+        """Read labels as numbers; False, without effect, if there are too many distinct ones."""
         cdef double seen[MAX_DISTINCT + 2]
         cdef Py_ssize_t first[MAX_DISTINCT]
-        cdef Py_ssize_t i, k = 0, n = len(y), m = 0
-        values = np.ascontiguousarray(y, dtype=np.float64)
-        cdef const double* label = <const double*><size_t>values.ctypes.data
+        cdef Py_ssize_t i, k = 0, n = len(numbers), m = 0
+        numbers = np.ascontiguousarray(numbers, dtype=np.float64)
+        cdef const double* label = <const double*><size_t>numbers.ctypes.data
         cdef Py_ssize_t* index = <Py_ssize_t*><size_t>self.index.ctypes.data
-        cdef const unsigned char* skip = NULL
+        cdef const double* weight = NULL
         seen[0] = seen[1] = 0.0
-        if wanted is not None:
-            left_out = np.ascontiguousarray(~wanted).view(np.uint8)
-            skip = <const unsigned char*><size_t>left_out.ctypes.data
+        if weights is not None:
+            weight = <const double*><size_t>weights.ctypes.data
         with nogil:
             for i in range(n):
-                if skip != NULL and skip[i]:
+                if weight != NULL and weight[i] == 0.0:
                     index[i] = -1
                     continue
                 # no branch, because which of two labels it is cannot be predicted
@@ -65,27 +65,35 @@ class LabelColumn:
         if m == MAX_DISTINCT and k == MAX_DISTINCT:
             return False
         self.first = [first[k] for k in range(m)]
-        self.distinct = [y[i].item() for i in self.first]
+        self.distinct = [label_of(i) for i in self.first]
         return True
 
-    def read_any(self, y, wanted):
+    def read_any(self, label_of, weights):
         """Read labels of any hashable type."""
-        cdef Py_ssize_t i
         cdef Py_ssize_t* index = <Py_ssize_t*><size_t>self.index.ctypes.data
-        places = {}
-        self.first = []
-        chosen = None if wanted is None else wanted.tolist()
-        try:
-            for i, label in enumerate(y.tolist()):
-                if chosen is not None and not chosen[i]:
-                    index[i] = -1
-                    continue
+        places, self.first = {}, []
+        self.index.fill(-1)
+        rows = range(len(self.index)) if weights is None else np.flatnonzero(weights).tolist()
+        for i in rows:
+            label = label_of(i)
+            try:
                 index[i] = places.setdefault(label, len(places))
-                if len(places) > len(self.first):
-                    self.first.append(i)
-        except TypeError:
-            raise InvalidEventError(f"row {i}: a label must be hashable, got {label!r}") from None
+            except TypeError:
+                raise InvalidEventError(
+                    f"row {i}: a label must be hashable, got {label!r}") from None
+            if len(places) > len(self.first):
+                self.first.append(i)
         self.distinct = list(places)
+
+
+def column_of_array(y, weights=None):
+    """Return the labels of an array as a column."""
+    return LabelColumn(len(y), y if exact_as_float(y) else None, y.item, weights)
+
+
+def column_of_events(events, weights):
+    """Return the labels of decoded events as a column."""
+    return LabelColumn(len(events), events.label_numbers(), events.label_of, weights)
 
 
 def exact_as_float(y):

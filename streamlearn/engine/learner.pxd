@@ -9,12 +9,13 @@ from streamlearn.core.row cimport Row
 cdef enum:
     AHEAD = 3  # prefetch the row this many rows ahead
 
-# The arrays of a run, one item per row: labels, weights (or NULL), and scores to write (or NULL).
+# The arrays of a run, each with an entry per row.
 cdef struct Columns:
-    const double* labels
+    const double* labels  # NULL: the rows are only scored
     Py_ssize_t width  # of the labels
-    const double* weights
-    double* scores
+    const double* weights  # NULL: 1.0
+    double* scores  # to write; NULL: none
+    bint skips  # rows that diverge, instead of raising DivergenceError
 
 
 cdef class RowLearner:
@@ -36,7 +37,7 @@ cdef class RowLearner:
     cdef void learn(self, Row* row, const double* y, double weight, double* scores) noexcept nogil
     cdef void predict(self, Row* row, double* scores) noexcept nogil
     cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil
-    cdef Py_ssize_t learn_all(
+    cdef int run_rows(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) except -1 nogil
     cdef void class_probabilities(

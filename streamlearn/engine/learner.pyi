@@ -1,12 +1,6 @@
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
+from streamlearn.core.arrays import Array
 from streamlearn.engine.rows import Rows
 from streamlearn.engine.watcher import Watcher
-
-_Array: TypeAlias = NDArray[np.float64]
 
 class RowLearner:
     @property
@@ -16,19 +10,18 @@ class RowLearner:
     @property
     def shift(self) -> int: ...
     @property
-    def can_correct(self) -> bool: ...
-    @property
     def watcher(self) -> Watcher | None: ...
     @watcher.setter
     def watcher(self, watcher: Watcher | None) -> None: ...
     def run(
         self,
         rows: Rows,
-        labels: _Array,
-        weights: _Array | None,
-        scores: _Array | None,
+        labels: Array | None,
+        weights: Array | None,
+        scores: Array | None,
         start: int = 0,
         stop: int | None = None,
-    ) -> int: ...
-    def score(self, rows: Rows) -> _Array: ...
-    def probabilities(self, scores: _Array) -> _Array: ...
+        skip: bool = False,
+    ) -> None: ...
+    def score(self, rows: Rows) -> Array: ...
+    def probabilities(self, scores: Array) -> Array: ...

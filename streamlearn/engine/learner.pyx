@@ -20,6 +20,10 @@ import numpy as np
 from streamlearn.errors import DivergenceError
 
 
+cdef double* data_of(array) except? NULL:
+    return NULL if array is None else <double*><size_t>array.ctypes.data
+
+
 cdef class RowLearner:
     """The base class of learners, which learn from rows: one score per row, or one per class."""
 
@@ -112,38 +116,34 @@ cdef class RowLearner:
             self.class_probabilities(score + i * k, k, share + i * several)
         return shares
 
-    @property
-    def can_correct(self):
-        """Whether the update of a learned event can be undone."""
-        return False
+    def run(
+        self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None, skip=False
+    ):
+        """Learn rows start .. stop - 1 without the GIL, and write their scores before learning.
 
-    def run(self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None):
-        """Learn rows start .. stop - 1 without the GIL; return the first diverged row, or stop.
-
-        `labels` is float64 with one entry or row per row; `weights` and `scores` likewise, or None.
-        Slots are added with the row that introduces them, so results do not depend on batch sizes.
+        `labels` is float64 with an entry or row for each of these rows, or None: score them only.
+        `weights` and `scores` likewise, or None. A row that diverges raises DivergenceError; with
+        `skip`, it is not learned, and its scores are NaN. Slots are added with the row that
+        introduces them, so results do not depend on batch sizes.
         """
         cdef Columns columns
         cdef Py_ssize_t last = rows.n if stop is None else stop
-        columns.labels = <const double*><size_t>labels.ctypes.data
-        columns.width = labels.shape[1] if labels.ndim == 2 else 1
-        columns.weights = NULL if weights is None else <const double*><size_t>weights.ctypes.data
-        columns.scores = NULL if scores is None else <double*><size_t>scores.ctypes.data
+        columns.labels, columns.weights = data_of(labels), data_of(weights)
+        columns.width = labels.shape[1] if labels is not None and labels.ndim == 2 else 1
+        columns.scores, columns.skips = data_of(scores), skip
         self.make_room(rows.longest)
         self.enter()
         try:
             with nogil:
-                last = self.learn_all(rows, &columns, start, last)
+                self.run_rows(rows, &columns, start, last)
         finally:
             self.busy = False
-            self.diverged = False
-        return last
 
-    cdef Py_ssize_t learn_all(
+    cdef int run_rows(
         self, Rows rows, const Columns* columns, Py_ssize_t start, Py_ssize_t stop
     ) except -1 nogil:
-        cdef Py_ssize_t i
-        cdef double weight = 1.0
+        cdef Py_ssize_t i, k
+        cdef double weight = 0.0 if columns.labels == NULL else 1.0
         cdef double* scores = NULL
         cdef bint ahead = self.prefetches and rows.squares != NULL  # rows are read in place
         cdef Row row
@@ -156,37 +156,25 @@ cdef class RowLearner:
                 self.prefetch_row(&row)
             rows.row(i, &row)
             if columns.weights != NULL:
-                weight = columns.weights[i]
+                weight = columns.weights[i - start]
             if columns.scores != NULL:
-                scores = columns.scores + i * self.outputs
+                scores = columns.scores + (i - start) * self.outputs
             if weight != 0.0:
-                learn_watched(self, &row, columns.labels + i * columns.width, weight, scores)
+                learn_watched(
+                    self, &row, columns.labels + (i - start) * columns.width, weight, scores)
                 if self.diverged:
-                    return i
+                    if not columns.skips:
+                        with gil:
+                            self.raise_if_diverged()
+                    self.diverged = False
+                    for k in range(self.outputs if scores != NULL else 0):
+                        scores[k] = NAN
             elif scores != NULL:
                 self.predict(&row, scores)
-        return stop
+        return 0
 
     def score(self, Rows rows):
         """Return the scores of all rows, computed without the GIL."""
-        cdef Py_ssize_t i, n = rows.n, k = self.outputs
-        cdef bint ahead = self.prefetches and rows.squares != NULL
-        scores = np.empty((n, k))
-        cdef double* out = <double*><size_t>scores.ctypes.data
-        cdef Row row
-        self.make_room(rows.longest)
-        self.enter()
-        try:
-            with nogil:
-                for i in range(n):
-                    if rows.known != NULL and rows.known[i] > self.features:
-                        with gil:
-                            self.grow(<Py_ssize_t>rows.known[i])
-                    if ahead and i + AHEAD < n:
-                        rows.row(i + AHEAD, &row)
-                        self.prefetch_row(&row)
-                    rows.row(i, &row)
-                    self.predict(&row, out + i * k)
-        finally:
-            self.busy = False
+        scores = np.empty((rows.n, self.outputs))
+        self.run(rows, None, None, scores)
         return scores

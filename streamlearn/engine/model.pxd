@@ -1,7 +1,5 @@
-from streamlearn.engine.events cimport Events
 from streamlearn.engine.learner cimport RowLearner
 from streamlearn.features.reader cimport Reader
-from streamlearn.core.row cimport Row
 
 
 cdef class Model:
@@ -16,6 +14,6 @@ cdef class Model:
     cdef double* score(self, event) except NULL
     cdef int check_idle(self) except -1
     cdef int read(self, event) except -1
-    cdef int load_row(self, Events rows, Py_ssize_t i, Row* row) except -1
     cdef int add_slots(self, const double* y, double weight) except -1
     cpdef learn_coded(self, event, double y, double weight)
+    cdef int learn_labels(self, event, const double* y, double weight) except -1

@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 from streamlearn.engine.events cimport UNLABELED, Events, Tags
 from streamlearn.engine.learner cimport RowLearner, learn_watched
 from streamlearn.engine.rows cimport Rows
-from streamlearn.engine.single cimport OneVersusRest, Single
+from streamlearn.engine.single cimport Single
 from streamlearn.core.row cimport Row
 from streamlearn.core.memory cimport reallocate
 
@@ -63,14 +63,20 @@ cdef class Model:
 
     cpdef learn_coded(self, event, double y, double weight):
         """Learn one event; y is the learner's number for its label."""
+        self.learn_labels(event, &y, weight)
+
+    def learn_targets(self, event, targets, double weight):
+        """Learn one event with one label per output."""
+        self.learn_labels(event, <const double*><size_t>targets.ctypes.data, weight)
+
+    cdef int learn_labels(self, event, const double* y, double weight) except -1:
         self.check_idle()
         self.reader.read(event, True)
         self.learner.make_room(self.reader.row.n)
         if self.reader.size > self.learner.features:
-            self.add_slots(&y, weight)
-        learn_watched(self.learner, &self.reader.row, &y, weight, NULL)
-        if self.learner.diverged:
-            self.learner.raise_if_diverged()
+            self.add_slots(y, weight)
+        learn_watched(self.learner, &self.reader.row, y, weight, NULL)
+        return self.learner.raise_if_diverged()
 
     cdef int add_slots(self, const double* y, double weight) except -1:
         """Add slots for the new names of the current row, or drop them if it cannot be learned.
@@ -101,17 +107,6 @@ cdef class Model:
     def check(self, event):
         """Raise InvalidEventError if this event is invalid, without changing anything."""
         self.reader.read(event, False)
-
-    def learn_targets(self, event, targets, double weight):
-        """Learn one event with one label per output."""
-        cdef const double* y = <const double*><size_t>targets.ctypes.data
-        self.check_idle()
-        self.reader.read(event, True)
-        self.learner.make_room(self.reader.row.n)
-        if self.reader.size > self.learner.features:
-            self.add_slots(y, weight)
-        learn_watched(self.learner, &self.reader.row, y, weight, NULL)
-        self.learner.raise_if_diverged()
 
     def score_one(self, event):
         """Return the score of one event, for models with one output."""
@@ -166,57 +161,24 @@ cdef class Model:
             self.learner.prefetch_row(&self.reader.row)
         return 0
 
-    def learn_row(self, Events rows, Py_ssize_t i, double y, double weight):
-        """Learn row i and return its score before learning; NaN if it diverged and was skipped."""
+    def run_row(self, Events rows, Py_ssize_t i, double y, double weight):
+        """Do `run` for one row and one output, and return its score; weight 0: only score it."""
+        cdef RowLearner learner = self.learner
         cdef double p = NAN
         cdef Row row
-        self.load_row(rows, i, &row)
-        learn_watched(self.learner, &row, &y, weight, &p)
-        if self.learner.diverged:
-            self.learner.diverged = False
-            return NAN
-        return p
-
-    def score_row(self, Events rows, Py_ssize_t i):
-        """Return the score of row i."""
-        cdef double p
-        cdef Row row
-        self.load_row(rows, i, &row)
-        self.learner.predict(&row, &p)
-        return p
-
-    cdef int load_row(self, Events rows, Py_ssize_t i, Row* row) except -1:
-        """Load row i, after adding its slots to the learner."""
         rows.inside(i)
         self.check_idle()
-        self.learner.make_room(rows.longest)
-        if rows.known[i] > self.learner.features:
-            self.learner.grow(<Py_ssize_t>rows.known[i])
-        rows.row(i, row)
-        return 0
-
-    def correct(
-        self, Events events, Py_ssize_t i, double y, double weight, asked, double before,
-        double weight_before,
-    ):
-        """Learn event i, and undo the slope at the score `asked` with the label `before`.
-
-        With several outputs, labels are classes, each against the rest.
-        """
-        cdef RowLearner learner = self.learner
-        cdef Row row
-        cdef Single one
-        cdef Py_ssize_t k
-        cdef double back, score
-        cdef bint several = not isinstance(learner, Single)
-        self.load_row(events, i, &row)
-        for k in range(learner.outputs):
-            one = (<OneVersusRest>learner).singles[k] if several else learner
-            score = asked[k]
-            back = 0.0
-            if score == score and before == before:
-                back = weight_before * one.loss.slope_at(score, side(before, k, several))
-            one.correct(&row, side(y, k, several), weight, back)
+        learner.make_room(rows.longest)
+        if rows.known[i] > learner.features:
+            learner.grow(<Py_ssize_t>rows.known[i])
+        rows.row(i, &row)
+        if weight == 0.0:
+            learner.predict(&row, &p)
+            return p
+        learn_watched(learner, &row, &y, weight, &p)
+        p = NAN if learner.diverged else p
+        learner.diverged = False
+        return p
 
     def rows_from_columns(self, columns, Py_ssize_t n, bint grow):
         """Return the rows of a table of columns, as `columns.rows_from_columns` does."""
@@ -254,10 +216,3 @@ cdef class Model:
         if grow:
             self.learner.grow(self.reader.size)
         return rows
-
-
-cdef double side(double label, Py_ssize_t k, bint several) noexcept:
-    """Return the label for output k."""
-    if not several:
-        return label
-    return 1.0 if label == k else -1.0

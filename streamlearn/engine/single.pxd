@@ -13,15 +13,12 @@ cdef class Single(RowLearner):
     cdef readonly Weights free_intercept
     cdef readonly Minibatch batch
     cdef double intercept_sum
-    cdef bint learns_events, observes_events, separate_score, inside, is_general
+    cdef bint learns_events, observes_events, separate_score, inside
+    cdef bint needs_slope  # of the loss, before the rule learns
     cdef int intercept_slot
     cdef double intercept_value
     cdef Row intercept_row
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil
-    cdef double learn_general(
-        self, Row* row, double y, double weight, bint scored
-    ) noexcept nogil
-    cdef int correct(self, Row* row, double y, double weight, double back) except -1
     cdef double predict_one(self, Row* row) noexcept nogil
     cdef double positive_probability(self, double score) noexcept nogil
     cdef double query(self, Row* row) noexcept nogil

@@ -42,13 +42,7 @@ cdef class Single(RowLearner):
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
             self.free_intercept.grow(1)
             self.observes_events = self.observes_events or self.free_intercept.rule.observes_events
-        self.is_general = (
-            self.inside
-            or self.learns_events
-            or self.observes_events
-            or self.separate_score
-            or self.batch is not None
-        )
+        self.needs_slope = not (self.learns_events and self.weights.stays_finite)
         self.intercept_slot = 0
         self.intercept_value = 1.0
         self.intercept_row.n = 1
@@ -88,84 +82,40 @@ cdef class Single(RowLearner):
         return is_learnable(p, weight * self.loss.slope_at(p, y[0]), row)
 
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil:
-        cdef double p, slope
-        if self.is_general:
-            return self.learn_general(row, y, weight, scored)
-        p = self.query(row)
-        self.slope = self.loss.slope_at(p, y)
-        slope = weight * self.slope
-        if is_learnable(p, slope, row):
-            self.step(row, slope, slope)
-        else:
-            self.diverged = True
-        return p
-
-    cdef double learn_general(
-        self, Row* row, double y, double weight, bint scored
-    ) noexcept nogil:
-        """Learn with an average, a batch, an inside intercept, or a rule that learns events."""
-        cdef Row inside
-        cdef double p, shown = 0.0, slope
+        """Learn a row and return its score before learning; `scored`: as `predict_one` gives it."""
+        cdef Row inside, mean
+        cdef double p = 0.0, slope = 0.0, shown = 0.0, at_zero
         if scored and self.separate_score:
             shown = self.predict_one(row)
         if self.inside:
             self.with_intercept(row, &inside)
             row = &inside
-        if self.learns_events:
-            if not self.weights.stays_finite:
-                p = self.query(row)
-                if not is_learnable(p, weight * self.loss.slope_at(p, y), row):
-                    self.diverged = True
-                    return p
-            if self.observes_events:
-                self.weights.rule.observe(row, self.loss.value_at(0.0, y), weight)
-            p = self.weights.learn(row, self.loss, y, weight)
-            return shown if self.separate_score else p
-        p = self.query(row)
-        slope = self.loss.slope_at(p, y)
-        if not self.separate_score:
-            self.slope = slope
-        slope *= weight
-        if not is_learnable(p, slope, row):
-            self.diverged = True
-            return p
+        if self.needs_slope:
+            p = self.query(row)
+            slope = self.loss.slope_at(p, y)
+            if not (self.learns_events or self.separate_score):
+                self.slope = slope
+            slope *= weight
+            if not is_learnable(p, slope, row):
+                self.diverged = True
+                return p
         if self.observes_events:
-            self.weights.rule.observe(row, self.loss.value_at(0.0, y), weight)
+            at_zero = self.loss.value_at(0.0, y)
+            self.weights.rule.observe(row, at_zero, weight)
             if self.free_intercept is not None:
-                self.free_intercept.rule.observe(
-                    &self.intercept_row, self.loss.value_at(0.0, y), weight
-                )
-        if self.batch is None:
+                self.free_intercept.rule.observe(&self.intercept_row, at_zero, weight)
+        if self.learns_events:
+            p = self.weights.learn(row, self.loss, y, weight)
+        elif self.batch is None:
             self.step(row, slope, slope)
         else:
             self.batch.add(row, slope)
             self.intercept_sum += slope
             if self.batch.complete():
-                self.batch.take(&inside)
-                self.step(&inside, 1.0, self.intercept_sum / self.batch.size)
+                self.batch.take(&mean)
+                self.step(&mean, 1.0, self.intercept_sum / self.batch.size)
                 self.intercept_sum = 0.0
         return shown if self.separate_score else p
-
-    @property
-    def can_correct(self):
-        if self.learns_events or self.observes_events or self.separate_score:
-            return False
-        return self.batch is None and self.weights.rule.sums_gradients
-
-    cdef int correct(self, Row* row, double y, double weight, double back) except -1:
-        """Learn a row, and undo the slope `back` with which it was learned before."""
-        cdef Row inside
-        cdef double p, slope
-        if self.inside:
-            self.with_intercept(row, &inside)
-            row = &inside
-        p = self.query(row)
-        slope = weight * self.loss.slope_at(p, y) - back
-        if is_learnable(p, slope, row):
-            self.step(row, slope, slope)
-            if self.watcher is not None:
-                self.watcher.corrected()
-        return 0
 
     cdef inline double query(self, Row* row) noexcept nogil:
         """Return the score at the point where the rule evaluates the slope."""
@@ -365,10 +315,6 @@ cdef class OneVersusRest(RowLearner):
         cdef Py_ssize_t k
         for k in range(self.outputs):
             (<Single>self.single_pointers[k]).prefetch_row(row)
-
-    @property
-    def can_correct(self):
-        return self.singles[0].can_correct
 
     def rules(self):
         return [rule for single in self.singles for rule in single.rules()]

@@ -1,13 +1,9 @@
 from collections.abc import Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from streamlearn.core.arrays import Array
 from streamlearn.rules.average import Average
 from streamlearn.rules.rule import Rule
-
-_Array: TypeAlias = NDArray[np.float64]
 
 @final
 class Weights:
@@ -16,7 +12,7 @@ class Weights:
     def rule(self) -> Rule: ...
     @property
     def average(self) -> Average | None: ...
-    def values(self, start: int = 0, stop: int | None = None) -> _Array: ...
+    def values(self, start: int = 0, stop: int | None = None) -> Array: ...
     def swap_classes(self) -> None: ...
     def widen_outputs(self, old: int, new: int) -> None: ...
     def state(self) -> dict[str, Any]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,12 +11,12 @@ import numpy as np
 from river import base
 
 from streamlearn.engine.joint import Joint
-from streamlearn.engine.labels import LabelColumn
+from streamlearn.engine.labels import LabelColumn, column_of_array, column_of_events
 from streamlearn.engine.single import OneVersusRest, Single
-from streamlearn.errors import DivergenceError, IncompatibleError, InvalidEventError
+from streamlearn.errors import IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
-from streamlearn.estimators.frames import Frame, Matrix, checked_weight, checked_weights
-from streamlearn.estimators.linear import Contribution, Event, Linear, ScoreMemory
+from streamlearn.estimators.frames import Frame, checked_weight, checked_weights
+from streamlearn.estimators.linear import Contribution, Event, Linear, Part
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
-    from streamlearn.estimators.frames import RowTable
     from streamlearn.features import Reader
     from streamlearn.penalties import Penalty
     from streamlearn.rules import Rule
@@ -226,13 +225,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     # -- learning ---------------------------------------------------------------------------------
 
-    def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
-        """Learn an event with label `y` and weight `w`; a weight of 0 changes nothing."""
-        if not self.engine.learn_one(x, y, w):
-            self._learn_general(x, y, w)
-
-    def _learn_general(self, x: Event, y: Any, w: float) -> None:
-        """Learn an event with any label and weight."""
+    def _learn_checked(self, x: Event, y: Any, w: float) -> None:
         if w != 1.0 or self._factors:
             w = self._class_weighted(y, w)
             if w == 0.0:
@@ -263,128 +256,54 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         except TypeError:
             raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
 
-    def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
-        """Learn the rows of a CSR matrix or an array, without the GIL.
+    def _weights(self, y: Any, w: Any, n: int) -> Array | None:
+        """Return the weights of n rows times the factors of their classes."""
+        weights = super()._weights(y, w, n)
+        if not self._factors:
+            return weights
+        factors = column_of_array(frames.label_array(y, n), weights).coded(self._factors, 1.0)
+        return checked_weights(factors if weights is None else weights * factors, n)
 
-        Column j is the feature named j, an int.
-        """
-        rows = Matrix(X)
-        self._learn_table(rows, *self._labels_and_weights(y, w, rows.n), scored=False)
-
-    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
-        """Learn the rows and return the score of each before it was learned."""
-        rows = Matrix(X)
-        return self._concatenate_scores(
-            self._learn_table(rows, *self._labels_and_weights(y, w, rows.n), scored=True)
-        )
-
-    def _labels_and_weights(self, y: Any, w: Any, n: int) -> tuple[Array, Array | None]:
-        """Return the labels of n rows, and their weights times the factors of their classes."""
-        y = frames.label_array(y, n)
-        return y, self._class_weighted_rows(y, checked_weights(w, n))
-
-    def _learn_table(
-        self, X: RowTable, y: Array, weights: Array | None, *, scored: bool
-    ) -> list[Array]:
-        """Learn the rows and return their scores, in segments with the same labels known."""
-        n = X.n
-        if weights is not None and not weights.any():
-            return [self._scores_of(X)] if scored else []
+    def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> LabelColumn:
         # A label that has weight 0 throughout is not added.
-        labels = LabelColumn(y, None if weights is None else weights > 0.0)
+        labels = column_of_array(frames.label_array(y, n), weights)
         self.check_labels(labels.distinct)
-        rows = X.rows(self.engine, grow=True)
-        codes = np.empty(n)
+        return labels
 
-        def learn(start: int, stop: int) -> Array | None:
-            codes[start:stop] = labels.coded(self._codes, start, stop)
-            scores = np.zeros((n, self.engine.learner.outputs)) if scored else None
-            if self.engine.learner.run(rows, codes, weights, scores, start, stop) < stop:
-                raise DivergenceError
-            return None if scores is None else scores[start:stop]
+    def _labels_of_events(self, events: Events) -> tuple[LabelColumn, Array]:
+        weights = events.learned_weights()
+        labels = column_of_events(events, weights)
+        if self._factors:
+            weighted = weights * labels.coded(self._factors, 1.0)
+            weights = np.asarray(checked_weights(weighted, len(events)))
+            labels = column_of_events(events, weights)
+        self.check_labels(labels.distinct)
+        return labels, weights
 
-        seen = zip(labels.first, labels.distinct, strict=True)
-        new = [(row, label) for row, label in seen if label not in self._codes]
-        return self._learn_segments(n, new, learn)
-
-    def _learn_segments(
-        self,
-        n: int,
-        new: list[tuple[int, Any]],
-        learn: Callable[[int, int], Array | None],
-        memory: ScoreMemory | None = None,
-    ) -> list[Array]:
-        """Learn n rows in segments, and add each new label before its first row."""
-        parts: list[Array] = []
-        start = 0
+    def _encode(self, labels: LabelColumn, weights: Array | None) -> Iterator[Part]:
+        n, start, before = len(labels.index), 0, len(self._labels)
+        first = zip(labels.first, labels.distinct, strict=True)
+        new = [(row, label) for row, label in first if label not in self._codes]
         for stop, label in [*new, (n, None)]:
             if stop > start:
-                scores = learn(start, stop)
-                if scores is not None:
-                    parts.append(scores)
+                codes = labels.coded(self._codes, start=start, stop=stop)
+                now = None if weights is None else weights[start:stop]
+                yield Part(start, stop, codes, now, self.sign, len(self._labels), before)
+                before = len(self._labels)
             if stop < n and label not in self._codes:  # the first bool adds both
-                first = self._positive_code()
                 self._add_label(label)
-                if first is not None and self._positive_code() == -first:
-                    parts = [-part for part in parts]
-                    if memory is not None:
-                        memory.swap_classes()
             start = stop
-        return parts
+
+    @property
+    def sign(self) -> float:
+        """The sign of scores for the first label seen; 0 before it."""
+        codes = iter(self._codes.values())
+        return 0.0 if not self._codes else 1.0 if next(codes) > 0.0 else -1.0
 
     @property
     def learns(self) -> Literal["classes"]:
         """What labels are."""
         return "classes"
-
-    def progressive_events(
-        self,
-        events: Events,
-        measures: Mapping[str, Array] | None = None,
-        memory: ScoreMemory | None = None,
-    ) -> Array:
-        """Learn decoded events and return the score of each before it was learned.
-
-        Events without a label or of weight 0 are only scored. An event that diverges (its score is
-        not finite, or its gradient too large to square) is not learned, and its score is NaN. The
-        events must have been decoded with this model's features (`share_features`). With more than
-        two classes there is a column for each label.
-
-        `measures` are arrays to fill, by name: "loss", "error" (1 where another label was
-        predicted), "log_loss" of the probability; NaN for events that were not learned. "known" is
-        the number of labels known when the event was scored. With a `memory`, scores and measures
-        are those of the time when each event was predicted.
-        """
-        n = len(events)
-        measures = dict(measures or {})
-        known = measures.pop("known", None)
-        before = len(self._labels)
-        weights = events.learned_weights()
-        if self._factors:
-            factors = events.codes(self._factors, 1.0)
-            weights = np.asarray(checked_weights(weights * factors, n))
-
-        def encode() -> Array:
-            return events.codes(self._codes, weights=weights)
-
-        def learn(start: int, stop: int) -> Array:
-            nonlocal before
-            now = encode() if new else codes
-            if known is not None:
-                known[start], known[start + 1 : stop] = before, len(self._labels)
-                before = len(self._labels)  # the first row may add a label
-            scores = self._learn_events(events, now, weights, start, stop, memory)
-            # Now, because a new label changes the meaning of scores.
-            self._fill_measures(measures, scores, now, weights, start)
-            return scores
-
-        codes = encode()
-        first: dict[Any, int] = {}
-        for i in np.flatnonzero(np.isnan(codes)).tolist():
-            first.setdefault(events.label_of(i), i)
-        new = [(i, label) for label, i in first.items()]
-        self.check_labels(list(first))
-        return self._concatenate_scores(self._learn_segments(n, new, learn, memory))
 
     def code_and_factor(self, label: Any) -> tuple[float, float]:
         """Return a label's code for the engine, and the factor on the weight of its events."""
@@ -416,63 +335,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     score_measures = MappingProxyType({"loss": _losses, "error": _errors, "log_loss": _log_losses})
 
-    def _positive_code(self) -> float | None:
-        """Return the sign of the first label seen; None unless two classes share an output."""
-        return next(iter(self._codes.values()), None) if self._single_output() else None
-
-    def _class_weighted_rows(self, y: Array, weights: Array | None) -> Array | None:
-        """Return the weights of rows times the factors of their classes."""
-        if not self._factors:
-            return weights
-        try:
-            factors = np.array([self._factors.get(label, 1.0) for label in y.tolist()], dtype=float)
-        except TypeError:
-            raise InvalidEventError("a label is not hashable") from None
-        return factors if weights is None else checked_weights(weights * factors, len(y))
-
-    def _concatenate_scores(self, parts: list[Array]) -> Array:
-        """Return the scores of segments with different numbers of classes as one array."""
-        outputs = self.engine.learner.outputs
-        split = isinstance(self.engine.learner, OneVersusRest)
-        wide = []
-        for part in parts:
-            columns = np.hstack([-part, part]) if split and part.shape[1] == 1 else part
-            missing = outputs - columns.shape[1]
-            wide.append(np.pad(columns, ((0, 0), (0, missing))) if missing else columns)
-        if len(wide) == 1:  # the usual case, without a copy
-            scores = wide[0]
-        else:
-            scores = np.concatenate(wide) if wide else np.zeros((0, outputs))
-        return scores[:, 0] if outputs == 1 else scores
-
-    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
-        """Learn the rows of a data frame: all of them, or none if one is invalid.
-
-        Missing values of nullable columns are skipped. A NaN in a float column is refused, because
-        it may be a mistake; if it means missing, pass `X.convert_dtypes()`.
-        """
-        labels, weights = self._labels_and_weights(y, w, len(X))
-        if weights is not None:
-            learned = np.flatnonzero(weights)  # rows of weight 0 add no names
-            X, labels, weights = X.iloc[learned], labels[learned], weights[learned]
-        rows = Frame(X)
-        self._learn_table(rows, labels, weights, scored=False)
-        self._remember_label_name(y)
-
     # -- predicting -------------------------------------------------------------------------------
-
-    def _single_output(self) -> bool:
-        return isinstance(self.engine.learner, Single)
-
-    def score_one(self, x: Event) -> Any:
-        """Return the score <w, x>, with the intercept, on which predictions are based.
-
-        A positive score predicts the positive class. With more than two classes, return a score
-        for each label. Rules that clip scores of outliers (the default does) clip them here too.
-        """
-        if self._single_output():
-            return self.engine.score_one(x)
-        return self.engine.scores_one(x, self._labels)
 
     def predict_one(self, x: Event) -> Any:  # type: ignore[override] # river's drops any **kwargs
         """Return the most likely label; None before the first label."""
@@ -506,11 +369,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         return frames.table(self._probabilities(scores), self._labels, X)
 
     def predictions(self, scores: Array, known: Array | None = None) -> list[Any]:
-        """Return the label that each score of `progressive_events` predicts; None: no label yet.
-
-        `known` is the number of labels known when each event was scored (the measure "known");
-        None: all that are known now.
-        """
+        """Return the label that each score of `progressive_events` predicts; None: no label yet."""
         found: list[Any] = [None] * len(scores)
         for rows, columns in self._group_by_known(scores, known):
             n = columns.shape[1]
@@ -566,31 +425,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             rows = np.flatnonzero(known == count)
             yield rows, columns[rows, :count]
 
-    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
-        """Return `predict_one` for the rows of a data frame."""
-        scores = self._scores_of(Frame(X))
-        single = self._single_output()
-        return frames.series(
-            self.predictions(scores[:, 0] if single else scores), self._label_name, X
-        )
-
     # -- weights ----------------------------------------------------------------------------------
-
-    @property
-    def weights(self) -> dict[Any, Any]:
-        """The non-zero weights by name; with more than two classes, by label first."""
-        values = self.coefficients()
-        if self._single_output():
-            return self._by_name(values[0])
-        return {label: self._by_name(values[k]) for k, label in enumerate(self._labels)}
-
-    @property
-    def intercept(self) -> Any:
-        """The intercept; with more than two classes, by label."""
-        values = self.engine.learner.intercepts()
-        if self._single_output():
-            return float(values[0])
-        return {label: float(values[k]) for k, label in enumerate(self._labels)}
 
     def explain_one(self, x: Event, output: Any = None) -> list[Contribution]:
         """Return what the intercept and each feature add to an event's score, largest first.

@@ -162,7 +162,8 @@ def label_array(y: Any, n: int) -> Array:
             y = np.asarray(values)
         if not isinstance(y, np.ndarray) or (values and y.dtype.kind not in "biufU"):
             y = np.empty(len(values), dtype=object)
-            y[:] = values
+            for i, label in enumerate(values):  # at once, tuples would become columns
+                y[i] = label
     labels: Array = y
     if labels.shape != (n,):
         raise ValueError(f"y must have one label for each of {n} rows, got shape {labels.shape}")

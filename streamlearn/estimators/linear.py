@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from river import base
@@ -25,32 +26,33 @@ from streamlearn.rules import Mixture, Rule
 from streamlearn.rules.requirements import check
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
+    from streamlearn.engine.rows import Rows
     from streamlearn.estimators.frames import RowTable
 
 
-class ScoreMemory(Protocol):
-    """The scores of one estimator for rows that are predicted first and learned later."""
+@dataclass(slots=True)
+class Part:
+    """Consecutive rows between which no label is new."""
+
+    start: int
+    stop: int
+    codes: Array  # the engine's number for each label, or a row of targets
+    weights: Array | None
+    sign: float = 0.0  # of scores for the first label seen; 0: unknown, or never swapped
+    known: int = 0  # labels known when the rows were scored
+    known_first: int = 0  # when the first of them was scored, whose label may be new
+    scores: Array = field(default_factory=lambda: np.empty(0))  # before learning
 
     @property
-    def timeout_label(self) -> Any:
-        """The label that a correction undoes."""
-
-    def resize(self, outputs: int, *, split: bool) -> None:
-        """Make room for all outputs; `split`: two classes no longer share an output."""
-
-    def swap_classes(self) -> None:
-        """Swap the two classes."""
-
-    def corrections(self, start: int, stop: int) -> list[int]:
-        """Return the rows in this range that are corrections."""
-
-    def timeout_scores_of(self, row: int) -> Array:
-        """Return the scores at which `timeout_label` was learned; NaN if it was not."""
-
-    def exchange(self, scores: Array, start: int, stop: int) -> None:
-        """Store the scores of predicted rows; replace those of learned rows by the stored ones."""
+    def known_labels(self) -> Array:
+        """The number of labels known when each row was scored."""
+        known = np.full(self.stop - self.start, float(self.known))
+        known[:1] = self.known_first
+        return known
 
 
 class Objective(NamedTuple):
@@ -169,7 +171,96 @@ class Linear(base.Estimator):
         """Return the weights by slot, a row for each output."""
         return self.engine.learner.coefficients()
 
+    # -- learning ---------------------------------------------------------------------------------
+
+    def learn_one(self, x: Event, y: Any, w: float = 1.0) -> None:
+        """Learn an event with label `y` and weight `w`; a weight of 0 changes nothing."""
+        if not self.engine.learn_one(x, y, w):
+            self._learn_checked(x, y, w)
+
+    def _learn_checked(self, x: Event, y: Any, w: float) -> None:
+        """Learn an event with any label and weight."""
+        raise NotImplementedError
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
+        """Learn the rows of a data frame: all of them, or none if one is invalid.
+
+        Missing values of nullable columns are skipped. A NaN in a float column is refused, because
+        it may be a mistake; if it means missing, pass `X.convert_dtypes()`.
+        """
+        labels = frames.label_array(y, len(X))
+        weights = self._weights(labels, w, len(X))
+        if weights is not None:
+            learned = np.flatnonzero(weights)  # rows of weight 0 add no names
+            X, labels, weights = X.iloc[learned], labels[learned], weights[learned]
+        self._learn_table(frames.Frame(X), labels, weights)
+        name = getattr(y, "name", None)
+        self._label_name = name if isinstance(name, str | int) else None
+
+    def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a CSR matrix or an array, without the GIL.
+
+        Column j is the feature named j, an int.
+        """
+        rows = frames.Matrix(X)
+        self._learn_table(rows, y, self._weights(y, w, rows.n))
+
+    def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
+        """Learn the rows and return the score of each before it was learned."""
+        rows = frames.Matrix(X)
+        parts: list[Part] = []
+        self._learn_table(rows, y, self._weights(y, w, rows.n), parts)
+        return self.scores_of_parts(parts)
+
+    def _learn_table(
+        self, X: RowTable, y: Any, weights: Array | None, parts: list[Part] | None = None
+    ) -> None:
+        """Learn rows: all of them, or none if one is invalid. Append them to `parts`, if given."""
+        labels = self._labels_of_rows(y, weights, X.n)
+        if weights is not None and not weights.any():
+            if parts is not None:
+                parts.append(Part(0, X.n, weights, weights, scores=self._scores_of(X)))
+            return
+        rows = X.rows(self.engine, grow=True)
+        for part in self._encode(labels, weights):
+            if parts is None:
+                run = self.engine.learner.run
+                run(rows, part.codes, part.weights, None, part.start, part.stop)
+            else:
+                self.learn_part(rows, part, skip=False)
+                parts.append(part)
+
+    def _weights(self, y: Any, w: Any, n: int) -> Array | None:  # noqa: ARG002 - a classifier's
+        """Return the weights with which n rows are learned; None: all are 1."""
+        return frames.checked_weights(w, n)
+
+    def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> Any:
+        """Return the labels of n rows, for `_encode`; InvalidEventError if they are invalid."""
+        raise NotImplementedError
+
+    def _labels_of_events(self, events: Events) -> tuple[Any, Array]:
+        """Return the labels of events, for `_encode`, and the weights with which they count."""
+        raise NotImplementedError
+
+    def _encode(self, labels: Any, weights: Array | None) -> Iterator[Part]:
+        """Yield the rows in parts; each is to be learned before the next, which has a new label."""
+        raise NotImplementedError
+
     # -- scores ---------------------------------------------------------------------------------
+
+    def _single_output(self) -> bool:
+        return isinstance(self.engine.learner, Single)
+
+    def score_one(self, x: Event) -> Any:
+        """Return the score <w, x>, with the intercept, on which predictions are based.
+
+        With several outputs, return a score for each label or target. A positive score predicts the
+        positive one of two classes. Rules that clip scores of outliers (the default does) clip them
+        here too.
+        """
+        if self._single_output():
+            return self.engine.score_one(x)
+        return self.engine.scores_one(x, self.outputs)
 
     def score_rows(self, X: Any) -> Array:
         """Return the scores <w, x> of the rows of a CSR matrix or an array; n x K for K outputs."""
@@ -179,6 +270,20 @@ class Linear(base.Estimator):
     def _scores_of(self, X: RowTable) -> Array:
         """Return the scores of rows, a column for each output."""
         return self.engine.learner.score(X.rows(self.engine, grow=False))
+
+    def predictions(self, scores: Array, known: Array | None = None) -> list[Any]:
+        """Return the prediction for each score of `progressive_events`.
+
+        `known` is the number of labels known when each event was scored (the measure "known");
+        None: all that are known now. None is predicted before the first label.
+        """
+        raise NotImplementedError
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """Return `predict_one` for the rows of a data frame."""
+        scores = self._scores_of(frames.Frame(X))
+        scores = scores[:, 0] if self._single_output() else scores
+        return frames.series(self.predictions(scores), self._label_name, X)
 
     # -- decoded events ---------------------------------------------------------------------------
 
@@ -211,69 +316,70 @@ class Linear(base.Estimator):
             )
         self.engine.reader = reader
 
-    def _learn_events(
-        self,
-        events: Events,
-        codes: Array,
-        weights: Array,
-        start: int,
-        stop: int,
-        memory: ScoreMemory | None = None,
+    def progressive_events(
+        self, events: Events, measures: Mapping[str, Array] | None = None
     ) -> Array:
-        """Learn these rows and return their scores; NaN for a row that could not be learned.
+        """Learn decoded events and return the score of each before it was learned.
 
-        With a memory, the scores are those at which rows were predicted; NaN for a correction.
+        Events without a label or of weight 0 are only scored. An event that diverges (its score is
+        not finite, or its gradient too large to square) is not learned, and its score is NaN. The
+        events must have been decoded with this model's features (`share_features`). With several
+        outputs there is a column for each.
+
+        `measures` are arrays to fill, by name, with NaN for events that were not learned: "loss";
+        of classifiers "error" (1 where another label was predicted) and "log_loss" of the
+        probability; of regressors the "squared" and "absolute" errors of the prediction. "known" is
+        the number of labels known when the event was scored.
         """
-        learner = self.engine.learner
-        scores = np.empty((len(events), learner.outputs))
-        if memory is None:
-            self._learn_rows(events, codes, weights, scores, start, stop)
-            return scores[start:stop]
-        memory.resize(learner.outputs, split=isinstance(learner, OneVersusRest))
-        at = start
-        for row in memory.corrections(start, stop):
-            self._learn_rows(events, codes, weights, scores, at, row)
-            memory.exchange(scores, at, row)
-            self._correct(events, row, float(codes[row]), float(weights[row]), memory)
-            scores[row] = np.nan
-            at = row + 1
-        self._learn_rows(events, codes, weights, scores, at, stop)
-        memory.exchange(scores, at, stop)
-        return scores[start:stop]
+        parts = []
+        for part in self.parts(events):
+            self.learn_part(events, part)
+            self.measure(part, measures or {})
+            parts.append(part)
+        return self.scores_of_parts(parts)
 
-    def _learn_rows(
-        self, events: Events, codes: Array, weights: Array, scores: Array, at: int, stop: int
-    ) -> None:
-        """Learn these rows and fill in their scores; skip rows that diverge."""
-        while at < stop:
-            at = self.engine.learner.run(events, codes, weights, scores, at, stop)
-            if at < stop:
-                scores[at] = np.nan
-                at += 1
+    def parts(self, events: Events) -> Iterator[Part]:
+        """Yield decoded events in parts; each is to be learned before the next is asked for."""
+        return self._encode(*self._labels_of_events(events))
 
-    def check_corrections(self) -> None:
-        """Raise IncompatibleError unless a learned event can be undone."""
-        if not self.engine.learner.can_correct:
-            raise IncompatibleError(
-                f"{type(self).__name__} with {self.rules[0]!r} cannot undo a learned event: "
-                "its weights are not a function of the sum of all slopes; for corrections use "
-                'DualAveraging or AdaGradDualAveraging, a scalar loss, average="last" and batch=1'
-            )
-
-    def _correct(
-        self, events: Events, row: int, code: float, weight: float, memory: ScoreMemory
-    ) -> None:
-        """Learn a row, and undo what was learned from it with another label."""
-        previous, factor = self.code_and_factor(memory.timeout_label)
-        self.engine.correct(
-            events,
-            row,
-            code,
-            weight,
-            memory.timeout_scores_of(row),
-            previous,
-            factor * events.weights[row],
+    def learn_part(self, rows: Rows, part: Part, *, skip: bool = True) -> None:
+        """Learn a part and set its scores; `skip`: those of rows that diverge are NaN."""
+        part.scores = self.empty_scores(part)
+        self.engine.learner.run(
+            rows, part.codes, part.weights, part.scores, part.start, part.stop, skip
         )
+
+    def empty_scores(self, part: Part) -> Array:
+        """Return memory for the scores of a part."""
+        return np.empty((part.stop - part.start, self.engine.learner.outputs))
+
+    def align(self, scores: Array, sign: float, new: float = 0.0) -> Array:
+        """Return scores of earlier, when `sign` was that of the part, in the columns of now.
+
+        `new` fills the columns of outputs added since.
+        """
+        if sign * self.sign < 0.0:
+            scores = -scores
+        learner = self.engine.learner
+        if scores.shape[1] == 1 and isinstance(learner, OneVersusRest):
+            scores = np.hstack([-scores, scores])
+        missing = learner.outputs - scores.shape[1]
+        if not missing:
+            return scores
+        return np.pad(scores, ((0, 0), (0, missing)), constant_values=new)
+
+    @property
+    def sign(self) -> float:
+        """The sign of scores for the first label seen; 0: unknown, or never swapped."""
+        return 0.0
+
+    def scores_of_parts(self, parts: list[Part]) -> Array:
+        """Return the scores of all parts, as if all labels had been known."""
+        found = [self.align(part.scores, part.sign) for part in parts]
+        outputs = self.engine.learner.outputs
+        # One part is the usual case, and is not copied.
+        scores = found[0] if len(found) == 1 else np.concatenate([np.empty((0, outputs)), *found])
+        return scores[:, 0] if outputs == 1 else scores
 
     def code_and_factor(self, label: Any) -> tuple[float, float]:
         """Return a label's code for the engine, and the factor on the weight of its events."""
@@ -282,29 +388,27 @@ class Linear(base.Estimator):
     # What can be measured from scores and label codes, by name.
     score_measures: ClassVar[Mapping[str, Callable[..., Array]]] = {}
 
-    def _fill_measures(
-        self,
-        measures: Mapping[str, Array],
-        scores: Array,
-        codes: Array,
-        weights: Array,
-        start: int,
-    ) -> None:
-        """Fill in the measures of the rows from `start` on; NaN for rows that were not learned."""
-        stop = start + len(scores)
-        learned = (weights[start:stop] > 0.0) & ~np.isnan(scores[:, 0])
-        codes = codes[start:stop]
+    def measure(self, part: Part, measures: Mapping[str, Array]) -> None:
+        """Fill in the measures of a part; NaN for rows that were not learned."""
+        # Before the next part, because a new label changes the meaning of scores.
+        scores, codes, at = part.scores, part.codes, slice(part.start, part.stop)
+        learned = ~np.isnan(scores[:, 0])
+        if part.weights is not None:
+            learned &= part.weights > 0.0
         # Row numbers are faster than an unpredictable mask.
         rows = None if learned.all() else np.flatnonzero(learned)
         if rows is not None:
             scores, codes = scores[rows], codes[rows]
         for name, out in measures.items():
+            if name == "known":
+                out[at] = part.known_labels
+                continue
             values = self.score_measures[name](self, scores, codes)
             if rows is None:
-                out[start:stop] = values
+                out[at] = values
             else:
-                out[start:stop] = np.nan
-                out[start + rows] = values
+                out[at] = np.nan
+                out[part.start + rows] = values
 
     # -- weights ----------------------------------------------------------------------------------
 
@@ -399,6 +503,22 @@ class Linear(base.Estimator):
     def outputs(self) -> list[Any]:
         """What each score is for: the labels seen, or the targets; empty with one target."""
         return []
+
+    @property
+    def weights(self) -> dict[Any, Any]:
+        """The non-zero weights by name; with several outputs, by label or target first."""
+        values = self.coefficients()
+        if self._single_output():
+            return self._by_name(values[0])
+        return {output: self._by_name(values[k]) for k, output in enumerate(self.outputs)}
+
+    @property
+    def intercept(self) -> Any:
+        """The intercept; with several outputs, by label or target."""
+        values = self.engine.learner.intercepts()
+        if self._single_output():
+            return float(values[0])
+        return {output: float(values[k]) for k, output in enumerate(self.outputs)}
 
     def debug_one(self, x: Event, decimals: int = 5) -> str:
         """Return `explain_one` as a text table, as river prints it."""
@@ -512,11 +632,6 @@ class Linear(base.Estimator):
         model: Self = classes[name](**params)
         model.restore(data["state"])
         return model
-
-    def _remember_label_name(self, y: Any) -> None:
-        """Remember the name of a series of labels."""
-        name = getattr(y, "name", None)
-        self._label_name = name if isinstance(name, str | int) else None
 
 
 class Contribution(NamedTuple):

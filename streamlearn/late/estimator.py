@@ -20,9 +20,10 @@ from streamlearn.estimators.frames import checked_weight
 from streamlearn.estimators.linear import Event, Linear
 from streamlearn.estimators.parameter_data import decode_param, encode_param
 from streamlearn.estimators.regressor import LinearRegressor
+from streamlearn.late.corrections import check_corrections
+from streamlearn.late.delayed_learner import DelayedLearner
 from streamlearn.late.join import DROP, Join
 from streamlearn.late.joined_rows import PREDICTED
-from streamlearn.late.prediction_memory import PredictionMemory
 
 if TYPE_CHECKING:
     import os
@@ -99,10 +100,10 @@ class DelayedLabels(base.Base):
                     f"on_timeout must be {DROP!r} or a label: {error}"
                 ) from None
         self._join = Join(hold_events, hold_for, label, corrections)
-        self._memory = PredictionMemory(self._join)
+        self._learner = DelayedLearner(estimator, self._join)
         self._loss = WeightedMean()
         if corrections:
-            estimator.check_corrections()
+            check_corrections(estimator)
 
     # -- events and labels ------------------------------------------------------------------------
 
@@ -154,57 +155,27 @@ class DelayedLabels(base.Base):
 
     def _learn(self) -> tuple[Any, int | None]:
         """Learn and predict the rows of the join; return the last prediction, as `_predicted`."""
-        if not len(self._join.rows):
+        rows = self._join.rows
+        if not len(rows):
             return None, None
         try:
-            codes = self._codes()
-            return self._learn_batch() if codes is None else self._learn_each(codes)
+            done, score = self._learner.learn_each(self._loss)
+            return (score, None) if done else self._learn_batch()
         finally:
             self._join.clear()
 
-    def _codes(self) -> list[float] | None:
-        """Return the code of each row's label; None if the rows need `_learn_batch`."""
-        if self.corrections or self.estimator.engine.learner.outputs > 1:
-            return None
-        rows, codes = self._join.rows, []
-        for i in range(len(rows)):
-            label = rows.label_of(i)
-            code, factor = (0.0, 1.0) if label is None else self.estimator.code_and_factor(label)
-            if math.isnan(code) or factor != 1.0:
-                return None
-            codes.append(code)
-        return codes
-
-    def _learn_each(self, codes: list[float]) -> tuple[float | None, None]:
-        """Do `_learn_batch` for one output, without arrays: the usual case."""
-        rows, memory = self._join.rows, self._memory
-        engine, loss = self.estimator.engine, self.estimator.objective.loss
-        memory.resize(1, split=False)
-        predicted = None
-        for i, code in enumerate(codes):
-            role, weight, ticket = rows.row_role(i)
-            if role == PREDICTED:
-                predicted = memory.swap(ticket, engine.score_row(rows, i), predicted=True)
-            elif weight > 0.0:
-                now = engine.learn_row(rows, i, code, weight)
-                score = memory.swap(ticket, now, predicted=False)
-                if not math.isnan(score):
-                    self._loss.add_one(loss.value(score, code), weight)
-        return predicted, None  # no label is new here
-
     def _learn_batch(self) -> tuple[Any, int | None]:
         rows = self._join.rows
-        wanted = ("loss", "known") if self.estimator.learns == "classes" else ("loss",)
-        measures = {name: np.empty(len(rows)) for name in wanted}
-        scores = self.estimator.progressive_events(rows, measures, self._memory)
+        measures = {name: np.empty(len(rows)) for name in ("loss", "known")}
+        scores = self._learner.learn(measures)
         learned = ~np.isnan(measures["loss"])
         self._loss.add(measures["loss"][learned], rows.weights[learned])
-        predicted = np.flatnonzero(rows.roles == PREDICTED)
-        if not len(predicted):
+        predicted = np.flatnonzero(rows.roles == PREDICTED).tolist()
+        if not predicted:
             return None, None
         score = scores[predicted[-1]]
-        known = int(measures["known"][predicted[-1]]) if "known" in measures else None
-        return float(score) if np.ndim(score) == 0 else score, known
+        known = int(measures["known"][predicted[-1]])
+        return score if scores.ndim > 1 else float(score), known
 
     # -- metrics ----------------------------------------------------------------------------------
 
@@ -234,7 +205,7 @@ class DelayedLabels(base.Base):
         """Return everything except the estimator as plain data and arrays."""
         return {
             "join": self._join.state(),
-            "remembered": self._memory.state(),
+            "predictions": self._learner.state(),
             "loss": self._loss.state(),
             "accepted": list(self._accepted),
         }
@@ -242,7 +213,7 @@ class DelayedLabels(base.Base):
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`, bit for bit; the estimator is restored separately."""
         self._join.restore(state["join"])
-        self._memory.restore(state["remembered"])
+        self._learner.restore(state["predictions"])
         self._loss.restore(state["loss"])
         self._accepted = dict.fromkeys(state["accepted"])
 

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from streamlearn.engine.events cimport Tags
 from streamlearn.late.incoming cimport IncomingEvents
 from streamlearn.late.clock cimport Clock
+from streamlearn.late.corrections cimport LearnedTimeouts
 from streamlearn.late.held cimport Entry, HeldEvents
 from streamlearn.late.joined_rows cimport JoinedRows
 from streamlearn.late.id_table cimport IdTable
@@ -21,12 +22,13 @@ cdef class Join:
     cdef readonly Py_ssize_t hold_events, hold_bytes
     cdef readonly bint corrections, keep_orphans
     cdef readonly object on_timeout
-    cdef readonly HeldEvents pending, correctable
+    cdef readonly HeldEvents pending
+    cdef readonly LearnedTimeouts timeouts
     cdef readonly ResolvedIds resolved
     cdef readonly Clock clock
     cdef readonly JoinedRows rows
     cdef readonly list orphans
-    cdef IdTable id_table, correctable_ids
+    cdef IdTable id_table
     cdef IncomingEvents incoming_events, incoming_labels
     cdef TicketPool ticket_pool
     cdef readonly object delays
@@ -46,7 +48,6 @@ cdef class Join:
     cdef int join_features(self, Row* row, Tags* tags, uint64_t tag) except -1
     cdef int join_label(self, Tags* tags, uint64_t tag, bytes extra) except -1
     cdef int64_t find(self, uint64_t tag, uint64_t* at) noexcept
-    cdef int64_t find_correctable(self, uint64_t tag) noexcept
     cdef int hold(self, Entry* entry, const void* payload, Row* row) except -1
     cdef int learn(
         self, Entry* entry, HeldEvents held, int64_t place, Tags* tags, int role
@@ -55,7 +56,6 @@ cdef class Join:
     cdef int mark_resolved(self, uint64_t at, uint64_t tag, uint8_t kind) except -1
     cdef int correct(self, int64_t place, uint64_t at, uint64_t tag, Tags* tags) except -1
     cdef int forget_id(self, int64_t place) except -1
-    cdef int drop_correctable(self, int64_t place, uint64_t tag) except -1
     cdef int evict(self) except -1
     cdef int time_out(self, int64_t place) except -1
     cdef int drop(self, int64_t place, uint64_t tag) except -1

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from streamlearn.engine.events import Events
 from streamlearn.features.reader import Reader
 from streamlearn.late.clock import Clock
+from streamlearn.late.corrections import LearnedTimeouts
 from streamlearn.late.held import HeldEvents
 from streamlearn.late.joined_rows import JoinedRows
 from streamlearn.late.resolved import ResolvedIds
@@ -51,7 +52,7 @@ class Join:
     @property
     def pending(self) -> HeldEvents: ...
     @property
-    def correctable(self) -> HeldEvents: ...
+    def timeouts(self) -> LearnedTimeouts: ...
     @property
     def resolved(self) -> ResolvedIds: ...
     @property

@@ -25,6 +25,7 @@ from streamlearn.engine.events cimport CLASS, INT, UNLABELED, Events, Kind, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.late.incoming cimport AHEAD, IncomingEvents
 from streamlearn.late.clock cimport Clock
+from streamlearn.late.corrections cimport LearnedTimeouts
 from streamlearn.late.held cimport Entry, HeldEvents
 from streamlearn.late.joined_rows cimport TO_CORRECT, TO_LEARN, TO_PREDICT, TO_TIME_OUT, JoinedRows
 from streamlearn.late.id_table cimport IdTable
@@ -89,6 +90,7 @@ cdef class Join:
             raise ValueError(f"hold_events must be at most 2**28, not {hold_events!r}")
         self.hold_events, self.hold_for, self.hold_bytes = hold_events, hold, hold_bytes
         self.on_timeout, self.corrections, self.keep_orphans = on_timeout, corrections, keep_orphans
+        self.ticket_pool = TicketPool()
         self.clear_tables(secrets.randbits(64))
         self.incoming_events, self.incoming_labels = IncomingEvents(), IncomingEvents()
         self.clock = Clock(hold)
@@ -96,16 +98,15 @@ cdef class Join:
         self.classes = self.rows.classes
         self.class_codes = {}
         self.orphans = []
-        self.ticket_pool = TicketPool()
         self.set_delay_counts(np.zeros(DELAYS, dtype=np.int64))
         self.set_timeout_label()
         self.next_expiry = INFINITY
 
     def clear_tables(self, seed):
-        """Start with empty tables: pending and resolved ids, and events that may be corrected."""
-        self.id_table, self.correctable_ids = IdTable(seed), IdTable(seed)
-        self.pending, self.correctable = HeldEvents(self.id_table), HeldEvents(self.correctable_ids)
-        self.resolved = ResolvedIds()
+        """Start with empty tables."""
+        self.id_table = IdTable(seed)
+        self.pending, self.resolved = HeldEvents(self.id_table), ResolvedIds()
+        self.timeouts = LearnedTimeouts(seed, self.ticket_pool)
 
     def set_timeout_label(self):
         """Encode the label of timeouts."""
@@ -318,15 +319,6 @@ cdef class Join:
                 return place
             at[0] += 1
 
-    cdef int64_t find_correctable(self, uint64_t tag) noexcept:
-        """Return the place of an event that was learned at a timeout and may be corrected."""
-        cdef uint64_t at = tag >> 32
-        cdef int64_t place = self.correctable_ids.probe(tag, &at)
-        while self.correctable.at(place).tag != tag:
-            at += 1
-            place = self.correctable_ids.probe(tag, &at)
-        return place
-
     cdef int hold(self, Entry* entry, const void* payload, Row* row) except -1:
         """Hold features or a label under a new id."""
         self.id_table.add(entry.tag, self.pending.append(entry, payload, row))
@@ -351,7 +343,7 @@ cdef class Join:
         """Resolve a learned entry, whose id has the cell `at`; keep it if it may be corrected."""
         cdef Entry* entry = self.pending.at(place)
         if correctable:
-            self.correctable_ids.add(entry.tag, self.correctable.copy(entry))
+            self.timeouts.keep(entry)
         elif entry.ticket >= 0:
             self.ticket_pool.release(entry.ticket)
         self.mark_resolved(at, entry.tag, CORRECTABLE if correctable else RESOLVED)
@@ -361,29 +353,26 @@ cdef class Join:
         """Mark an id as resolved."""
         self.id_table.replace(at, self.resolved.append(tag, self.clock.now, kind))
         while (self.resolved.count > self.hold_events
-               or self.correctable.used > self.hold_bytes and self.resolved.count > 1):
+               or self.timeouts.events.used > self.hold_bytes and self.resolved.count > 1):
             self.forget_id(self.resolved.oldest())
         self.next_expiry = fmin(self.next_expiry, self.clock.now + self.hold_for)
         return 0
 
     cdef int correct(self, int64_t place, uint64_t at, uint64_t tag, Tags* tags) except -1:
         """Handle a label for a resolved id: a correction of a timeout, or a duplicate."""
-        cdef Entry* entry
-        cdef int64_t kept
+        cdef HeldEvents held = self.timeouts.events
+        cdef int64_t kept = -1
         # As in Python, 0, 0.0 and False are equal.
         same = (tags.kind == CLASS) == (self.timeout_tags.kind == CLASS) and (
             tags.label == self.timeout_tags.label)
-        if self.resolved.kind(place) != CORRECTABLE or not self.corrections or same:
-            self.duplicates += 1
-            return 0
-        kept = self.find_correctable(tag)
-        entry = self.correctable.at(kept)
-        if entry.ticket < 0:
+        if self.resolved.kind(place) == CORRECTABLE and self.corrections and not same:
+            kept = self.timeouts.find(tag)
+        if kept < 0 or held.at(kept).ticket < 0:
             self.duplicates += 1
             return 0
         self.corrected += 1
-        self.learn(entry, self.correctable, kept, tags, TO_CORRECT)
-        self.drop_correctable(kept, tag)
+        self.learn(held.at(kept), held, kept, tags, TO_CORRECT)
+        self.timeouts.drop(kept)
         self.resolved.remove(place)
         return self.mark_resolved(at, tag, RESOLVED)
 
@@ -392,17 +381,9 @@ cdef class Join:
         cdef uint64_t tag = self.resolved.tag(place)
         self.id_table.prefetch_cell(self.resolved.tag_ahead())
         if self.resolved.kind(place) == CORRECTABLE:
-            self.drop_correctable(self.find_correctable(tag), tag)
+            self.timeouts.drop(self.timeouts.find(tag))
         self.id_table.remove(tag, place)
         return self.resolved.remove(place)
-
-    cdef int drop_correctable(self, int64_t place, uint64_t tag) except -1:
-        """Drop an event that was kept for corrections."""
-        cdef int ticket = self.correctable.at(place).ticket
-        if ticket >= 0:
-            self.ticket_pool.release(ticket)
-        self.correctable_ids.remove(tag, place)
-        return self.correctable.remove(place)
 
     cdef int evict(self) except -1:
         """Evict the oldest entries until one more can be held."""
@@ -522,10 +503,10 @@ cdef class Join:
 
     def __sizeof__(self):
         parts = (
-            self.pending, self.correctable, self.resolved, self.rows, self.incoming_events,
+            self.pending, self.timeouts, self.resolved, self.rows, self.incoming_events,
             self.incoming_labels, self.ticket_pool)
         total = object.__sizeof__(self) + sum(part.__sizeof__() for part in parts)
-        return total + self.id_table.nbytes + self.correctable_ids.nbytes
+        return total + self.id_table.nbytes
 
     def state(self):
         """Return all entries and counts; the returned data does not change later."""
@@ -533,7 +514,7 @@ cdef class Join:
             "layout": LAYOUT,
             "on_timeout": self.on_timeout,
             "pending": self.pending.state(),
-            "correctable": self.correctable.state(),
+            "correctable": self.timeouts.events.state(),
             "resolved": self.resolved.state(),
             "seed": self.id_table.seed,
             "clock": self.clock.state(),
@@ -555,7 +536,7 @@ cdef class Join:
                 "read; resume with that version, or start from scratch (--reset all)")
         self.clear_tables(state["seed"])
         self.pending.restore(state["pending"])
-        self.correctable.restore(state["correctable"])
+        self.timeouts.events.restore(state["correctable"])
         self.resolved.restore(state["resolved"], self.id_table)
         self.clock.restore(state["clock"])
         self.classes[:] = state["classes"]
@@ -571,16 +552,7 @@ cdef class Join:
         self.delay_total = state["delay_total"]
         before = state["on_timeout"]
         if (type(before), before) != (type(self.on_timeout), self.on_timeout):
-            self.disable_corrections()
-
-    def disable_corrections(self):
-        """Drop the chance to correct earlier timeouts, which were learned with another label."""
-        cdef int64_t place = self.correctable.oldest()
-        while place >= 0:
-            if self.correctable.at(place).ticket >= 0:
-                self.ticket_pool.release(self.correctable.at(place).ticket)
-                self.correctable.at(place).ticket = -1
-            place = self.correctable.next(place)
+            self.timeouts.release_all()  # of another label
 
 
 cdef Kind kind_of(label) except *:

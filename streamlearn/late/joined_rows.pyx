@@ -4,7 +4,7 @@
 """
 
 cimport cython
-from libc.math cimport NAN, isfinite, isnan
+from libc.math cimport isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
@@ -40,48 +40,36 @@ cdef class JoinedRows(Events):
         self.ticket[self.n] = ticket
         return self.append(row, tags, known)
 
-    def exchange(self, scores, Py_ssize_t start, Py_ssize_t stop, stored, timeout_scores):
+    def exchange(self, scores, Py_ssize_t start, stored):
         """Store the scores of predicted rows; replace those of learned rows by the stored ones.
 
-        `scores` has a row for each row; `stored` and `timeout_scores` have one for each ticket.
-        `timeout_scores`, unless None, stores the scores at which labels of timeouts were learned. A
-        row that could not be learned stays NaN; without a stored score, a row keeps its own.
+        `scores` has a row for each row from `start` on; `stored` has one for each ticket. A row
+        that could not be learned stays NaN; without a stored score, a row keeps its own.
         """
-        cdef Py_ssize_t i, j, k, n = scores.shape[1], m = len(stored)
-        cdef double* score = <double*><size_t>scores.ctypes.data
-        cdef double* stored_score = <double*><size_t>stored.ctypes.data
-        cdef double* at_timeout = NULL
-        cdef double* now
+        cdef Py_ssize_t i, j, k, n = scores.shape[1], count = len(scores), tickets = len(stored)
+        cdef double* now = <double*><size_t>scores.ctypes.data
+        cdef double* then = <double*><size_t>stored.ctypes.data
         cdef bint known
-        at_tickets = stored if timeout_scores is None else timeout_scores
-        for array, rows in ((scores, stop), (stored, m), (at_tickets, m)):
-            if array.dtype != np.float64 or not array.flags.c_contiguous or array.ndim != 2:
+        for array in (scores, stored):
+            if array.dtype != np.float64 or not array.flags.c_contiguous or array.shape[1:] != (n,):
                 raise ValueError("scores must be contiguous rows of float64")
-            if array.shape[1] != n or len(array) < rows:
-                raise ValueError(f"scores have the shape {array.shape}, {rows} x {n} are needed")
-        if not (0 <= start and stop <= self.n and self.tickets[start:stop].max(initial=-1) < m):
+        if not (0 <= start and start + count <= self.n
+                and self.tickets[start:start + count].max(initial=-1) < tickets):
             raise ValueError("rows or tickets are out of range")
-        if timeout_scores is not None:
-            at_timeout = <double*><size_t>timeout_scores.ctypes.data
-        for i in range(start, stop):
-            now = score + i * n
+        for i in range(start, start + count):
             k = self.ticket[i] * n
             if self.role[i] == TO_PREDICT:
                 if k >= 0:
                     for j in range(n):
-                        stored_score[k + j] = now[j]
-                        if at_timeout != NULL:  # of the ticket's previous event
-                            at_timeout[k + j] = NAN
+                        then[k + j] = now[j]
             elif not isnan(now[0]):
-                if at_timeout != NULL and self.role[i] == TO_TIME_OUT:
-                    for j in range(n):
-                        at_timeout[k + j] = now[j]
                 known = True
                 for j in range(n):
-                    known = known and isfinite(stored_score[k + j])
+                    known = known and isfinite(then[k + j])
                 if known:
                     for j in range(n):
-                        now[j] = stored_score[k + j]
+                        now[j] = then[k + j]
+            now += n
 
     def row_role(self, Py_ssize_t i):
         """Return the role, the weight and the ticket of row i."""

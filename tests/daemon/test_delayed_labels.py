@@ -213,7 +213,7 @@ def test_counters_start_at_zero_after_a_restart(tmp_path: Path) -> None:
         watching.delayed_labels.measure()
         outcomes = watching.board.values("delayed_labels_total")
         counted.append({labels[0]: count for labels, count in outcomes.items()})
-    join = loop.pipeline.learners["sparse"].memory
+    join = loop.pipeline.learners["sparse"].delayed
     assert join is not None
     assert {
         outcome: sum(one[outcome] for one in counted) for outcome in OUTCOMES

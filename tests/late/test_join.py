@@ -13,8 +13,10 @@ import pytest
 import streamlearn as sl
 from streamlearn.engine.events import Events
 from streamlearn.estimators import model_file
+from streamlearn.estimators.linear import Part
+from streamlearn.late.corrections import Corrections
 from streamlearn.late.join import Join
-from streamlearn.late.prediction_memory import PredictionMemory
+from streamlearn.late.joined_rows import CORRECTED
 from streamlearn.stream import Fields, decoder_of
 from tests.reference import late
 
@@ -298,7 +300,7 @@ def test_hold_bytes_bounds_memory(corrections: bool) -> None:
         events.add([], True, key=b"early%d" % i)
         join.add_records(events, Events(), np.zeros(2, bool), [b"x" * 5000] * 2)
         assert sum(len(one["data"]) for one in join.pending.state()) < 4 << 20
-        assert sum(len(one["data"]) for one in join.correctable.state()) < 5 << 20
+        assert sum(len(one["data"]) for one in join.timeouts.events.state()) < 5 << 20
         join.clear()
     assert 100 < join.held < 200
     assert join.evicted == 600 - join.held
@@ -358,18 +360,19 @@ def test_timeouts_with_another_label_are_not_corrected(before: Any, corrected: i
 def test_timeout_that_diverged_is_not_undone() -> None:
     """Even if the previous event of its ticket has a stored score."""
     join = Join(10, 5.0, False, corrections=True)
-    memory = PredictionMemory(join)
-    reader = sl.Names()
+    corrections, reader = Corrections(False), sl.Names()
+    corrections.scores = np.full((4, 1), np.nan)
 
     def learn(score: float) -> None:
-        memory.resize(1, split=False)
-        memory.exchange(np.full((len(join.rows), 1), score), 0, len(join.rows))
+        rows = join.rows
+        part = Part(0, len(rows), rows.labels, None, scores=np.full((len(rows), 1), score))
+        corrections.note(rows, part, 0, len(rows))
         join.clear()
 
     def correct(name: bytes, time: float) -> float:
         join.add_label(True, name, time)
-        (row,) = memory.corrections(0, len(join.rows))
-        return float(memory.timeout_scores_of(row)[0])
+        row = int(np.flatnonzero(join.rows.roles == CORRECTED)[0])
+        return float(corrections.scores[join.rows.tickets[row], 0])
 
     join.add_event(reader, {"a": 1.0}, b"a", 0.0, 1.0)
     learn(0.5)

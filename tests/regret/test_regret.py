@@ -14,6 +14,7 @@ import scipy.sparse
 import scipy.special
 
 import streamlearn as sl
+from streamlearn.late.corrections import relearn
 from streamlearn.regret import Ledger, Report, Tracker, curve
 from streamlearn.regret.comparator import (
     ComparatorTask,
@@ -265,7 +266,8 @@ def test_corrections_keep_psi_exact() -> None:
         decoder.decode([json.dumps({**event, "y": bool(Y[i] > 0)}).encode()], batch)
         tracker.progressive_events(batch)
         if i % 3 == 0:
-            model.engine.correct(batch, 0, float(-Y[i]), 1.0, np.array([0.3]), float(Y[i]), 1.0)
+            label, scores = float(Y[i]), np.array([0.3])
+            relearn(model.engine.learner, batch, 0, -label, 1.0, label, 1.0, scores)
     known, error, exact = tracker.ledger.sums.penalty_estimate()
     assert exact
     assert error == 0.0

@@ -22,9 +22,9 @@ class DelayedLabelsCollector:
 
     def start(self, learners: Learners) -> None:
         """Note the counts that the join had before this process."""
-        memory = next(iter(learners)).memory
-        if memory is not None:
-            self.join = memory.join
+        delayed = next(iter(learners)).delayed
+        if delayed is not None:
+            self.join = delayed.join
             self._before = self.join.counts
             self._delays = self.join.delays.tolist()
             self._total = self.join.delay_total

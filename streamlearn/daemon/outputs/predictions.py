@@ -83,7 +83,7 @@ class PredictionPublisher:
             chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
                 continue
-            known = None if result.known_labels is None else result.known_labels[chosen]
+            known = result.known_labels[chosen]
             values, *fields = predict_batch(
                 learner.model, result.scores[chosen], known, event_reader.labels, closed[chosen]
             )

@@ -1,0 +1,37 @@
+from typing import Any, final
+
+from streamlearn.core.arrays import Array
+from streamlearn.engine.events import Events
+from streamlearn.engine.learner import RowLearner
+from streamlearn.estimators.linear import Linear, Part
+from streamlearn.late.held import HeldEvents
+from streamlearn.late.joined_rows import JoinedRows
+from streamlearn.late.tickets import TicketPool
+
+@final
+class LearnedTimeouts:
+    def __init__(self, seed: int, ticket_pool: TicketPool) -> None: ...
+    @property
+    def events(self) -> HeldEvents: ...
+    def release_all(self) -> None: ...
+    def __sizeof__(self) -> int: ...
+
+class Corrections:
+    label: Any
+    scores: Array
+    def __init__(self, label: Any) -> None: ...
+    def learn_part(self, estimator: Linear, rows: JoinedRows, part: Part) -> None: ...
+    def note(self, rows: JoinedRows, part: Part, first: int, last: int) -> None: ...
+    def correct(self, estimator: Linear, rows: JoinedRows, part: Part, i: int) -> None: ...
+
+def relearn(
+    learner: RowLearner,
+    rows: Events,
+    i: int,
+    y: float,
+    weight: float,
+    old_y: float,
+    old_weight: float,
+    scores: Array,
+) -> None: ...
+def check_corrections(estimator: Linear) -> None: ...
