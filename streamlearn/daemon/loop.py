@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
     from streamlearn.daemon.process.watchdog import Watchdog
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
     from streamlearn.stream import Partition, Source
     from streamlearn.stream.sinks.sink import Sink
 
-    Found = tuple[Place, dict[str, Any]] | None
+    Found = tuple[CheckpointId, dict[str, Any]] | None
 
 POLL_SECONDS = 0.25  # signals are handled between two polls
 TICK_SECONDS = 0.25
@@ -188,8 +188,8 @@ class Loop:
     def _load(self) -> Found:
         """Load the newest valid checkpoint, and log each damaged one."""
 
-        def damaged(place: Place, error: Exception) -> None:
-            self.log.error("checkpoint damaged", checkpoint=place.name, error=str(error))
+        def damaged(id_: CheckpointId, error: Exception) -> None:
+            self.log.error("checkpoint damaged", checkpoint=id_.name, error=str(error))
 
         if self.ownership is None:
             return None

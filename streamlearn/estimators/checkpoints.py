@@ -29,10 +29,10 @@ CHECKPOINT = re.compile(r"(\d{8})-(\d{8})\.checkpoint")
 EPOCH = re.compile(r"epoch-(\d{8})")
 
 
-class Place(NamedTuple):
+class CheckpointId(NamedTuple):
     """A checkpoint: the `number`-th of an epoch.
 
-    >>> Place(3, 17).name
+    >>> CheckpointId(3, 17).name
     '00000003-00000017.checkpoint'
     """
 
@@ -51,7 +51,7 @@ class Epoch:
 
     number: int
     owner: str
-    base: Place | None
+    base: CheckpointId | None
     identity: str = ""  # of the models in the directory; the same in all epochs
 
     @property
@@ -76,7 +76,7 @@ def read_epoch(directory: Path, number: int) -> Epoch | None:
     path = directory / epoch_name(number)
     try:
         data = json.loads(path.read_bytes())
-        base = None if data["base"] is None else Place(*map(int, data["base"]))
+        base = None if data["base"] is None else CheckpointId(*map(int, data["base"]))
         return Epoch(number, str(data["owner"]), base, str(data["identity"]))
     except FileNotFoundError:
         return None
@@ -93,10 +93,10 @@ def epochs(directory: Path) -> list[int]:
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
-def places(directory: Path) -> list[Place]:
+def all_ids(directory: Path) -> list[CheckpointId]:
     """Return all checkpoints in a directory, valid or not, newest first."""
     found = (CHECKPOINT.fullmatch(name) for name in names(directory))
-    return sorted((Place(int(m[1]), int(m[2])) for m in found if m), reverse=True)
+    return sorted((CheckpointId(int(m[1]), int(m[2])) for m in found if m), reverse=True)
 
 
 def names(directory: Path) -> list[str]:
@@ -107,18 +107,16 @@ def names(directory: Path) -> list[str]:
         return []
 
 
-def valid(directory: Path) -> list[Place]:
+def valid(directory: Path) -> list[CheckpointId]:
     """Return the valid checkpoints, newest first."""
-    present = places(directory)
-    chain: list[Place] = []
+    present = all_ids(directory)
+    chain: list[CheckpointId] = []
     # Without epoch files, which were not copied, use the newest checkpoint's epoch.
-    known = epochs(directory) or [place.epoch for place in present[:1]]
+    known = epochs(directory) or [id_.epoch for id_ in present[:1]]
     number, last = known[0] if known else None, None
     while number is not None:
         chain += [
-            place
-            for place in present
-            if place.epoch == number and (last is None or place.number <= last)
+            id_ for id_ in present if id_.epoch == number and (last is None or id_.number <= last)
         ]
         epoch = read_epoch(directory, number)
         number, last = (None, None) if epoch is None or epoch.base is None else epoch.base
@@ -126,8 +124,8 @@ def valid(directory: Path) -> list[Place]:
 
 
 def newest(
-    directory: Path, damaged: Callable[[Place, Exception], None] | None = None
-) -> tuple[Place, dict[str, Any]] | None:
+    directory: Path, damaged: Callable[[CheckpointId, Exception], None] | None = None
+) -> tuple[CheckpointId, dict[str, Any]] | None:
     """Return the newest intact checkpoint and its content; None if there is no checkpoint.
 
     Call `damaged` for each damaged checkpoint that is skipped.
@@ -136,16 +134,16 @@ def newest(
         chain = valid(directory)
         if not chain:
             return None
-        for place in chain:
+        for id_ in chain:
             try:
-                return place, read(directory, place)
+                return id_, read(directory, id_)
             except FileNotFoundError:
                 break  # a running daemon has replaced it by a newer one: list again
             except model_file.NewerFormatError:
                 raise
             except (OSError, ModelFileError) as error:
                 if damaged is not None:
-                    damaged(place, error)
+                    damaged(id_, error)
         else:
             raise ModelFileError(
                 f"{directory}: all {len(chain)} checkpoints are damaged; restore a copy of one, or "
@@ -154,9 +152,9 @@ def newest(
     raise ModelFileError(f"{directory}: checkpoints are deleted faster than they can be read")
 
 
-def read(directory: Path, place: Place) -> dict[str, Any]:
+def read(directory: Path, id_: CheckpointId) -> dict[str, Any]:
     """Return the content of a checkpoint."""
-    path = directory / place.name
+    path = directory / id_.name
     found = model_file.read(path)
     data: dict[str, Any] = found if isinstance(found, dict) else {}
     layout = data.get("checkpoint")
@@ -175,13 +173,13 @@ def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
     found = newest(Path(path))
     if found is None:
         raise ModelFileError(f"{path} is a directory without a daemon's checkpoint")
-    place, data = found
+    id_, data = found
     learners = data["learners"]
     if learner is None and len(learners) == 1:
         (learner,) = learners
     if learner is None or learner not in learners:
         raise ModelFileError(
-            f"{Path(path) / place.name} has the learners {', '.join(sorted(learners))}; "
+            f"{Path(path) / id_.name} has the learners {', '.join(sorted(learners))}; "
             "choose one with learner=NAME, or --learner NAME on the command line"
         )
     return part(data, learner)

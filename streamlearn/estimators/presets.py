@@ -7,7 +7,8 @@ algorithm is one recipe; its classifier and its regressor differ in their losses
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
@@ -34,25 +35,28 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
 
 
-class Options(TypedDict, total=False):
-    """The options of every estimator."""
-
-    features: Reader | None
-    fit_intercept: bool | str
-    class_weight: Mapping[Hashable, float] | None  # of classifiers
-    average: str
-    batch: int
-    seed: int | None
-
-
+@dataclass_transform(field_specifiers=(field,))
+@dataclass(eq=False, repr=False)
 class Preset:
-    """An estimator with a fixed rule, loss and penalty: a recipe, then the kind of estimator."""
+    """An estimator with a fixed rule, loss and penalty.
+
+    Annotated names are its parameters, those of the recipe first.
+    """
 
     _preset_loss: ClassVar[Loss]
 
-    def _build(self, options: Options) -> None:
-        """Assemble the estimator; the parameters are attributes already."""
-        self.options = options
+    features: Reader | None = field(default=None, kw_only=True)
+    fit_intercept: bool | str = field(default=True, kw_only=True)
+    average: str = field(default="last", kw_only=True)
+    batch: int = field(default=1, kw_only=True)
+    seed: int | None = field(default=None, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Assemble the estimator."""
+        options = {one.name: getattr(self, one.name) for one in fields(self) if one.kw_only}
         rule, penalty = self._recipe()
         estimator: Any = super()
         estimator.__init__(rule, self._preset_loss, penalty, **options)
@@ -61,12 +65,20 @@ class Preset:
         raise NotImplementedError
 
 
+class ClassifierPreset(Preset, LinearClassifier):
+    """A preset of a classifier."""
+
+    class_weight: Mapping[Hashable, float] | None = field(default=None, kw_only=True)
+
+
+class RegressorPreset(Preset, LinearRegressor):
+    """A preset of a regressor."""
+
+
 class PegasosRecipe(Preset):
     """Pegasos ([Do09] section 3.3)."""
 
-    def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
-        self.l2 = l2
-        self._build(options)
+    l2: float = 1e-4
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return Pegasos(), L2(self.l2)
@@ -75,9 +87,7 @@ class PegasosRecipe(Preset):
 class AdaptiveRecipe(Preset):
     """Adaptive online gradient descent ([Do09] equation (4))."""
 
-    def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
-        self.l2 = l2
-        self._build(options)
+    l2: float = 1e-4
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return Adaptive(), L2(self.l2)
@@ -86,9 +96,7 @@ class AdaptiveRecipe(Preset):
 class ProximalRecipe(Preset):
     """The optimistic proximal solver ([Do09] Algorithm 3)."""
 
-    def __init__(self, l2: float = 1e-4, **options: Unpack[Options]) -> None:
-        self.l2 = l2
-        self._build(options)
+    l2: float = 1e-4
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return OptimisticProximal(), L2(self.l2)
@@ -97,19 +105,10 @@ class ProximalRecipe(Preset):
 class DualAveragingRecipe(Preset):
     """Regularized dual averaging ([Xiao10] Algorithms 1 and 2)."""
 
-    def __init__(
-        self,
-        l1: float = 1e-4,
-        l2: float = 0.0,
-        gamma: float = 1.0,
-        rho: float = 0.0,
-        **options: Unpack[Options],
-    ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.gamma = gamma
-        self.rho = rho
-        self._build(options)
+    l1: float = 1e-4
+    l2: float = 0.0
+    gamma: float = 1.0
+    rho: float = 0.0
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return DualAveraging(self.gamma, self.rho), ElasticNet(self.l1, self.l2)
@@ -118,10 +117,8 @@ class DualAveragingRecipe(Preset):
 class PrimalGradientRecipe(Preset):
     """The Primal Gradient Solver ([Zhu09] Figure 1)."""
 
-    def __init__(self, l2: float = 1e-4, p: float = 2.0, **options: Unpack[Options]) -> None:
-        self.l2 = l2
-        self.p = p
-        self._build(options)
+    l2: float = 1e-4
+    p: float = 2.0
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return PrimalGradient(), LpSquared(self.l2, self.p)
@@ -130,19 +127,10 @@ class PrimalGradientRecipe(Preset):
 class FTRLRecipe(Preset):
     """FTRL-Proximal as in click prediction."""
 
-    def __init__(
-        self,
-        alpha: float = 0.1,
-        beta: float = 1.0,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        **options: Unpack[Options],
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.l1 = l1
-        self.l2 = l2
-        self._build(options)
+    alpha: float = 0.1
+    beta: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return FTRLProximal(self.alpha, self.beta), ElasticNet(self.l1, self.l2)
@@ -151,17 +139,9 @@ class FTRLRecipe(Preset):
 class AdaGradRecipe(Preset):
     """AdaGrad with composite steps."""
 
-    def __init__(
-        self,
-        step: float = 0.1,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        **options: Unpack[Options],
-    ) -> None:
-        self.step = step
-        self.l1 = l1
-        self.l2 = l2
-        self._build(options)
+    step: float = 0.1
+    l1: float = 0.0
+    l2: float = 0.0
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return AdaGrad(self.step), ElasticNet(self.l1, self.l2)
@@ -170,10 +150,8 @@ class AdaGradRecipe(Preset):
 class GradientDescentRecipe(Preset):
     """Gradient descent with steps step / sqrt t."""
 
-    def __init__(self, step: float = 0.1, l2: float = 0.0, **options: Unpack[Options]) -> None:
-        self.step = step
-        self.l2 = l2
-        self._build(options)
+    step: float = 0.1
+    l2: float = 0.0
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return GradientDescent(InverseSqrt(self.step)), L2(self.l2)
@@ -182,15 +160,8 @@ class GradientDescentRecipe(Preset):
 class PassiveAggressiveRecipe(Preset):
     """Passive-aggressive learning ([Crammer06] Figures 1 and 3)."""
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        variant: Literal["", "I", "II"] = "I",
-        **options: Unpack[Options],
-    ) -> None:
-        self.C = C
-        self.variant = variant
-        self._build(options)
+    C: float = 1.0
+    variant: Literal["", "I", "II"] = "I"
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return PassiveAggressive(self.variant, self.C), Zero()
@@ -199,123 +170,121 @@ class PassiveAggressiveRecipe(Preset):
 class AROWRecipe(Preset):
     """AROW, adaptive regularization of weight vectors ([Crammer09] Figure 1, diagonal)."""
 
-    def __init__(self, r: float = 1.0, **options: Unpack[Options]) -> None:
-        self.r = r
-        self._build(options)
+    r: float = 1.0
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return AROW(self.r), Zero()
 
 
-class PegasosClassifier(PegasosRecipe, LinearClassifier):
+class PegasosClassifier(PegasosRecipe, ClassifierPreset):
     """Pegasos ([Do09] section 3.3): a linear SVM."""
 
     _preset_loss = Hinge()
 
 
-class PegasosRegressor(PegasosRecipe, LinearRegressor):
+class PegasosRegressor(PegasosRecipe, RegressorPreset):
     """Pegasos ([Do09] section 3.3): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class AdaptiveClassifier(AdaptiveRecipe, LinearClassifier):
+class AdaptiveClassifier(AdaptiveRecipe, ClassifierPreset):
     """Adaptive online gradient descent ([Do09] equation (4)): hinge loss."""
 
     _preset_loss = Hinge()
 
 
-class AdaptiveRegressor(AdaptiveRecipe, LinearRegressor):
+class AdaptiveRegressor(AdaptiveRecipe, RegressorPreset):
     """Adaptive online gradient descent ([Do09] equation (4)): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class ProximalClassifier(ProximalRecipe, LinearClassifier):
+class ProximalClassifier(ProximalRecipe, ClassifierPreset):
     """The optimistic proximal solver ([Do09] Algorithm 3): hinge loss."""
 
     _preset_loss = Hinge()
 
 
-class ProximalRegressor(ProximalRecipe, LinearRegressor):
+class ProximalRegressor(ProximalRecipe, RegressorPreset):
     """The optimistic proximal solver ([Do09] Algorithm 3): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class DualAveragingClassifier(DualAveragingRecipe, LinearClassifier):
+class DualAveragingClassifier(DualAveragingRecipe, ClassifierPreset):
     """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): logistic loss, exact zeros."""
 
     _preset_loss = Logistic()
 
 
-class DualAveragingRegressor(DualAveragingRecipe, LinearRegressor):
+class DualAveragingRegressor(DualAveragingRecipe, RegressorPreset):
     """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): Huber loss, exact zeros."""
 
     _preset_loss = Huber()
 
 
-class PrimalGradientClassifier(PrimalGradientRecipe, LinearClassifier):
+class PrimalGradientClassifier(PrimalGradientRecipe, ClassifierPreset):
     """The Primal Gradient Solver ([Zhu09] Figure 1): logistic loss."""
 
     _preset_loss = Logistic()
 
 
-class PrimalGradientRegressor(PrimalGradientRecipe, LinearRegressor):
+class PrimalGradientRegressor(PrimalGradientRecipe, RegressorPreset):
     """The Primal Gradient Solver ([Zhu09] Figure 1): Huber loss."""
 
     _preset_loss = Huber()
 
 
-class FTRLClassifier(FTRLRecipe, LinearClassifier):
+class FTRLClassifier(FTRLRecipe, ClassifierPreset):
     """FTRL-Proximal as in click prediction: logistic loss, exact zeros."""
 
     _preset_loss = Logistic()
 
 
-class FTRLRegressor(FTRLRecipe, LinearRegressor):
+class FTRLRegressor(FTRLRecipe, RegressorPreset):
     """FTRL-Proximal as in click prediction: Huber loss, exact zeros."""
 
     _preset_loss = Huber()
 
 
-class AdaGradClassifier(AdaGradRecipe, LinearClassifier):
+class AdaGradClassifier(AdaGradRecipe, ClassifierPreset):
     """AdaGrad with composite steps: logistic loss, exact zeros."""
 
     _preset_loss = Logistic()
 
 
-class AdaGradRegressor(AdaGradRecipe, LinearRegressor):
+class AdaGradRegressor(AdaGradRecipe, RegressorPreset):
     """AdaGrad with composite steps: Huber loss, exact zeros."""
 
     _preset_loss = Huber()
 
 
-class GradientDescentClassifier(GradientDescentRecipe, LinearClassifier):
+class GradientDescentClassifier(GradientDescentRecipe, ClassifierPreset):
     """Gradient descent with steps step / sqrt t: logistic loss."""
 
     _preset_loss = Logistic()
 
 
-class GradientDescentRegressor(GradientDescentRecipe, LinearRegressor):
+class GradientDescentRegressor(GradientDescentRecipe, RegressorPreset):
     """Gradient descent with steps step / sqrt t: Huber loss."""
 
     _preset_loss = Huber()
 
 
-class PassiveAggressiveClassifier(PassiveAggressiveRecipe, LinearClassifier):
+class PassiveAggressiveClassifier(PassiveAggressiveRecipe, ClassifierPreset):
     """Passive-aggressive learning ([Crammer06] Figure 1): hinge loss."""
 
     _preset_loss = Hinge()
 
 
-class PassiveAggressiveRegressor(PassiveAggressiveRecipe, LinearRegressor):
+class PassiveAggressiveRegressor(PassiveAggressiveRecipe, RegressorPreset):
     """Passive-aggressive learning ([Crammer06] Figure 3): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class AROWClassifier(AROWRecipe, LinearClassifier):
+class AROWClassifier(AROWRecipe, ClassifierPreset):
     """AROW ([Crammer09] Figure 1, diagonal): hinge loss."""
 
     _preset_loss = Hinge()

@@ -105,7 +105,7 @@ class Daemons:
         """What all of them have logged."""
         return self.log.read_text(encoding="utf-8")
 
-    def newest(self) -> tuple[checkpoints.Place, dict[str, Any]] | None:
+    def newest(self) -> tuple[checkpoints.CheckpointId, dict[str, Any]] | None:
         """The newest checkpoint that is whole."""
         return checkpoints.newest(self.models)
 

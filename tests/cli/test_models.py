@@ -16,7 +16,7 @@ from streamlearn.estimators import checkpoints, model_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
 
 EVENT = {"user": "ann", "ad": "shoes", "hour": 9.0}
 
@@ -153,7 +153,7 @@ def test_what_is_no_event(text: str, tmp_path: Path, capsys: pytest.CaptureFixtu
 # -- checkpoints ----------------------------------------------------------------------------------
 
 
-def write(directory: Path, place: Place, models: dict[str, Any]) -> None:
+def write(directory: Path, place: CheckpointId, models: dict[str, Any]) -> None:
     """A checkpoint as a daemon has it: the features once, each model without."""
     saved = {}
     for name, model in models.items():
@@ -180,7 +180,7 @@ def directory(tmp_path: Path) -> Path:
     model = sl.DualAveragingClassifier(l1=0.001)
     for number in (1, 2):
         taught(model)
-        write(tmp_path, checkpoints.Place(owner.epoch, number), {"sparse": model})
+        write(tmp_path, checkpoints.CheckpointId(owner.epoch, number), {"sparse": model})
     owner.release()
     return tmp_path
 
@@ -216,7 +216,7 @@ def test_rollback_makes_an_older_one_count(
     assert main(["models", "rollback", str(directory), "1-1"]) == 0
     found = checkpoints.newest(directory)
     assert found is not None
-    assert found[0] == checkpoints.Place(1, 1)
+    assert found[0] == checkpoints.CheckpointId(1, 1)
     capsys.readouterr()
     rows = shown(capsys, "models", "list", str(directory))
     assert [(row["checkpoint"], row["valid"]) for row in rows] == [("1-2", False), ("1-1", True)]
@@ -238,13 +238,13 @@ def test_rollback_is_refused_while_an_owner_lives(
         owner.release()
     found = checkpoints.newest(directory)
     assert found is not None
-    assert found[0] == checkpoints.Place(1, 2)
+    assert found[0] == checkpoints.CheckpointId(1, 2)
 
 
 def test_rollback_to_what_is_damaged_is_refused(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (directory / checkpoints.Place(1, 1).name).write_bytes(b"half")
+    (directory / checkpoints.CheckpointId(1, 1).name).write_bytes(b"half")
     assert main(["models", "rollback", str(directory), "1-1"]) == 2
-    assert checkpoints.Place(1, 1).name in capsys.readouterr().err
+    assert checkpoints.CheckpointId(1, 1).name in capsys.readouterr().err
     assert main(["models", "rollback", str(directory)]) == 2

@@ -23,7 +23,7 @@ from tests.support.streams import event, replay_models
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
 
 SUPPORT = Path(__file__).parents[1] / "support"
 LENGTH, GARBAGE = 300, 0.02
@@ -131,7 +131,7 @@ def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
     draw = random.Random(seed)
     length, kills = 3000, 0
     for run in range(12):
-        before = checkpoints.places(tmp_path / "models")[:1]
+        before = checkpoints.all_ids(tmp_path / "models")[:1]
         pid = daemons.start(tmp_path, run, length=length)
         wanted = draw.randrange(3)  # how many checkpoints it may write
         deadline = time.monotonic() + 60.0
@@ -150,7 +150,7 @@ def test_killed_at_random(tmp_path: Path, daemons: Daemons) -> None:
 def test_frozen_owner_is_replaced_and_exits_as_fenced(tmp_path: Path, daemons: Daemons) -> None:
     directory, length = tmp_path / "models", 4000
     owner = daemons.start(tmp_path, 1, length=length)
-    seen: list[tuple[Place, int]] = []
+    seen: list[tuple[CheckpointId, int]] = []
     look_until(directory, seen, lambda: len(seen) > 2)
     os.kill(owner, signal.SIGSTOP)
     standby = daemons.start(tmp_path, 2, length=length)
@@ -175,7 +175,7 @@ def test_frozen_owner_is_replaced_and_exits_as_fenced(tmp_path: Path, daemons: D
 
 
 def look_until(
-    directory: Path, seen: list[tuple[Place, int]], condition: Callable[[], bool]
+    directory: Path, seen: list[tuple[CheckpointId, int]], condition: Callable[[], bool]
 ) -> None:
     """Note which checkpoint is the newest, and how many records it has, until it is so."""
     deadline = time.monotonic() + 60.0
@@ -187,9 +187,9 @@ def look_until(
         time.sleep(0.002)
 
 
-def newer(directory: Path, before: list[Place]) -> int:
+def newer(directory: Path, before: list[CheckpointId]) -> int:
     """How many checkpoints there are that are newer; as far as they are still there."""
-    return sum(place > before[0] if before else True for place in checkpoints.places(directory))
+    return sum(place > before[0] if before else True for place in checkpoints.all_ids(directory))
 
 
 def alive(pid: int) -> bool:

@@ -641,7 +641,7 @@ def test_damaged_checkpoint_is_logged_and_its_records_learned_again(tmp_path: Pa
     whole = tmp_path / "whole"
     assert make_loop(whole, ShuffledSource(1, 500)).run() == Exit.OK
     assert learned(newest(tmp_path)) == learned(newest(whole))
-    for place in checkpoints.places(tmp_path):
+    for place in checkpoints.all_ids(tmp_path):
         (tmp_path / place.name).write_bytes(b"")
     assert make_loop(tmp_path).run() == Exit.CHECKPOINT
 
@@ -719,11 +719,11 @@ def test_new_model_needs_begin_if_a_checkpoint_is_required(tmp_path: Path) -> No
     assert newest(directory)["counts"]["records"] == 0
     assert make_loop(directory, required=True).run() == Exit.OK
     assert newest(directory)["counts"]["records"] == 1200
-    before = checkpoints.places(directory)
+    before = checkpoints.all_ids(directory)
     for required in (True, False):
         loop = make_loop(directory, required=required, begin=True)
         assert loop.run() == Exit.USAGE
-    assert checkpoints.places(directory) == before
+    assert checkpoints.all_ids(directory) == before
 
 
 def test_moved_directory_stops_the_run_and_is_resumed_after_its_return(

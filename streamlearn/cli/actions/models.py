@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
 
 
 def run(options: Options) -> int:
@@ -35,14 +35,14 @@ def list_all(options: Options) -> int:
     directory = options.directory
     valid = checkpoints.valid(directory)
     rows = []
-    for place in checkpoints.places(directory):
-        status = (directory / place.name).stat()
+    for id_ in checkpoints.all_ids(directory):
+        status = (directory / id_.name).stat()
         rows.append(
             {
-                "checkpoint": short(place),
+                "checkpoint": short(id_),
                 "written": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(" ", "seconds"),
                 "bytes": status.st_size,
-                **summary(directory, place, valid=place in valid),
+                **summary(directory, id_, valid=id_ in valid),
             }
         )
     if options.json:
@@ -54,10 +54,10 @@ def list_all(options: Options) -> int:
     return 0
 
 
-def summary(directory: Path, place: Place, *, valid: bool) -> dict[str, Any]:
+def summary(directory: Path, id_: CheckpointId, *, valid: bool) -> dict[str, Any]:
     """Summarize a checkpoint; damaged ones are not valid."""
     try:
-        data = checkpoints.read(directory, place)
+        data = checkpoints.read(directory, id_)
         models = {name: revive(directory, data, name) for name in data["learners"]}
     except NewerFormatError as error:  # a daemon of this version stops at it
         return {"steps": None, "non-zeros": str(error), "valid": valid}
@@ -77,7 +77,7 @@ def diff(options: Options) -> int:
     if not names and len(valid) < 2:
         raise ValueError(f"{directory} has {len(valid)} valid checkpoints; diff needs two")
     old, new = [find(directory, name) for name in names] or [valid[1], valid[0]]
-    before, after = (checkpoints.read(directory, place) for place in (old, new))
+    before, after = (checkpoints.read(directory, id_) for id_ in (old, new))
     known = {**before["learners"], **after["learners"]}
     if options.learner is not None and options.learner not in known:
         raise ValueError(f"unknown learner {options.learner!r}; {nearest(options.learner, known)}")
@@ -140,15 +140,15 @@ def roll_back(options: Options) -> int:
     if len(options.checkpoints) != 1:
         raise ValueError("rollback takes one checkpoint; see `streamlearn models list`")
     directory = options.directory
-    place = find(directory, options.checkpoints[0])
-    if place not in checkpoints.valid(directory):
-        raise ValueError(f"{short(place)} was written by a fenced daemon; use a valid checkpoint")
-    found = place, checkpoints.read(directory, place)  # damaged ones are refused here
+    id_ = find(directory, options.checkpoints[0])
+    if id_ not in checkpoints.valid(directory):
+        raise ValueError(f"{short(id_)} was written by a fenced daemon; use a valid checkpoint")
+    found = id_, checkpoints.read(directory, id_)  # damaged ones are refused here
     ownership = Ownership(directory)
     ownership.acquire(lambda: found, wait=lambda: False)
     ownership.release()
     sys.stdout.write(
-        f"the next daemon resumes from {short(place)} (model and positions) "
+        f"the next daemon resumes from {short(id_)} (model and positions) "
         f"as epoch {ownership.epoch + 1}\n"
     )
     return 0
@@ -159,16 +159,16 @@ def revive(directory: Path, data: dict[str, Any], name: str) -> Model:
     return cast("Model", Linear.from_file_data(checkpoints.part(data, name), directory))
 
 
-def short(place: Place) -> str:
+def short(id_: CheckpointId) -> str:
     """Return the name of a checkpoint on the command line."""
-    return f"{place.epoch}-{place.number}"
+    return f"{id_.epoch}-{id_.number}"
 
 
-def find(directory: Path, name: str) -> Place:
+def find(directory: Path, name: str) -> CheckpointId:
     """Return the checkpoint of a name."""
-    known = {short(place): place for place in checkpoints.places(directory)}
-    known |= {place.name: place for place in known.values()}
+    known = {short(id_): id_ for id_ in checkpoints.all_ids(directory)}
+    known |= {id_.name: id_ for id_ in known.values()}
     if name not in known:
-        valid = ", ".join(short(place) for place in checkpoints.places(directory)) or "none"
+        valid = ", ".join(short(id_) for id_ in checkpoints.all_ids(directory)) or "none"
         raise ValueError(f"{directory} has no checkpoint {name!r}; valid: {valid}")
     return known[name]

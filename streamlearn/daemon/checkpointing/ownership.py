@@ -29,13 +29,13 @@ from streamlearn.core.files import PART, fsync_directory, lock, make_directory
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints
-from streamlearn.estimators.checkpoints import Epoch, Place, epoch_name
+from streamlearn.estimators.checkpoints import CheckpointId, Epoch, epoch_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    Found = tuple[Place, dict[str, Any]] | None
+    Found = tuple[CheckpointId, dict[str, Any]] | None
 
 RENEW_SECONDS = 0.25
 MAX_CHECK_SECONDS = 0.5  # the most that one check of an unchanged lease counts
@@ -104,7 +104,7 @@ class Ownership:
         finally:
             watch.close()
 
-    def _claim(self, number: int, base: Place | None) -> bool:
+    def _claim(self, number: int, base: CheckpointId | None) -> bool:
         """Create the epoch; return False if another instance was faster."""
         make_directory(self.directory)
         self.models_id = self._previous_models_id() or secrets.token_hex(8)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learners, Model
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
     from streamlearn.stream import Decoder, Partition, Source
 
-    Found = tuple[Place, dict[str, Any]]
+    Found = tuple[CheckpointId, dict[str, Any]]
 
 ALL = "all"  # as in --reset all
 
@@ -103,12 +103,12 @@ def resume(
     changes = check_changes(found, learners, input_settings, reset, labels=labels, delayed=delayed)
     if found is None:
         return changes
-    place, data = found
+    checkpoint_id, data = found
     same_features = keeps_features(data, input_settings)
     try:
         pipeline.restore(data, resumed=changes.resumed, features=same_features)
     except InvalidEventError as error:
-        raise mismatch(place, error) from error
+        raise mismatch(checkpoint_id, error) from error
     if same_features:
         log_label_changes(pipeline, saved_labels(data))
     for name in changes.fresh:
@@ -138,7 +138,7 @@ def check_changes(
         )
     if found is None:
         return Changes(fresh=names)
-    place, data = found
+    checkpoint_id, data = found
     saved = {name: one["settings"] for name, one in data["learners"].items()}
     configured = {learner.name: learner.settings for learner in learners}
     others, fields = compare_input(data, input_settings)
@@ -151,14 +151,14 @@ def check_changes(
     if changes.refused:
         raise Stop(
             Exit.USAGE,
-            f"the configuration does not match the checkpoint {place.name}: "
+            f"the configuration does not match the checkpoint {checkpoint_id.name}: "
             f"{'; '.join(changes.refused)}. {way_out(changes)}",
         )
     if keeps_features(data, input_settings):
         try:
             labels.restore(saved_labels(data))
         except InvalidEventError as error:
-            raise mismatch(place, error) from error
+            raise mismatch(checkpoint_id, error) from error
         for name in changes.fresh:
             check_labels(name, learners[name].model, labels.labels)
     return changes
@@ -206,11 +206,9 @@ def held_count(data: Mapping[str, Any]) -> int:
     return sum(segment["live"] for segment in segments)
 
 
-def mismatch(place: Place, error: InvalidEventError) -> Stop:
+def mismatch(checkpoint_id: CheckpointId, error: InvalidEventError) -> Stop:
     """Build the `Stop` for labels that do not match the checkpoint."""
-    return Stop(
-        Exit.USAGE, f"the configuration does not match the checkpoint {place.name}: {error}"
-    )
+    return Stop(Exit.USAGE, f"the configuration does not match the checkpoint {checkpoint_id.name}: {error}")
 
 
 def check_labels(name: str, model: Model, seen: list[Any]) -> None:
@@ -224,16 +222,16 @@ def check_labels(name: str, model: Model, seen: list[Any]) -> None:
 
 
 def archive_learners(
-    directory: Path, found: tuple[Place, dict[str, Any]], changes: Changes
+    directory: Path, found: tuple[CheckpointId, dict[str, Any]], changes: Changes
 ) -> None:
     """Save removed learners as model files, before a checkpoint without them is written."""
-    place, data = found
+    checkpoint_id, data = found
     folder = directory / "archive"
     for name in changes.archived:
         make_directory(folder)
         saved = data["learners"][name]["model"]
         state = {**saved["state"], "features": data["features"]["state"]}
-        path = folder / f"{name}-{place.name.removesuffix('.checkpoint')}.model"
+        path = folder / f"{name}-{checkpoint_id.name.removesuffix('.checkpoint')}.model"
         model_file.write(path, {**saved, "state": state})
 
 

@@ -21,7 +21,7 @@ from streamlearn.daemon.checkpointing.ownership import lease_path
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import Place, epoch_name
+from streamlearn.estimators.checkpoints import CheckpointId, epoch_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +38,7 @@ BACKOFF_SECONDS = (0.5, 30.0)  # first and longest
 class WrittenCheckpoint:
     """A durable checkpoint."""
 
-    place: Place
+    id_: CheckpointId
     bytes: int
     seconds: float
     positions: Mapping[Partition, int]
@@ -112,11 +112,11 @@ class CheckpointWriter:
         flush_seconds: float | None = None,
     ) -> None:
         """Start writing a state, which nobody may change until the result is collected."""
-        place = Place(self.ownership.epoch, self.number + 1)
+        id_ = CheckpointId(self.ownership.epoch, self.number + 1)
         seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
             target=self._work,
-            args=(place, state, dict(positions), seconds),
+            args=(id_, state, dict(positions), seconds),
             name="checkpoint",
             daemon=True,
         )
@@ -134,7 +134,7 @@ class CheckpointWriter:
         if isinstance(result, Stop):
             raise result
         if isinstance(result, WrittenCheckpoint):
-            self.number = result.place.number
+            self.number = result.id_.number
             self._backoff = 0.0
         elif isinstance(result, FailedCheckpoint):
             self.failures += 1
@@ -146,7 +146,7 @@ class CheckpointWriter:
 
     def _work(
         self,
-        place: Place,
+        id_: CheckpointId,
         state: dict[str, Any],
         positions: dict[Partition, int],
         flush_seconds: float,
@@ -156,10 +156,10 @@ class CheckpointWriter:
             self.ownership.check()
             fault_point("flush")
             self.flush(flush_seconds)
-            data = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
+            data = {**state, "checkpoint": checkpoints.LAYOUT, "id": list(id_)}
             directory = self.ownership.directory
-            size = self._write(directory / place.name, model_file.pieces(data))
-            self._result = WrittenCheckpoint(place, size, time.monotonic() - start, positions)
+            size = self._write(directory / id_.name, model_file.pieces(data))
+            self._result = WrittenCheckpoint(id_, size, time.monotonic() - start, positions)
             prune(directory, self.keep)
             self.on_done()
         except Stop as stop:  # fenced, or the directory is gone
@@ -188,10 +188,10 @@ def prune(directory: Path, keep: int) -> None:
     kept = chain[:keep]
     if len(kept) < 2:
         return
-    for place in checkpoints.places(directory):
+    for id_ in checkpoints.all_ids(directory):
         # including late files of fenced epochs; those of a newer epoch belong to its owner
-        if place not in kept and place.epoch <= kept[0].epoch:
-            (directory / place.name).unlink(missing_ok=True)
+        if id_ not in kept and id_.epoch <= kept[0].epoch:
+            (directory / id_.name).unlink(missing_ok=True)
     for number in sorted(checkpoints.epochs(directory)):
         if number < kept[-1].epoch:
             lease_path(directory, number).unlink(missing_ok=True)

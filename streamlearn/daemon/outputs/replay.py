@@ -310,7 +310,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 def progress_directory(checkpoint: config.CheckpointConfig) -> Path:
     """Return the directory of the progress; without that file letters would be sent again."""
     directory = Path(checkpoint.path)
-    if checkpoint.required and not checkpoints.places(directory):
+    if checkpoint.required and not checkpoints.all_ids(directory):
         raise Stop(
             Exit.NO_CHECKPOINT,
             f"{directory} has no checkpoint, but checkpoint.required = true; mount its volume, "

@@ -22,7 +22,7 @@ from streamlearn.daemon.checkpointing.writer import (
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import Epoch, Place
+from streamlearn.estimators.checkpoints import CheckpointId, Epoch
 from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import Partition
 
@@ -54,11 +54,11 @@ def write(writer: CheckpointWriter, events: int) -> WrittenCheckpoint | FailedCh
     return writer.collect(10.0)
 
 
-def put(directory: Path, place: Place, events: int = 0) -> None:
-    model_file.write(directory / place.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
+def put(directory: Path, id_: CheckpointId, events: int = 0) -> None:
+    model_file.write(directory / id_.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
 
 
-def own(directory: Path, number: int, base: Place | None) -> None:
+def own(directory: Path, number: int, base: CheckpointId | None) -> None:
     (directory / checkpoints.epoch_name(number)).write_bytes(Epoch(number, "me", base).packed())
 
 
@@ -71,10 +71,13 @@ def test_checkpoint_round_trip(owner: Ownership) -> None:
         assert written.positions == {CLICKS: events}
     found = checkpoints.newest(owner.directory)
     assert found is not None
-    assert found[0] == Place(1, 3)
+    assert found[0] == CheckpointId(1, 3)
     assert found[1]["events"] == 30
     assert np.array_equal(found[1]["weights"], np.arange(3.0) * 30)
-    assert checkpoints.places(owner.directory) == [Place(1, 3), Place(1, 2)]  # one before is kept
+    assert checkpoints.all_ids(owner.directory) == [
+        CheckpointId(1, 3),
+        CheckpointId(1, 2),
+    ]  # one before is kept
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty", "other"])
@@ -82,22 +85,22 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(owner: Ownership, dam
     writer = CheckpointWriter(owner, flush=undisturbed)
     for events in (10, 20):
         write(writer, events)
-    path = owner.directory / Place(1, 2).name
+    path = owner.directory / CheckpointId(1, 2).name
     data = bytearray(path.read_bytes())
     if damage == "flipped":
         data[len(data) // 2] ^= 1
     elif damage == "other":
         data = bytearray(model_file.pack({"no": "checkpoint"}))
     path.write_bytes(data[: {"short": len(data) // 2, "empty": 0}.get(damage, len(data))])
-    damaged: list[Place] = []
-    found = checkpoints.newest(owner.directory, lambda place, _: damaged.append(place))
+    damaged: list[CheckpointId] = []
+    found = checkpoints.newest(owner.directory, lambda id_, _: damaged.append(id_))
     assert found is not None
-    assert (found[0], found[1]["events"], damaged) == (Place(1, 1), 10, [Place(1, 2)])
+    assert (found[0], found[1]["events"], damaged) == (CheckpointId(1, 1), 10, [CheckpointId(1, 2)])
 
 
 def test_all_checkpoints_damaged_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
-    (owner.directory / Place(1, 1).name).write_bytes(b"")
+    (owner.directory / CheckpointId(1, 1).name).write_bytes(b"")
     with pytest.raises(sl.ModelFileError, match="checkpoints are damaged"):
         checkpoints.newest(owner.directory)
 
@@ -105,38 +108,57 @@ def test_all_checkpoints_damaged_is_an_error(owner: Ownership) -> None:
 def test_checkpoint_of_a_newer_layout_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
-    model_file.write(owner.directory / Place(1, 2).name, newer)
+    model_file.write(owner.directory / CheckpointId(1, 2).name, newer)
     with pytest.raises(model_file.NewerFormatError, match="upgrade"):
         checkpoints.newest(owner.directory)
 
 
 def test_late_files_of_fenced_epochs_are_ignored(tmp_path: Path) -> None:
     own(tmp_path, 1, None)
-    own(tmp_path, 2, Place(1, 2))
-    own(tmp_path, 3, Place(1, 2))  # epoch 2 wrote none in time
-    own(tmp_path, 4, Place(3, 1))
-    for place in [Place(1, 1), Place(1, 2), Place(1, 3), Place(2, 1), Place(3, 1), Place(3, 2)]:
-        put(tmp_path, place)
-    assert checkpoints.valid(tmp_path) == [Place(3, 1), Place(1, 2), Place(1, 1)]
-    put(tmp_path, Place(4, 1))
-    assert checkpoints.valid(tmp_path)[0] == Place(4, 1)
+    own(tmp_path, 2, CheckpointId(1, 2))
+    own(tmp_path, 3, CheckpointId(1, 2))  # epoch 2 wrote none in time
+    own(tmp_path, 4, CheckpointId(3, 1))
+    for id_ in [
+        CheckpointId(1, 1),
+        CheckpointId(1, 2),
+        CheckpointId(1, 3),
+        CheckpointId(2, 1),
+        CheckpointId(3, 1),
+        CheckpointId(3, 2),
+    ]:
+        put(tmp_path, id_)
+    assert checkpoints.valid(tmp_path) == [
+        CheckpointId(3, 1),
+        CheckpointId(1, 2),
+        CheckpointId(1, 1),
+    ]
+    put(tmp_path, CheckpointId(4, 1))
+    assert checkpoints.valid(tmp_path)[0] == CheckpointId(4, 1)
     prune(tmp_path, keep=3)
-    assert checkpoints.places(tmp_path) == [Place(4, 1), Place(3, 1), Place(1, 2)]
+    assert checkpoints.all_ids(tmp_path) == [
+        CheckpointId(4, 1),
+        CheckpointId(3, 1),
+        CheckpointId(1, 2),
+    ]
     prune(tmp_path, keep=2)
-    assert checkpoints.valid(tmp_path) == [Place(4, 1), Place(3, 1)]
+    assert checkpoints.valid(tmp_path) == [CheckpointId(4, 1), CheckpointId(3, 1)]
     assert checkpoints.epochs(tmp_path) == [4, 3]
 
 
 def test_prune_keeps_what_may_be_needed(tmp_path: Path) -> None:
     own(tmp_path, 1, None)
-    own(tmp_path, 2, Place(1, 1))
-    put(tmp_path, Place(1, 1))
+    own(tmp_path, 2, CheckpointId(1, 1))
+    put(tmp_path, CheckpointId(1, 1))
     prune(tmp_path, keep=2)
-    assert checkpoints.valid(tmp_path) == [Place(1, 1)]
-    put(tmp_path, Place(3, 1))  # of an epoch that is being created
-    put(tmp_path, Place(2, 1))
+    assert checkpoints.valid(tmp_path) == [CheckpointId(1, 1)]
+    put(tmp_path, CheckpointId(3, 1))  # of an epoch that is being created
+    put(tmp_path, CheckpointId(2, 1))
     prune(tmp_path, keep=2)
-    assert checkpoints.places(tmp_path) == [Place(3, 1), Place(2, 1), Place(1, 1)]
+    assert checkpoints.all_ids(tmp_path) == [
+        CheckpointId(3, 1),
+        CheckpointId(2, 1),
+        CheckpointId(1, 1),
+    ]
 
 
 def test_partial_files_of_killed_processes_are_removed(owner: Ownership) -> None:
@@ -201,7 +223,7 @@ def test_writer_of_an_old_epoch_is_fenced(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=lambda _: own(owner.directory, 2, None))
     with pytest.raises(Fenced):
         write(writer, 10)
-    assert checkpoints.places(owner.directory) == []
+    assert checkpoints.all_ids(owner.directory) == []
 
 
 def test_path_that_cannot_be_a_directory(tmp_path: Path) -> None:
@@ -226,7 +248,7 @@ def test_loading_one_learner_by_name(tmp_path: Path) -> None:
         "features": {"state": features},
         "learners": {"ads": {"model": saved}},
     }
-    model_file.write(tmp_path / Place(1, 1).name, whole)
+    model_file.write(tmp_path / CheckpointId(1, 1).name, whole)
     for learner in (None, "ads"):
         loaded = sl.LinearClassifier.load(tmp_path, learner=learner)
         assert model_file.pack(loaded.state()) == model_file.pack(model.state())
@@ -265,16 +287,16 @@ def test_reader_retries_if_a_checkpoint_was_replaced(
 ) -> None:
     own(tmp_path, 1, None)
     for number in (1, 2):
-        put(tmp_path, Place(1, number), number)
+        put(tmp_path, CheckpointId(1, number), number)
     read = checkpoints.read
 
-    def slow(directory: Path, place: Place) -> Any:
-        if place == Place(1, 2):  # meanwhile the daemon goes on
-            put(tmp_path, Place(1, 3), 3)
-            (tmp_path / place.name).unlink()
-        return read(directory, place)
+    def slow(directory: Path, id_: CheckpointId) -> Any:
+        if id_ == CheckpointId(1, 2):  # meanwhile the daemon goes on
+            put(tmp_path, CheckpointId(1, 3), 3)
+            (tmp_path / id_.name).unlink()
+        return read(directory, id_)
 
     monkeypatch.setattr(checkpoints, "read", slow)
     found = checkpoints.newest(tmp_path)
     assert found is not None
-    assert (found[0], found[1]["events"]) == (Place(1, 3), 3)
+    assert (found[0], found[1]["events"]) == (CheckpointId(1, 3), 3)

@@ -17,7 +17,7 @@ from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.checkpointing.writer import prune
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import Place
+from streamlearn.estimators.checkpoints import CheckpointId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def reported(process: subprocess.Popen[str]) -> list[str]:
 
 def put(owner: Ownership, number: int) -> None:
     whole = {"checkpoint": checkpoints.LAYOUT, "number": number}
-    model_file.write(owner.directory / Place(owner.epoch, number).name, whole)
+    model_file.write(owner.directory / CheckpointId(owner.epoch, number).name, whole)
 
 
 def test_ownership_is_handed_over(tmp_path: Path) -> None:
@@ -82,10 +82,10 @@ def test_ownership_is_handed_over(tmp_path: Path) -> None:
     first.release()
     second = Ownership(tmp_path)
     place, data = acquire(second)
-    assert (second.epoch, place, data["number"]) == (2, Place(1, 1), 1)
+    assert (second.epoch, place, data["number"]) == (2, CheckpointId(1, 1), 1)
     epoch = checkpoints.read_epoch(tmp_path, 2)
     assert epoch is not None
-    assert (epoch.owner, epoch.base) == (second.instance, Place(1, 1))
+    assert (epoch.owner, epoch.base) == (second.instance, CheckpointId(1, 1))
     with pytest.raises(Fenced):
         first.check()
     second.release()
@@ -169,7 +169,7 @@ def test_load_is_repeated_if_a_waking_owner_wrote_a_checkpoint(tmp_path: Path) -
     second = Ownership(tmp_path)
     found = second.acquire(load, wait=lambda: False)
     assert found is not None
-    assert found[0] == Place(1, 2)
+    assert found[0] == CheckpointId(1, 2)
     second.release()
     first.release()
 

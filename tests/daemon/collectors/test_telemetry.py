@@ -18,7 +18,7 @@ from streamlearn.daemon.collectors.counts import MAX_PARTITIONS
 from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
-from streamlearn.estimators.checkpoints import Place
+from streamlearn.estimators.checkpoints import CheckpointId
 from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
@@ -229,7 +229,7 @@ def test_failed_checkpoints_are_counted() -> None:
         watching.on_checkpoint(FailedCheckpoint(OSError("full"), 0.1, 1.0))
         assert board.value("checkpoint_failures_total") == k + 1
     assert board.value("checkpoint_bytes") is None
-    watching.on_checkpoint(WrittenCheckpoint(Place(1, 2), 512, 0.25, {}))
+    watching.on_checkpoint(WrittenCheckpoint(CheckpointId(1, 2), 512, 0.25, {}))
     assert board.value("checkpoint_failures_total") == 3
     assert board.value("checkpoint_bytes") == 512
     assert board.value("checkpoint_duration_seconds") == 0.25
