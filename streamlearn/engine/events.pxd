@@ -32,9 +32,6 @@ cdef class Events(Rows):
     cdef public list classes
     cdef Py_ssize_t row_room, feature_room, id_room
     cdef tuple arrays  # the owners of the memory below
-    cdef int64_t* start
-    cdef int* slot_at
-    cdef double* value_at
     cdef double* label
     cdef uint8_t* kind
     cdef double* weight
@@ -43,7 +40,6 @@ cdef class Events(Rows):
     cdef char* id_text
     cdef int64_t* id_end
     cdef uint8_t* has_id
-    cdef double* square
 
     cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1 with gil
     cdef object label_object(self, Py_ssize_t i)

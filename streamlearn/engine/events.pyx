@@ -111,10 +111,6 @@ cdef class Events(Rows):
         self.has_id = <uint8_t*><size_t>new[11].ctypes.data
         self.square = <double*><size_t>new[12].ctypes.data
         self.row_room, self.feature_room, self.id_room = rows, features, text
-        self.long_start = <const long long*>self.start
-        self.short_index = self.slot_at
-        self.doubles = self.value_at
-        self.squares = self.square
         return 0
 
     def add(self, row, label=None, weight=1.0, time=NAN, key=None, known=None):

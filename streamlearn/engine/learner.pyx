@@ -145,7 +145,7 @@ cdef class RowLearner:
         cdef Py_ssize_t i, k
         cdef double weight = 0.0 if columns.labels == NULL else 1.0
         cdef double* scores = NULL
-        cdef bint ahead = self.prefetches and rows.squares != NULL  # rows are read in place
+        cdef bint ahead = self.prefetches and rows.square != NULL  # rows are read in place
         cdef Row row
         for i in range(start, stop):
             if rows.known != NULL and rows.known[i] > self.features:

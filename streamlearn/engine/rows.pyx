@@ -1,8 +1,11 @@
-"""Matrices as rows: scipy CSR without copies, and dense arrays."""
+"""Matrices as rows: scipy CSR, usually without a copy, and dense arrays."""
 
 from libc.float cimport DBL_MAX
-from libc.stdlib cimport free, malloc
+from libc.limits cimport INT_MAX
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free
 
+from streamlearn.core.memory cimport reallocate
 from streamlearn.core.row cimport Row, squared
 
 import numpy as np
@@ -12,51 +15,37 @@ from streamlearn.errors import InvalidEventError
 
 
 cdef class Rows:
-    """The rows of a CSR matrix or a dense array, checked to be finite."""
+    """The rows of a CSR matrix or a dense array, checked to be finite.
 
-    def __cinit__(self):
-        self.slot = NULL
-        self.value = NULL
+    CSR with 64-bit floats and 32-bit indices is read in place; other types are converted.
+    """
 
     def __init__(self, X):
-        if scipy.sparse.issparse(X):
-            if X.ndim != 2:
-                raise ValueError(f"X must have two dimensions, rows and columns, got {X.ndim}")
-            X = X.tocsr() if X.format != "csr" else X
-            X = canonical(X)
-            data = np.ascontiguousarray(as_floats(X.data))
-            index, start = as_integers(X.indices), as_integers(X.indptr)
-            self.sparse = True
-            self.keep = [X, data, index, start]
-            if index.dtype == np.int32:
-                self.short_index = <const int*><size_t>index.ctypes.data
-            else:
-                self.long_index = <const long long*><size_t>index.ctypes.data
-            if start.dtype == np.int32:
-                self.short_start = <const int*><size_t>start.ctypes.data
-            else:
-                self.long_start = <const long long*><size_t>start.ctypes.data
-            self.longest = longest_row(start, len(data))
+        self.sparse = scipy.sparse.issparse(X)
+        X = X if self.sparse else np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, rows and columns, got {X.ndim}")
+        if X.shape[1] > INT_MAX:
+            raise ValueError(f"X must have at most {INT_MAX} columns, got {X.shape[1]}")
+        if self.sparse:
+            X = canonical(X.tocsr())
+            index = np.ascontiguousarray(X.indices, dtype=np.int32)
+            start = np.ascontiguousarray(X.indptr, dtype=np.int64)
+            self.slot_at = <int*><size_t>index.ctypes.data
+            self.start = <int64_t*><size_t>start.ctypes.data
+            self.longest = longest_row(start, len(index))
+            self.keep = [X, index, start]
         else:
-            data = as_floats(np.atleast_1d(np.asarray(X)))
-            if data.ndim != 2:
-                raise ValueError(f"X must have two dimensions, rows and columns, got {data.ndim}")
-            data = np.ascontiguousarray(data)
-            self.keep = [data]
-            self.longest = data.shape[1]
-            self.stride = data.shape[1]
-        self.n, self.columns = X.shape if self.sparse else data.shape
-        if data.dtype == np.float64:
-            self.doubles = <const double*><size_t>data.ctypes.data
-        else:
-            self.floats = <const float*><size_t>data.ctypes.data
+            self.longest, self.keep = X.shape[1], []
+        self.n, self.columns = X.shape
+        data = np.ascontiguousarray(as_floats(X.data if self.sparse else X), dtype=np.float64)
+        self.value_at = <double*><size_t>data.ctypes.data
+        self.keep.append(data)
         # if |x|^2 is finite, so are all numbers
-        if not (self.short_index != NULL and self.doubles != NULL and self.sum_squares()):
-            reject_nonfinite(X if self.sparse else data, data)
-        self.slot = <int*>malloc((self.longest + 1) * sizeof(int))
-        self.value = <double*>malloc((self.longest + 1) * sizeof(double))
-        if self.slot == NULL or self.value == NULL:
-            raise MemoryError
+        if not (self.sparse and self.sum_squares()):
+            reject_nonfinite(X, data)
+        self.slot = <int*>reallocate(NULL, (self.longest + 1) * sizeof(int))
+        self.value = <double*>reallocate(NULL, (self.longest + 1) * sizeof(double))
 
     def __dealloc__(self):
         free(self.slot)
@@ -64,80 +53,55 @@ cdef class Rows:
 
     cdef bint sum_squares(self) except -1:
         """Compute |x|^2 of every row of a CSR matrix, and return whether all are finite."""
-        cdef Py_ssize_t i, a, b
+        cdef Py_ssize_t i, a
         cdef bint finite = True
         squares = np.empty(self.n)
-        cdef double* square = <double*><size_t>squares.ctypes.data
-        with nogil:
-            b = 0
-            for i in range(self.n):
-                a = b
-                b = Rows.row_end(self, i)
-                square[i] = squared(self.doubles + a, b - a)
-                finite &= square[i] <= DBL_MAX
+        self.square = <double*><size_t>squares.ctypes.data
         self.keep.append(squares)
-        self.squares = square
+        with nogil:
+            for i in range(self.n):
+                a = <Py_ssize_t>self.start[i]
+                self.square[i] = squared(self.value_at + a, <Py_ssize_t>self.start[i + 1] - a)
+                finite &= self.square[i] <= DBL_MAX
         return finite
-
-    cdef Py_ssize_t row_end(self, Py_ssize_t i) noexcept nogil:
-        """Return the end of row i of a CSR matrix."""
-        if self.short_start != NULL:
-            return self.short_start[i + 1]
-        return <Py_ssize_t>self.long_start[i + 1]
 
     def map_columns(self, slots):
         """Map columns to these slots, -1 to omit one; columns in the same slot are summed."""
         if slots is not None:
             self.keep.append(slots)
             self.slots = <const int*><size_t>slots.ctypes.data
-            self.squares = NULL
+            self.square = NULL
             known = slots[slots >= 0]
             self.merges_slots = len(np.unique(known)) < len(known)
 
     cdef void build_row(self, Py_ssize_t i, Row* row) noexcept nogil:
         """Copy row i to the row buffer."""
-        cdef Py_ssize_t a, b, k
-        cdef double x
+        cdef Py_ssize_t k
         row.slot = self.slot
         row.value = self.value
-        self.filled = 0
-        if not self.sparse:
-            a = i * self.stride
-            for k in range(self.stride):
-                x = self.doubles[a + k] if self.doubles != NULL else <double>self.floats[a + k]
-                if x != 0.0:
-                    self.add_value(k, x)
-            row.n = self.filled
-            row.square = squared(self.value, self.filled)
-            return
-        if self.short_start != NULL:
-            a = self.short_start[i]
-            b = self.short_start[i + 1]
+        row.n = 0
+        if self.sparse:
+            for k in range(<Py_ssize_t>self.start[i], <Py_ssize_t>self.start[i + 1]):
+                self.add_value(row, self.slot_at[k], self.value_at[k])
         else:
-            a = <Py_ssize_t>self.long_start[i]
-            b = <Py_ssize_t>self.long_start[i + 1]
-        for k in range(a, b):
-            x = self.doubles[k] if self.doubles != NULL else <double>self.floats[k]
-            if self.short_index != NULL:
-                self.add_value(self.short_index[k], x)
-            else:
-                self.add_value(<Py_ssize_t>self.long_index[k], x)
-        row.n = self.filled
-        row.square = squared(self.value, self.filled)
+            for k in range(self.columns):
+                if self.value_at[i * self.columns + k] != 0.0:
+                    self.add_value(row, k, self.value_at[i * self.columns + k])
+        row.square = squared(self.value, row.n)
 
-    cdef void add_value(self, Py_ssize_t column, double x) noexcept nogil:
+    cdef inline void add_value(self, Row* row, Py_ssize_t column, double x) noexcept nogil:
         cdef int slot = <int>column if self.slots == NULL else self.slots[column]
         cdef Py_ssize_t k
         if slot < 0:
             return
         if self.merges_slots:
-            for k in range(self.filled):
+            for k in range(row.n):
                 if self.slot[k] == slot:
                     self.value[k] += x
                     return
-        self.slot[self.filled] = slot
-        self.value[self.filled] = x
-        self.filled += 1
+        self.slot[row.n] = slot
+        self.value[row.n] = x
+        row.n += 1
 
 
 def canonical(X):
