@@ -188,8 +188,8 @@ class Loop:
     def _load(self) -> Found:
         """Load the newest valid checkpoint, and log each damaged one."""
 
-        def damaged(id_: CheckpointId, error: Exception) -> None:
-            self.log.error("checkpoint damaged", checkpoint=id_.name, error=str(error))
+        def damaged(checkpoint_id: CheckpointId, error: Exception) -> None:
+            self.log.error("checkpoint damaged", checkpoint=checkpoint_id.name, error=str(error))
 
         if self.ownership is None:
             return None

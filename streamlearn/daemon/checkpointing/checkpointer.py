@@ -209,7 +209,7 @@ class Checkpointer:
         self.status.checkpoint_time = time.time()
         self.log.info(
             "checkpoint written",
-            name=result.id_.name,
+            name=result.checkpoint_id.name,
             bytes=result.bytes,
             seconds=round(result.seconds, 3),
             records=self._copied_records,

@@ -208,7 +208,9 @@ def held_count(data: Mapping[str, Any]) -> int:
 
 def mismatch(checkpoint_id: CheckpointId, error: InvalidEventError) -> Stop:
     """Build the `Stop` for labels that do not match the checkpoint."""
-    return Stop(Exit.USAGE, f"the configuration does not match the checkpoint {checkpoint_id.name}: {error}")
+    return Stop(
+        Exit.USAGE, f"the configuration does not match the checkpoint {checkpoint_id.name}: {error}"
+    )
 
 
 def check_labels(name: str, model: Model, seen: list[Any]) -> None:

@@ -38,7 +38,7 @@ BACKOFF_SECONDS = (0.5, 30.0)  # first and longest
 class WrittenCheckpoint:
     """A durable checkpoint."""
 
-    id_: CheckpointId
+    checkpoint_id: CheckpointId
     bytes: int
     seconds: float
     positions: Mapping[Partition, int]
@@ -112,11 +112,11 @@ class CheckpointWriter:
         flush_seconds: float | None = None,
     ) -> None:
         """Start writing a state, which nobody may change until the result is collected."""
-        id_ = CheckpointId(self.ownership.epoch, self.number + 1)
+        checkpoint_id = CheckpointId(self.ownership.epoch, self.number + 1)
         seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
             target=self._work,
-            args=(id_, state, dict(positions), seconds),
+            args=(checkpoint_id, state, dict(positions), seconds),
             name="checkpoint",
             daemon=True,
         )
@@ -134,7 +134,7 @@ class CheckpointWriter:
         if isinstance(result, Stop):
             raise result
         if isinstance(result, WrittenCheckpoint):
-            self.number = result.id_.number
+            self.number = result.checkpoint_id.number
             self._backoff = 0.0
         elif isinstance(result, FailedCheckpoint):
             self.failures += 1
@@ -146,7 +146,7 @@ class CheckpointWriter:
 
     def _work(
         self,
-        id_: CheckpointId,
+        checkpoint_id: CheckpointId,
         state: dict[str, Any],
         positions: dict[Partition, int],
         flush_seconds: float,
@@ -156,10 +156,12 @@ class CheckpointWriter:
             self.ownership.check()
             fault_point("flush")
             self.flush(flush_seconds)
-            data = {**state, "checkpoint": checkpoints.LAYOUT, "id": list(id_)}
+            data = {**state, "checkpoint": checkpoints.LAYOUT, "id": list(checkpoint_id)}
             directory = self.ownership.directory
-            size = self._write(directory / id_.name, model_file.pieces(data))
-            self._result = WrittenCheckpoint(id_, size, time.monotonic() - start, positions)
+            size = self._write(directory / checkpoint_id.name, model_file.pieces(data))
+            self._result = WrittenCheckpoint(
+                checkpoint_id, size, time.monotonic() - start, positions
+            )
             prune(directory, self.keep)
             self.on_done()
         except Stop as stop:  # fenced, or the directory is gone
@@ -188,10 +190,10 @@ def prune(directory: Path, keep: int) -> None:
     kept = chain[:keep]
     if len(kept) < 2:
         return
-    for id_ in checkpoints.all_ids(directory):
+    for checkpoint_id in checkpoints.all_ids(directory):
         # including late files of fenced epochs; those of a newer epoch belong to its owner
-        if id_ not in kept and id_.epoch <= kept[0].epoch:
-            (directory / id_.name).unlink(missing_ok=True)
+        if checkpoint_id not in kept and checkpoint_id.epoch <= kept[0].epoch:
+            (directory / checkpoint_id.name).unlink(missing_ok=True)
     for number in sorted(checkpoints.epochs(directory)):
         if number < kept[-1].epoch:
             lease_path(directory, number).unlink(missing_ok=True)

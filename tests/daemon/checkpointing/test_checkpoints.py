@@ -54,8 +54,8 @@ def write(writer: CheckpointWriter, events: int) -> WrittenCheckpoint | FailedCh
     return writer.collect(10.0)
 
 
-def put(directory: Path, id_: CheckpointId, events: int = 0) -> None:
-    model_file.write(directory / id_.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
+def put(directory: Path, checkpoint_id: CheckpointId, events: int = 0) -> None:
+    model_file.write(directory / checkpoint_id.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
 
 
 def own(directory: Path, number: int, base: CheckpointId | None) -> None:
@@ -93,7 +93,7 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(owner: Ownership, dam
         data = bytearray(model_file.pack({"no": "checkpoint"}))
     path.write_bytes(data[: {"short": len(data) // 2, "empty": 0}.get(damage, len(data))])
     damaged: list[CheckpointId] = []
-    found = checkpoints.newest(owner.directory, lambda id_, _: damaged.append(id_))
+    found = checkpoints.newest(owner.directory, lambda checkpoint_id, _: damaged.append(checkpoint_id))
     assert found is not None
     assert (found[0], found[1]["events"], damaged) == (CheckpointId(1, 1), 10, [CheckpointId(1, 2)])
 
@@ -118,7 +118,7 @@ def test_late_files_of_fenced_epochs_are_ignored(tmp_path: Path) -> None:
     own(tmp_path, 2, CheckpointId(1, 2))
     own(tmp_path, 3, CheckpointId(1, 2))  # epoch 2 wrote none in time
     own(tmp_path, 4, CheckpointId(3, 1))
-    for id_ in [
+    for checkpoint_id in [
         CheckpointId(1, 1),
         CheckpointId(1, 2),
         CheckpointId(1, 3),
@@ -126,7 +126,7 @@ def test_late_files_of_fenced_epochs_are_ignored(tmp_path: Path) -> None:
         CheckpointId(3, 1),
         CheckpointId(3, 2),
     ]:
-        put(tmp_path, id_)
+        put(tmp_path, checkpoint_id)
     assert checkpoints.valid(tmp_path) == [
         CheckpointId(3, 1),
         CheckpointId(1, 2),
@@ -290,11 +290,11 @@ def test_reader_retries_if_a_checkpoint_was_replaced(
         put(tmp_path, CheckpointId(1, number), number)
     read = checkpoints.read
 
-    def slow(directory: Path, id_: CheckpointId) -> Any:
-        if id_ == CheckpointId(1, 2):  # meanwhile the daemon goes on
+    def slow(directory: Path, checkpoint_id: CheckpointId) -> Any:
+        if checkpoint_id == CheckpointId(1, 2):  # meanwhile the daemon goes on
             put(tmp_path, CheckpointId(1, 3), 3)
-            (tmp_path / id_.name).unlink()
-        return read(directory, id_)
+            (tmp_path / checkpoint_id.name).unlink()
+        return read(directory, checkpoint_id)
 
     monkeypatch.setattr(checkpoints, "read", slow)
     found = checkpoints.newest(tmp_path)
