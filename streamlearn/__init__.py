@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         PrimalGradientRegressor,
         ProximalClassifier,
         ProximalRegressor,
+        SparseClassifier,
+        SparseRegressor,
     )
     from streamlearn.features import Hashing, Names, fields
     from streamlearn.late import DelayedLabels
@@ -74,6 +76,8 @@ __all__ = [
     "PrimalGradientRegressor",
     "ProximalClassifier",
     "ProximalRegressor",
+    "SparseClassifier",
+    "SparseRegressor",
     "StreamlearnError",
     "fields",
     "hindsight",

@@ -25,9 +25,11 @@ cdef class Single(RowLearner):
         self.loss = loss
         self.outputs = 1
         self.weights = Weights(rule.bind(penalty, loss), average, seed)
-        self.inside = intercept == "inside"
-        self.shift = 1 if self.inside else 0
         self.learns_events = type(self.weights.rule).learns_events
+        # rules that learn whole events have the intercept in the row, inside the penalty or not
+        self.inside = intercept == "inside" or (intercept == "free" and self.learns_events)
+        self.shift = 1 if self.inside else 0
+        self.weights.rule.free_slots = 1 if self.inside and intercept == "free" else 0
         self.observes_events = self.weights.rule.observes_events
         self.prefetches = self.weights.rule.prefetches
         self.separate_score = average != "last" or self.weights.rule.query_is_not_score
@@ -38,7 +40,7 @@ cdef class Single(RowLearner):
                     "use batch=1"
                 )
             self.batch = Minibatch(batch)
-        if intercept == "free":
+        if intercept == "free" and not self.inside:
             self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
             self.free_intercept.grow(1)
             self.observes_events = self.observes_events or self.free_intercept.rule.observes_events
@@ -183,7 +185,7 @@ cdef class Single(RowLearner):
 
     def penalized_weights(self):
         """Return the vector of weights that the penalty applies to."""
-        return self.weights.values()
+        return self.weights.values(self.weights.rule.free_slots)
 
     def bound(self, u, intercept):
         """Return the regret bound against the weights u and an intercept."""

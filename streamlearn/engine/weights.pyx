@@ -45,7 +45,7 @@ cdef class Weights:
         cdef Py_ssize_t j
         if not self.simple:
             return NAN
-        for j in range(self.rule.n):
+        for j in range(self.rule.free_slots, self.rule.n):
             w = fabs(self.weight(j))
             if w > 0.0:
                 total += w * (l1 + 0.5 * l2 * w)

@@ -21,6 +21,8 @@ from streamlearn.estimators.presets import (
     PrimalGradientRegressor,
     ProximalClassifier,
     ProximalRegressor,
+    SparseClassifier,
+    SparseRegressor,
 )
 from streamlearn.estimators.regressor import LinearRegressor
 
@@ -46,4 +48,6 @@ __all__ = [
     "PrimalGradientRegressor",
     "ProximalClassifier",
     "ProximalRegressor",
+    "SparseClassifier",
+    "SparseRegressor",
 ]

@@ -48,7 +48,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     loss
         From `sl.losses`; None: `Logistic()`.
     penalty
-        From `sl.penalties`; None: no penalty.
+        From `sl.penalties`; None: no penalty. The default rule takes `L1`, `L2` and `ElasticNet`.
     features
         `sl.Names()` or `sl.Hashing(bits)`; None: `Names()`.
     fit_intercept

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
-from streamlearn.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss
+from streamlearn.losses import EpsilonInsensitive, Hinge, Huber, Logistic, Loss, Squared
 from streamlearn.penalties import L2, ElasticNet, LpSquared, Penalty, Zero
 from streamlearn.rules import (
     AROW,
@@ -21,6 +21,7 @@ from streamlearn.rules import (
     DualAveraging,
     FTRLProximal,
     GradientDescent,
+    Mixture,
     OptimisticProximal,
     PassiveAggressive,
     Pegasos,
@@ -73,6 +74,16 @@ class ClassifierPreset(Preset, LinearClassifier):
 
 class RegressorPreset(Preset, LinearRegressor):
     """A preset of a regressor."""
+
+
+class SparseRecipe(Preset):
+    """The default rule with l1, l2 or both: exact zeros, and no step size to tune."""
+
+    l1: float = 1e-4
+    l2: float = 0.0
+
+    def _recipe(self) -> tuple[Rule, Penalty]:
+        return Mixture(), ElasticNet(self.l1, self.l2)
 
 
 class PegasosRecipe(Preset):
@@ -174,6 +185,18 @@ class AROWRecipe(Preset):
 
     def _recipe(self) -> tuple[Rule, Penalty]:
         return AROW(self.r), Zero()
+
+
+class SparseClassifier(SparseRecipe, ClassifierPreset):
+    """The default rule with l1, l2 or both: logistic loss, exact zeros, nothing to tune."""
+
+    _preset_loss = Logistic()
+
+
+class SparseRegressor(SparseRecipe, RegressorPreset):
+    """The default rule with l1, l2 or both: squared loss, exact zeros, nothing to tune."""
+
+    _preset_loss = Squared()
 
 
 class PegasosClassifier(PegasosRecipe, ClassifierPreset):

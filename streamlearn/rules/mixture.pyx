@@ -10,8 +10,9 @@ from libc.math cimport INFINITY, exp, fabs, fmin, log, sqrt
 from libc.stdlib cimport calloc, free
 
 from streamlearn.losses.loss cimport MAX_PENDING, Loss
+from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.losses.loss_sum cimport LossSum, add_sum, add_pending, loss_sum
-from streamlearn.core.row cimport Row, prefetch
+from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport Normalized
 from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.rules.rule cimport Rule
@@ -25,12 +26,12 @@ from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.errors import IncompatibleError
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.feature_sizes import SIZE_KINDS
+from streamlearn.rules.sparse_mixture import SparseMixture
 from streamlearn.core.parameters import number
 
 DEF MAX_RULES = 32
 DEF MAX_SCORE = 1e100
 DEF LINE = 8  # numbers in a cache line
-DEF CACHED = 65536  # numbers that fit in the cache anyway: half a MB
 
 
 def default_rules():
@@ -104,6 +105,18 @@ cdef class Mixture(EventRule):
     def stays_finite(self):
         """Whether the state of all members stays finite whatever the row."""
         return all(rule.stays_finite for rule in self.rules)
+
+    @property
+    def intercept(self):
+        """Inside the row; the default members keep it outside the penalty."""
+        return "free" if self.rules == default_rules() else "inside"
+
+    def implementation(self, Penalty penalty):
+        """Use the default members in the forms that take l1 and l2, if there is such a penalty."""
+        strengths = penalty.simple and penalty.norm_limit == INFINITY
+        if strengths and penalty.l1 + penalty.l2 > 0.0 and self.rules == default_rules():
+            return SparseMixture(self.share)
+        return Mixture(self.rules, self.share)
 
     def start(self):
         cdef int k
@@ -179,16 +192,6 @@ cdef class Mixture(EventRule):
         for k in range(self.count):
             if (<Rule>self.each[k]).observes_events:
                 (<Rule>self.each[k]).observe(row, loss_at_zero, weight)
-
-    cdef void prefetch_row(self, Row* row, Py_ssize_t shift) noexcept nogil:
-        """Prefetch the row's slots if the table is larger than the cache."""
-        cdef const double* cells = self.table.cells
-        cdef Py_ssize_t i, line, width = self.table.width
-        if self.n * width < CACHED:
-            return
-        for i in range(row.n):
-            for line in range(0, width, LINE):
-                prefetch(cells + width * (row.slot[i] + shift) + line)
 
     cdef double score_for_learning(self, Row* row) noexcept nogil:
         cdef double p = 0.0

@@ -83,13 +83,22 @@ def coordinatewise(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str
     )
 
 
+def l1_and_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require a penalty that is its strengths of l1 and l2."""
+    if penalty.simple and penalty.norm_limit == float("inf"):
+        return None
+    return (
+        "it supports Zero, L1, L2 and ElasticNet only; for this penalty, use the rule DualAveraging"
+    )
+
+
 def unpenalized(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
     """Require Zero: self-tuning rules set their own regularization."""
     if penalty.simple and penalty.l1 == penalty.l2 == 0.0 and penalty.norm_limit == float("inf"):
         return None
     return (
-        "it sets its own regularization and supports no penalty; use Zero(), "
-        "or DualAveraging or FTRLProximal for sparse weights"
+        "it supports no penalty; use Zero(), the default rule for L1, L2 or ElasticNet, "
+        "or DualAveraging, which supports every penalty"
     )
 
 

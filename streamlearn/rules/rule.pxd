@@ -15,6 +15,8 @@ cdef class Rule(SlotState):
     cdef bint query_is_not_score
     # it prefetches the state of coming rows
     cdef bint prefetches
+    # this many of the first slots are outside the penalty: an intercept inside the row
+    cdef public Py_ssize_t free_slots
     # `weight_sum` is exact, so averages visit only the slots of a row
     cdef public bint averages_lazily
     cdef double* scratch

@@ -20,6 +20,7 @@ class Rule(SlotState):
     penalty_counts_once: ClassVar[bool]
     can_share_table: ClassVar[bool]
     t: float
+    free_slots: int
     averages_lazily: bool
     @property
     def penalty(self) -> Penalty: ...

@@ -16,12 +16,15 @@ from libc.math cimport NAN
 from libc.stdlib cimport abort, free, malloc
 
 from streamlearn.penalties.penalty cimport Penalty
-from streamlearn.core.row cimport Row
+from streamlearn.core.row cimport Row, prefetch
 from streamlearn.rules.slot_state cimport SlotState
 from streamlearn.rules.table cimport SlotTable
 from streamlearn.core.parameters cimport Parameterized
 
 import numpy as np
+
+DEF LINE = 8  # numbers in a cache line
+DEF CACHED = 65536  # numbers that fit in the cache anyway: half a MB
 
 
 cdef class Rule(SlotState):
@@ -105,7 +108,14 @@ cdef class Rule(SlotState):
         """Record an event that is learned next and its loss at w = 0 (`observes_events`)."""
 
     cdef void prefetch_row(self, Row* row, Py_ssize_t shift) noexcept nogil:
-        """Prefetch the state of a coming row, its slots shifted (rules with `prefetches`)."""
+        """Prefetch the row's slots, shifted, unless the table fits in the cache anyway."""
+        cdef const double* cells = self.table.cells
+        cdef Py_ssize_t i, line, width = self.table.width
+        if self.n * width < CACHED:
+            return
+        for i in range(row.n):
+            for line in range(0, width, LINE):
+                prefetch(cells + width * (row.slot[i] + shift) + line)
 
     cdef double* scratch_for(self, Py_ssize_t n) noexcept nogil:
         """Return a buffer of at least n numbers, valid until the next call."""

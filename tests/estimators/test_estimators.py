@@ -531,7 +531,7 @@ REFUSED = [
         {"rule": R.Pegasos(), "penalty": P.ElasticNet(0.1, 0.1)},
         "DualAveraging",
     ),
-    (sl.LinearClassifier, {"penalty": P.L1(0.1)}, "DualAveraging or FTRLProximal"),
+    (sl.LinearClassifier, {"penalty": P.Berhu(0.1, 0.2)}, "DualAveraging"),
     (sl.LinearClassifier, {"rule": R.CoinBetting(), "penalty": P.L1(0.1)}, "DualAveraging"),
     (sl.LinearRegressor, {"loss": L.Hinge()}, "LinearClassifier"),
     (sl.LinearRegressor, {"loss": L.Softmax(), "rule": R.AdaGrad(0.1)}, "LinearClassifier"),

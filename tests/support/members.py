@@ -69,6 +69,8 @@ def dense_value(value: Any) -> Any:
     if isinstance(value, sl.rules.schedules.Schedule):
         names = {"Constant": "constant", "InverseSqrt": "inverse_sqrt", "Inverse": "inverse"}
         return names[type(value).__name__], value.params["c"]
+    if value == sl.rules.Mixture().rules:
+        return None  # the default members, which penalties change
     if isinstance(value, tuple) and value and isinstance(value[0], sl.rules.Rule):
         return [maker(rule) for rule in value]
     return value

@@ -1,0 +1,15 @@
+from streamlearn.rules.self_tuning import SelfTuning
+from streamlearn.rules.slot_state import Field as Field
+
+NAMES: tuple[str, ...]
+FIELDS: tuple[Field, ...]
+
+class SparseMixture(SelfTuning):
+    def __init__(self, share: float = 1e-3) -> None: ...
+    features: float
+    variance: float
+    shares: list[float]
+    regrets: list[float]
+    penalties: list[float]
+    @property
+    def share(self) -> float: ...
