@@ -98,7 +98,7 @@ def draw_curve(axes: Axes, curve: Curve, color: str) -> None:
         axes.plot(curve.x, bounded(curve.y), color=color, label=label)
     if len(curve.low):
         low, high = bounded(curve.low), bounded(curve.high)
-        axes.fill_between(curve.x, low, high, color=color, alpha=0.2, label=label)
+        axes.fill_between(curve.x, low, high, color=color, alpha=0.2)
         for edge in (low, high):
             axes.plot(curve.x, edge, color=color, linewidth=0.8)
 

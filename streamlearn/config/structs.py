@@ -373,9 +373,14 @@ class RegretConfig(Section, frozen=True):
     """Regret against the best fixed model in hindsight."""
 
     enabled: Annotated[bool, about("whether to compute it")] = True
-    sample_size: Annotated[
-        int, about("events in the random sample that the best fixed model is fitted on", ge=100)
-    ] = 10_000
+    memory_bytes: Annotated[
+        int,
+        about(
+            "memory for the random sample of events, shared by all learners; the default holds "
+            "about a million clicks",
+            ge=100_000,
+        ),
+    ] = 64_000_000
     cpu_share: Annotated[
         float, about("share of one core for the background solver", gt=0, le=1)
     ] = 0.1

@@ -1,8 +1,7 @@
-"""The best fixed model of a sample of a stream, re-solved as the stream grows."""
+"""The best fixed model of a sample of a stream: the problem, and solving it within a budget."""
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,6 @@ import scipy.sparse
 
 from streamlearn.hindsight import Problem
 from streamlearn.hindsight.auto import auto, supporting_methods
-from streamlearn.hindsight.bounds import dual_bound
-from streamlearn.hindsight.inner import inner
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import L2, Penalty, Zero
 from streamlearn.regret.reservoir import gather_rows
@@ -24,17 +21,14 @@ if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.hindsight import Solution, Step
 
-# Without a penalty the problem may have no solution. A small L2 penalty gives it one, and the
-# bracket then holds against all u of norm at most RADIUS_FACTOR times its norm. On a sample its
-# strength is 1 / rows, as for a normal prior with variance 1: with less, the comparator would
-# overfit the sample and be worse on the stream than the learner.
-SURROGATE_L2 = 1e-6
-RADIUS_FACTOR = 2.0
+# Without a penalty the best fixed model may be infinitely large. It pays 1/2 |u|^2 once for the
+# whole stream, as with a standard normal prior of its weights.
+PRIOR = 1.0
 
 
 @dataclass(frozen=True)
 class ComparatorTask:
-    """The learner's objective, which the comparator minimizes."""
+    """The objective that the comparator minimizes."""
 
     loss: Loss | VectorLoss
     penalty: Penalty
@@ -45,75 +39,63 @@ class ComparatorTask:
         # Canonical, so that equal problems compare equal however they are written.
         object.__setattr__(self, "penalty", self.penalty.canonical())
 
-    @property
-    def unpenalized(self) -> bool:
-        """Whether Psi is 0 everywhere."""
-        return isinstance(self.penalty, Zero)
+    def charge(self, events: float) -> Penalty:
+        """Return what u pays at each of these events: Psi, or its part of 1/2 |u|^2."""
+        return L2(PRIOR / events) if isinstance(self.penalty, Zero) else self.penalty
 
 
 @dataclass(frozen=True)
 class Sample:
-    """All rows of a stream of `events` events, or a uniform sample of them."""
+    """Rows of a stream of `events` events: all, or a uniform sample.
+
+    The rows before each of `ends` are a uniform sample too; the last end is that of all rows.
+    """
 
     X: Any
     y: Array
     weights: Array
     events: float
+    positions: Array
+    ends: list[int]
+
+    def __len__(self) -> int:
+        return len(self.y)
 
     @property
     def complete(self) -> bool:
         """Whether the sample has all events."""
-        return len(self.y) == self.events
+        return len(self) == self.events
 
-    @property
-    def scale(self) -> float:
-        """The factor from a mean over these rows to a sum over all events."""
-        return self.events * float(self.weights.mean())
-
-    def part(self, rows: Array) -> Sample:
-        """Return some of the rows."""
-        return Sample(self.X[rows], self.y[rows], self.weights[rows], self.events)
-
-    def widened_for(self, comparator: Comparator | None) -> Sample:
-        """Return the sample with all features of a comparator, whose own rows may be replaced."""
-        if comparator is None or comparator.solution.w.shape[-1] <= self.X.shape[1]:
-            return self
-        shape = (self.X.shape[0], comparator.solution.w.shape[-1])
-        X = scipy.sparse.csr_array((self.X.data, self.X.indices, self.X.indptr), shape=shape)
-        return Sample(X, self.y, self.weights, self.events)
+    def part(self, start: int, stop: int) -> Sample:
+        """Return consecutive rows, without copying their features."""
+        first = self.X.indptr[start]
+        entries = slice(first, self.X.indptr[stop])
+        ends = self.X.indptr[start : stop + 1] - first
+        X = scipy.sparse.csr_array(
+            (self.X.data[entries], self.X.indices[entries], ends),
+            shape=(stop - start, self.X.shape[1]),
+        )
+        rows = slice(start, stop)
+        return Sample(
+            X, self.y[rows], self.weights[rows], self.events, self.positions[rows], [stop - start]
+        )
 
 
-@dataclass(frozen=True)
-class Comparator:
-    """A fixed model, and what was proved when it was solved."""
-
-    solution: Solution
-    events: float
-    lower_bound: float  # on the objective of those events
-    radius: float
-
-
-def sample_from_snapshot(rows: dict[str, Any], events: float, task: ComparatorTask) -> Sample:
-    """Return the rows of a snapshot as a matrix; column 0 is an intercept inside the penalty."""
-    rows = gather_rows(rows)
-    slots, values = rows["slots"], rows["values"]
-    ends = np.concatenate([[0], np.cumsum(rows["lengths"], dtype=np.int64)])
-    if task.intercept == "inside":
-        slots = np.insert(slots + 1, ends[:-1], 0)
-        values = np.insert(values, ends[:-1], 1.0)
-        ends = ends + np.arange(len(ends))
-    columns = int(slots.max(initial=0)) + 1
-    X = scipy.sparse.csr_array((values, slots, ends), shape=(len(ends) - 1, columns))
+def sample_from_snapshot(
+    snapshot: dict[str, Any], events: float, task: ComparatorTask, columns: int, levels: int = 1
+) -> Sample:
+    """Return the rows of a snapshot; column 0 is an intercept inside the penalty."""
+    rows = gather_rows(snapshot, levels, int(task.intercept == "inside"))
+    shape = (len(rows["weights"]), max(columns, int(rows["slots"].max(initial=0)) + 1))
+    X = scipy.sparse.csr_array((rows["values"], rows["slots"], rows["indptr"]), shape=shape)
     labels = rows["labels"]
-    multitarget = task.loss.kind == "multitarget"
-    return Sample(X, labels if multitarget else labels[:, 0], rows["weights"], events)
+    y = labels if task.loss.kind == "multitarget" else labels[:, 0].copy()
+    return Sample(X, y, rows["weights"], events, rows["positions"], rows["ends"].tolist())
 
 
 def hindsight_problem(sample: Sample, task: ComparatorTask) -> Problem:
-    """Return the mean problem, whose objective times `sample.scale` estimates the sum."""
-    share = sample.events / sample.scale
-    strength = SURROGATE_L2 if sample.complete else max(SURROGATE_L2, 1.0 / len(sample.y))
-    penalty = L2(strength * share) if task.unpenalized else scaled(task.penalty, share)
+    """Return the mean problem: its objective times the weight of the rows is their sum."""
+    share = len(sample) / float(sample.weights.sum())
     X = sample.X
     # The solvers accept slots in any order.
     index = X.indices if X.indices.dtype == np.int32 else X.indices.astype(np.int64, copy=False)
@@ -122,7 +104,7 @@ def hindsight_problem(sample: Sample, task: ComparatorTask) -> Problem:
         X,
         np.ascontiguousarray(sample.y),
         task.loss,
-        penalty,
+        scaled(task.charge(sample.events), share),
         weights=sample.weights,
         fit_intercept=task.intercept == "free",
         outputs=task.outputs,
@@ -139,13 +121,12 @@ def scaled(penalty: Penalty, factor: float) -> Penalty:
 
 def why_unsolvable(task: ComparatorTask) -> str | None:
     """Return why no method solves the task; None if one does."""
-    if task.unpenalized:
-        task = ComparatorTask(task.loss, L2(1.0), task.intercept, task.outputs)
     probe = scipy.sparse.csr_array((np.ones(1), np.zeros(1, np.int32), [0, 1]), shape=(1, 1))
     # A label for the probe: targets, the first class, or a number.
     several = (1, task.outputs) if task.loss.kind == "multitarget" else 1
     y = np.zeros(several) if isinstance(task.loss, VectorLoss) else np.ones(1)
-    if supporting_methods(hindsight_problem(Sample(probe, y, np.ones(1), 1.0), task)):
+    sample = Sample(probe, y, np.ones(1), 1.0, np.zeros(1, np.int64), [1])
+    if supporting_methods(hindsight_problem(sample, task)):
         return None
     return (
         f"no hindsight method solves {task.loss!r} with {task.penalty!r}; "
@@ -153,95 +134,74 @@ def why_unsolvable(task: ComparatorTask) -> str | None:
     )
 
 
-def solve_comparator(
-    sample: Sample,
-    task: ComparatorTask,
-    before: Comparator | None,
-    *,
-    gap: float,
-    seconds: float,
-    share: float = 1.0,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Comparator:
-    """Solve for the best fixed model, warm from `before`, within a time and a share of a core."""
-    woke = time.monotonic()
-    until = woke + seconds
-    stopped = False
-    problem = hindsight_problem(sample.widened_for(before), task)
+class Budget:
+    """A time limit, and a share of a core, for solves one after another."""
+
+    def __init__(
+        self, seconds: float, share: float = 1.0, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.share = share
+        self.cancelled = cancelled
+        self.until = time.monotonic() + seconds
+        self.stopped = False
+        self._woke = time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """The seconds left."""
+        return self.until - time.monotonic()
+
+    def spent(self) -> bool:
+        """Sleep as long as the share demands; return whether to stop."""
+        now = time.monotonic()
+        if self.share < 1.0:
+            wanted = (now - self._woke) * (1.0 / self.share - 1.0)
+            time.sleep(max(0.0, min(wanted, self.until - now)))
+            self._woke = time.monotonic()
+        self.stopped = self.stopped or time.monotonic() >= self.until or self.cancelled()
+        return self.stopped
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The best fixed model of some rows."""
+
+    solution: Solution
+    rows: int
+    value: float  # of the objective, summed over the rows: the middle of the certified interval
+    below: float  # a certified lower bound on it
+    above: float  # the objective of the solution
+    finished: bool  # whether the solver ended by itself
+
+    @property
+    def slack(self) -> float:
+        """How far `value` may be from the minimum."""
+        return 0.5 * (self.above - self.below)
+
+
+def minimize(
+    sample: Sample, task: ComparatorTask, start: Solution | None, *, gap: float, budget: Budget
+) -> Minimum:
+    """Solve for the best fixed model of these rows."""
+    problem = hindsight_problem(sample, task)
 
     def throttle(_step: Step) -> bool:
-        nonlocal woke, stopped
-        now = time.monotonic()
-        if share < 1.0:
-            time.sleep(max(0.0, min((now - woke) * (1.0 / share - 1.0), until - now)))
-            woke = time.monotonic()
-        stopped = now >= until or cancelled()
-        return stopped
+        return budget.spent()
 
-    start = None if before is None else before.solution
     solution = auto(problem, gap=gap, start=start, callback=throttle)
-    if solution.interrupted and not stopped:
+    if solution.interrupted and not budget.stopped:
         raise KeyboardInterrupt  # the solver stopped at Ctrl-C; the caller must stop too
-    radius = math.inf
-    lower_bound = solution.lower_bound
-    if task.unpenalized:
-        radius = RADIUS_FACTOR * math.sqrt(inner(solution.w.ravel(), solution.w.ravel()))
-        lower_bound = max(lower_bound - surrogate_cost(problem, radius), problem.lowest)
-    return Comparator(solution, sample.events, sample.scale * lower_bound, radius)
+    weight = float(sample.weights.sum())
+    above, below = weight * solution.objective, weight * solution.lower_bound
+    value = 0.5 * (above + below)
+    return Minimum(solution, len(sample), value, below, above, not solution.interrupted)
 
 
-def surrogate_cost(problem: Problem, radius: float) -> float:
-    """Return the largest value in the ball of the L2 penalty that replaces a missing penalty."""
-    return 0.5 * problem.penalty.l2 * radius * radius
-
-
-def objective_and_bound(
-    sample: Sample, task: ComparatorTask, comparator: Comparator
-) -> tuple[float, float]:
-    """Return the comparator's objective on the current sample, and a lower bound on all others.
-
-    The comparator may have been solved on an earlier sample.
-    """
-    problem = hindsight_problem(sample.widened_for(comparator), task)
-    w = problem.start(comparator.solution)
-    value = problem.risk.value_and_gradient(w)[0]
-    bound = dual_bound(problem, w)
-    if task.unpenalized:
-        bound -= surrogate_cost(problem, comparator.radius)
-    else:
-        value += problem.penalty.value(problem.penalized(w))
-    total = sample.scale * max(bound, problem.lowest)
-    if comparator.events == sample.events:
-        total = max(total, comparator.lower_bound)
-    elif sample.complete:
-        # The bound for the first events holds; the others have at least their lowest losses.
-        later = slice(int(comparator.events), None)
-        rest = lowest_loss(task, sample.y[later], sample.weights[later])
-        total = max(total, comparator.lower_bound + rest)
-    else:
-        # On samples it is an estimate anyway: scale the bound of the earlier sample, because the
-        # dual bound at weights that are not optimal for the current one is weak.
-        total = max(total, comparator.lower_bound * sample.events / comparator.events)
-    return sample.scale * value, min(total, sample.scale * value)
-
-
-def lowest_loss(task: ComparatorTask, y: Array, weights: Array) -> float:
-    """Return the sum of the lowest values of the losses."""
-    if isinstance(task.loss, Loss):
-        return inner(weights, task.loss.lowest(y))
-    return -inner(weights, task.loss.conjugate(np.zeros((len(y), task.outputs)), y))
-
-
-def estimate_objective(
-    sample: Sample, task: ComparatorTask, comparator: Comparator
-) -> tuple[float, float]:
-    """Estimate the objective on a sample that was not fitted, with its standard error."""
-    problem = hindsight_problem(sample.widened_for(comparator), task)
-    w = problem.start(comparator.solution)
-    losses = sample.weights * np.asarray(task.loss.value(problem.row_risk.scores(w), sample.y))
-    m = len(losses)
-    total = sample.events * float(losses.mean())
-    if not task.unpenalized:
-        total += sample.events * task.penalty.value(problem.penalized(w))
-    correction = math.sqrt(max(0.0, 1.0 - m / sample.events))
-    return total, sample.events * float(losses.std(ddof=1)) / math.sqrt(m) * correction
+def costs(sample: Sample, task: ComparatorTask, u: Any) -> Array:
+    """Return the objective of fixed weights, a Solution, at each row."""
+    problem = hindsight_problem(sample, task)
+    w = problem.start(u)
+    losses = np.asarray(task.loss.value(problem.row_risk.scores(w), sample.y))
+    charge = task.charge(sample.events).value(problem.penalized(w))
+    result: Array = sample.weights * losses + charge
+    return result

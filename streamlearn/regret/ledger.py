@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from streamlearn.core.integers import is_integer
 from streamlearn.core.parameters import number
-from streamlearn.regret.comparator import (
-    Comparator,
-    ComparatorTask,
-    Sample,
-    estimate_objective,
-    objective_and_bound,
-    sample_from_snapshot,
-    solve_comparator,
-    why_unsolvable,
-)
+from streamlearn.regret.comparator import ComparatorTask, why_unsolvable
+from streamlearn.regret.comparison import SharedSample
+from streamlearn.regret.findings import MORE_TIME
+from streamlearn.regret.member import FixedModel, Member
 from streamlearn.regret.progressive_sums import ProgressiveSums
 from streamlearn.regret.report import Report
+from streamlearn.regret.reservoir import Reservoir
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from streamlearn.losses import Loss, VectorLoss
     from streamlearn.penalties import Penalty
+    from streamlearn.regret.findings import Findings
 
-GROWTH = 1.25
-FIRST_SOLVE = 1000  # events before the first background solve
+MEMORY_BYTES = 64_000_000
+LEAST_MEMORY = 10_000
 
 
 class Ledger:
     """The progressive objective of a learner, and its best fixed model in hindsight.
 
-    Fed by a learner whose watcher is `sums`, or with batches (`observe`). Everything except the
-    comparator depends on the events alone, not on the timing of solves.
+    Fed by a learner whose watcher is `sums`, or with batches (`observe`).
 
     Parameters
     ----------
@@ -44,12 +39,14 @@ class Ledger:
         Those of the learner.
     intercept
         Its placement: "none", "free" (not penalized) or "inside" the penalty.
-    sample_size
-        How many events to keep. While these are all events, the bracket is certified if the sum of
-        Psi(w_t) is exact. After that, one half of a uniform sample fits the comparator and the
-        other half measures it.
+    memory_bytes
+        The memory for events; None: keep all. While all events are kept, the bracket is certified
+        if the sum of Psi(w_t) is exact. After that, the regret is estimated from a uniform sample.
     seed
         Of the sample.
+    beside
+        A ledger of the same events: both share its sample, and the comparator if their objectives
+        are the same.
     gap
         The precision of the comparator's objective, per event.
     seconds
@@ -64,15 +61,21 @@ class Ledger:
         penalty: Penalty,
         *,
         intercept: str = "none",
-        sample_size: int = 100_000,
+        memory_bytes: int | None = MEMORY_BYTES,
         seed: int = 0,
+        beside: Ledger | None = None,
         targets: int = 1,
         gap: float = 1e-4,
-        seconds: float = 30.0,
-        cpu_share: float = 0.05,
+        seconds: float = 300.0,
+        cpu_share: float = 0.1,
     ) -> None:
-        if not is_integer(sample_size) or not 10 <= sample_size < 2**31:
-            raise ValueError(f"sample_size must be an integer of at least 10, not {sample_size!r}")
+        if memory_bytes is not None and (
+            not is_integer(memory_bytes) or not LEAST_MEMORY <= memory_bytes < 2**62
+        ):
+            raise ValueError(
+                f"memory_bytes must be an integer of at least {LEAST_MEMORY} or None, "
+                f"not {memory_bytes!r}"
+            )
         if not is_integer(seed) or not 0 <= seed < 2**64:
             raise ValueError(f"seed must be an integer from 0 to 2^64 - 1, not {seed!r}")
         self.loss = loss
@@ -81,15 +84,20 @@ class Ledger:
         self.gap = number("Ledger", "gap", gap, above=0.0)
         self.seconds = number("Ledger", "seconds", seconds, low=0.0)
         self.cpu_share = number("Ledger", "cpu_share", cpu_share, above=0.0, high=1.0)
+        if beside is None:
+            self.shared = SharedSample(Reservoir(memory_bytes, seed, targets))
+        else:
+            self.shared = beside.shared
+            self.shared.reservoir.learners += 1
         free = penalty.simple and penalty.l1 == penalty.l2 == 0.0
-        self.sums = ProgressiveSums(loss, sample_size, seed, targets, penalized=not free)
-        # The sample starts in the order of the events, so it is split into halves at random.
-        self._order = np.random.default_rng(seed).permutation(sample_size)
-        self._comparator: Comparator | None = None
-        self._thread: threading.Thread | None = None
-        self._closed = False
-        self.sums.wake = self._solve_if_idle
-        self.sums.wake_at(FIRST_SOLVE)
+        self.sums = ProgressiveSums(
+            loss, self.shared.reservoir, penalized=not free, records=beside is None
+        )
+        if beside is None:
+            self.shared.recorder = self.sums
+        self.read_weights: Callable[[], FixedModel | None] = lambda: None
+        self.comparison = self.shared.comparison_of(self.task)
+        self._number = self.comparison.join(self._member, lambda: self.task)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -120,153 +128,111 @@ class Ledger:
     @property
     def task(self) -> ComparatorTask:
         """What the comparator minimizes."""
-        loss = self.sums.loss
-        return ComparatorTask(loss, self.penalty, self.intercept, self.sums.outputs)
+        return ComparatorTask(self.sums.loss, self.penalty, self.intercept, self.sums.outputs)
+
+    def _member(self) -> Member:
+        """Return what a solve needs to know now."""
+        sums = self.sums
+        penalties, stderr, exact = sums.penalty_estimate()
+        positions, losses = sums.samples()
+        return Member(
+            objective=sums.progressive_loss + penalties,
+            progressive_loss=sums.progressive_loss,
+            stderr=stderr,
+            exact=exact,
+            events=sums.events,
+            weight=sums.weight,
+            positions=positions,
+            losses=losses,
+            candidate=self.read_weights() if self.shared.reservoir.full else None,
+        )
 
     # -- the comparator ---------------------------------------------------------------------------
 
-    def _solve_if_idle(self) -> float:
-        """Start a background solve unless one runs; return after how many events to retry."""
-        events = self.sums.events
-        if self._closed:
-            return math.inf
-        if self._thread is not None and self._thread.is_alive():
-            return events * (1.0 + 0.1 * (GROWTH - 1.0))
-        rows = self.sums.reservoir.snapshot()
-        self._thread = threading.Thread(
-            target=self._solve_in_background,
-            args=(rows, events, self.task),
-            name="regret",
-            daemon=True,
-        )
-        self._thread.start()
-        return events * GROWTH
+    @property
+    def findings(self) -> Findings | None:
+        """What the latest solve found."""
+        return self.comparison.findings[self._number]
 
-    def _solve_in_background(
-        self, rows: dict[str, Any], events: float, task: ComparatorTask
-    ) -> None:
-        if why_unsolvable(task) is None:
-            sample = self._fitting_part(sample_from_snapshot(rows, events, task))
-            rows.clear()  # copied: the reservoir may reuse their memory
-            self._solve(sample, task, self.seconds, self.cpu_share)
+    def solve_if_due(self) -> None:
+        """Start a solve in the background if it is due; call when no learner learns."""
+        if self.sums.events:
+            self.comparison.solve_if_due(
+                self.sums.events, gap=self._gap(), seconds=self.seconds, share=self.cpu_share
+            )
 
-    def _solve(self, sample: Sample, task: ComparatorTask, seconds: float, share: float) -> None:
-        comparator = solve_comparator(
-            sample,
-            task,
-            self._comparator,
-            gap=self.gap,
-            seconds=seconds,
-            share=share,
-            cancelled=lambda: self._closed,
-        )
-        if self._comparator is None or comparator.events >= self._comparator.events:
-            self._comparator = comparator
+    def _is_solved(self) -> bool:
+        """Return whether the comparator is solved, with the latest events."""
+        found = self.findings
+        return found is not None and found.solved_at == self.sums.events and found.settled
 
-    def _fitting_part(self, sample: Sample) -> Sample:
-        return sample if sample.complete else sample.part(self._halves(sample)[0])
-
-    def _halves(self, sample: Sample) -> tuple[Any, Any]:
-        order = self._order[self._order < len(sample.y)]
-        middle = len(order) // 2
-        return np.sort(order[:middle]), np.sort(order[middle:])
-
-    def wait(self) -> None:
-        """Wait for a running background solve."""
-        if self._thread is not None:
-            self._thread.join()
+    def _gap(self) -> float:
+        """Return a gap that is small compared with the losses."""
+        mean = abs(self.sums.progressive_loss) / max(self.sums.weight, 1.0)
+        return self.gap * min(1.0, max(mean, 1e-3))
 
     def close(self, *, wait: bool = True) -> None:
         """Stop a background solve at its next step, and start no other."""
-        self._closed = True
+        self.comparison.closed = True
         if wait:
-            self.wait()
+            self.comparison.wait()
 
-    def report(self, seconds: float = 10.0) -> Report:
-        """Return the current report, after solving the comparator for up to `seconds`."""
-        sums, task = self.sums, self.task
-        penalties, stderr, exact = sums.penalty_estimate()
-        paid = Report(
+    def paid(self) -> Report:
+        """Return a report without a comparator."""
+        sums = self.sums
+        penalties, _, exact = sums.penalty_estimate()
+        return Report(
             events=int(sums.events),
             weight=sums.weight,
             progressive_loss=sums.progressive_loss,
             objective=sums.progressive_loss + penalties,
             penalty="exact" if exact else "sampled",
-            stderr=stderr,
         )
-        why = "no event was learned yet" if not sums.events else why_unsolvable(task)
-        if sums.reservoir.failed:
-            why = "there was not enough memory for the sample of events"
-        if why is not None:
-            return dataclasses.replace(paid, why_no_comparator=why)
-        sample = sample_from_snapshot(sums.reservoir.snapshot(), sums.events, task)
-        fit = self._fitting_part(sample)
-        if seconds > 0.0:
-            self._solve(fit, task, seconds, 1.0)
-        comparator = self._comparator
-        if comparator is None:
-            return dataclasses.replace(paid, why_no_comparator="the comparator is not solved yet")
-        return dataclasses.replace(paid, **self._compared(paid, sample, fit, task, comparator))
 
-    def _compared(
-        self,
-        paid: Report,
-        sample: Sample,
-        fit: Sample,
-        task: ComparatorTask,
-        comparator: Comparator,
-    ) -> dict[str, Any]:
-        objective, stderr = paid.objective, paid.stderr
-        total, bound = objective_and_bound(fit, task, comparator)
-        if not sample.complete:
-            rows = self._halves(sample)[1]
-            total, error = estimate_objective(sample.part(rows), task, comparator)
-            stderr = math.hypot(stderr, error)
-        return {
-            "comparator": total,
-            "regret": objective - total,
-            "regret_low": objective - total,
-            # Estimates from two samples may be out of order.
-            "regret_high": objective - min(bound, total),
-            "stderr": stderr,
-            "certified": sample.complete and paid.penalty == "exact",
-            "radius": comparator.radius,
-            "comparator_nonzero": self._nonzero(comparator),
-            "solved_at": int(comparator.events),
-            "method": comparator.solution.method,
-        }
+    def report(self, seconds: float = 10.0) -> Report:
+        """Return the current report, after solving the comparator for up to `seconds`.
 
-    def _nonzero(self, comparator: Comparator) -> int:
-        w = comparator.solution.w
-        return int(np.count_nonzero(w[..., 1:] if self.intercept == "inside" else w))
-
-    @property
-    def comparator(self) -> Comparator | None:
-        """The latest comparator."""
-        return self._comparator
-
-    def use_comparator(self, comparator: Comparator | None, *, same_events: bool = True) -> None:
-        """Use the comparator of another ledger.
-
-        Its lower bound is valid only for the `same_events` with the same weights.
+        With 0 seconds it is solved in the background if due, and the report has the latest result.
         """
-        if comparator is not None and not same_events:
-            comparator = dataclasses.replace(comparator, lower_bound=-math.inf)
-        self._comparator = comparator
-
-    def same_events_as(self, other: Ledger) -> bool:
-        """Return whether the other ledger has as many events, of the same total weight."""
-        own, others = self.sums, other.sums
-        return (own.events, own.weight) == (others.events, others.weight)
+        paid = self.paid()
+        why = "no event was learned yet" if not paid.events else why_unsolvable(self.task)
+        if self.shared.reservoir.failed:
+            why = "there was not enough memory for the sample of events; use a smaller memory_bytes"
+        if why is not None:
+            return dataclasses.replace(paid, why_unknown=why)
+        if seconds > 0.0 and not self._is_solved():
+            self.comparison.solve(gap=self._gap(), seconds=seconds)
+        elif seconds == 0.0:
+            self.solve_if_due()
+        found = self.findings
+        if found is None:
+            return dataclasses.replace(paid, why_unknown=MORE_TIME)
+        known = {item.name: getattr(found, item.name) for item in dataclasses.fields(found)}
+        known.pop("settled")
+        solution = known.pop("minimum").solution
+        w = solution.w[..., 1:] if self.intercept == "inside" else solution.w
+        return dataclasses.replace(
+            paid,
+            **known,
+            comparator_nonzero=int(np.count_nonzero(w)),
+            method=solution.method,
+        )
 
     # -- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return everything that depends on the events as plain data and arrays."""
-        return {"sums": self.sums.state()}
+        """Return everything that depends on the events as plain data and arrays.
+
+        The sample is in the state of the ledger that records it.
+        """
+        state = {"sums": self.sums.state()}
+        if self.sums.records:
+            state["sample"] = self.shared.reservoir.state()
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`; the comparator is solved again when it is due."""
+        if self.sums.records:
+            self.shared.reservoir.restore(state["sample"])
         self.sums.restore(state["sums"])
-        self.sums.wake_at(max(self.sums.events, FIRST_SOLVE))
-        self._comparator = None
+        self.comparison.forget()

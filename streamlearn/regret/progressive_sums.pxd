@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from streamlearn.engine.learner cimport RowLearner
 from streamlearn.engine.watcher cimport Watcher
@@ -11,15 +12,19 @@ cdef struct PenaltyGap:
 
 @cython.final
 cdef class ProgressiveSums(Watcher):
-    cdef Reservoir sample
+    cdef readonly Reservoir reservoir
+    cdef readonly bint records
+    # the losses of the sampled events: `sampled` of them, with their positions
+    cdef object place_array, loss_array
+    cdef int64_t* places
+    cdef float* sample_losses
+    cdef Py_ssize_t sampled, sample_room
     cdef readonly object loss
     cdef bint scalar
     cdef readonly Py_ssize_t outputs
     # without the events that are only pending
     cdef double past, weight_past, penalty_past
     cdef double penalty_sum, penalty_rest, penalty_variance
-    # how many pending events were offered to the sample
-    cdef int offered
     # the last known Psi(w_t)
     cdef readonly double penalty, next_penalty_read
     # its difference from the value before
@@ -27,8 +32,6 @@ cdef class ProgressiveSums(Watcher):
     cdef bint exact, penalized
     cdef public RowLearner learner
     cdef public object read_penalty
-    cdef public object wake
-    cdef double due
     cdef void add_value(self, double value) noexcept nogil
     cdef int next_process_at(self) noexcept nogil
     cdef double pending_weight(self) noexcept nogil
@@ -38,4 +41,6 @@ cdef class ProgressiveSums(Watcher):
     cdef void set_penalty(self, double penalty) noexcept nogil
     cdef PenaltyGap gap_to(self, double penalty) noexcept nogil
     cdef double events_since_read(self) noexcept nogil
-    cdef int call_wake(self) except -1
+    cdef void sample_loss(self, int64_t place, const double* y, double weight) noexcept nogil
+    cdef int make_sample_room(self) except -1
+    cdef int use_samples(self, places, losses) except -1

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streamlearn.engine.learner import RowLearner
 from streamlearn.engine.watcher import Watcher
@@ -13,13 +13,14 @@ class ProgressiveSums(Watcher):
     def __init__(
         self,
         loss: Loss | VectorLoss,
-        capacity: int,
-        seed: int = 0,
-        width: int = 1,
+        reservoir: Reservoir,
         penalized: bool = True,
+        records: bool = True,
     ) -> None: ...
     @property
     def reservoir(self) -> Reservoir: ...
+    @property
+    def records(self) -> bool: ...
     @property
     def loss(self) -> Loss | VectorLoss: ...
     @property
@@ -34,8 +35,8 @@ class ProgressiveSums(Watcher):
     def next_penalty_read(self) -> float: ...
     learner: RowLearner | None
     read_penalty: Callable[[], float] | None
-    wake: Callable[[], float] | None
-    def wake_at(self, events: float) -> None: ...
+    def current_samples(self) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def record_penalty(self, penalty: float) -> None: ...
     @property
     def progressive_loss(self) -> float: ...

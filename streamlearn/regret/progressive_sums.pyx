@@ -1,15 +1,18 @@
-"""The progressive sums of a learner over its events, and a uniform sample of them."""
+"""The progressive sums of a learner over its events, and its losses of a uniform sample of them."""
 
 cimport cython
+from libc.stdint cimport int64_t
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
 
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport MAX_PENDING, PendingEvents, Loss, VectorLoss
 from streamlearn.losses.loss_sum cimport add_sum, add_pending, loss_sum, sum_in_lanes, two_sum
-from streamlearn.regret.reservoir cimport Reservoir, at
+from streamlearn.regret.reservoir cimport at
 from streamlearn.core.row cimport Row
 
 import numpy as np
+
+from streamlearn.regret.reservoir import keys_of
 
 # Slots that are read in half a millisecond: while reading Psi(w) after every event takes no longer
 # in total, its sum is exact.
@@ -18,42 +21,90 @@ cdef double EXACT_READ_BUDGET = 2.0 ** 18
 
 @cython.final
 cdef class ProgressiveSums(Watcher):
-    """The progressive sums of a learner, and a sample of its events.
+    """The progressive sums of a learner, and its losses of the events in a sample.
 
     It sees each event as the learner's watcher, or batches by `observe`. If the rule does not keep
     Psi(w_t) up to date, it is read after every event while that is cheap, then on a schedule that
     grows with the stream, and interpolated linearly in between. The `learner` reads it, or
     `read_penalty` for penalties other than l1 and l2. `penalized`: whether Psi is not 0.
+
+    Learners of the same events share a reservoir. One of them `records` the events; each keeps its
+    own losses, before learning, of the sampled events.
     """
 
-    def __init__(self, loss, capacity, seed=0, width=1, penalized=True):
+    def __init__(self, loss, reservoir, penalized=True, records=True):
         self.exact = True
         self.penalized = penalized
         self.needs_penalty = penalized
         self.next_penalty_read = 0.0 if penalized else INFINITY
-        self.due = INFINITY
         self.loss = loss
         self.scalar = isinstance(loss, Loss)
         self.outputs = 1
-        self.sample = Reservoir(capacity, seed, width)
+        self.reservoir = reservoir
+        self.records = records
+        self.use_samples(np.empty(0, np.int64), np.empty(0, np.float32))
 
     cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         cdef int few = self.losses.last.n
         cdef double weight = self.losses.last.weight[few - 1]
+        cdef int64_t place = <int64_t>self.past + few - 1
         self.outputs = outputs
         self.needs_penalty = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
-        self.sample.offer(row, y, weight, few - 1 - self.offered)
-        self.offered = few
+        if self.reservoir.has(place):
+            if self.records:
+                self.reservoir.record(place, row, y, weight)
+            self.sample_loss(place, y, weight)
         if not self.needs_penalty and self.past + few >= self.next_penalty_read:
             self.sample_penalty()
-        if self.past + few >= self.due:
-            with gil:
-                self.call_wake()
         if not self.scalar:
             self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
         elif few == MAX_PENDING:
             self.add_value((<Loss>self.loss).sum_pending(&self.losses.last))
         self.process_at = self.next_process_at()
+
+    cdef void sample_loss(self, int64_t place, const double* y, double weight) noexcept nogil:
+        """Keep the loss of the last event, which is in the sample."""
+        cdef double value
+        if self.sampled == self.sample_room:
+            with gil:
+                try:
+                    self.make_sample_room()
+                except MemoryError:
+                    self.reservoir.failed = True
+                    return
+        if self.scalar:
+            value = (<Loss>self.loss).value_at(self.scores[0], y[0])
+        else:
+            value = (<VectorLoss>self.loss).value_of(self.scores, self.outputs, y)
+        self.places[self.sampled] = place
+        self.sample_losses[self.sampled] = <float>(weight * value)
+        self.sampled += 1
+
+    cdef int make_sample_room(self) except -1:
+        """Drop the losses of events that have left the sample, and get more memory if needed."""
+        places, losses = self.current_samples()
+        self.use_samples(places, losses)
+        return 0
+
+    cdef int use_samples(self, places, losses) except -1:
+        cdef Py_ssize_t n = len(places), room = max(n + n // 4, 1024)
+        # New arrays, because the previous ones may be in use as a snapshot.
+        self.place_array, self.loss_array = np.empty(room, np.int64), np.empty(room, np.float32)
+        self.place_array[:n], self.loss_array[:n] = places, losses
+        self.places = <int64_t*>at(self.place_array)
+        self.sample_losses = <float*>at(self.loss_array)
+        self.sampled, self.sample_room = n, room
+        return 0
+
+    def current_samples(self):
+        """Return the positions in the sample and the weighted losses there."""
+        places, losses = self.samples()
+        kept = keys_of(places, self.reservoir.seed) <= np.uint64(self.reservoir.threshold)
+        return places[kept], losses[kept]
+
+    def samples(self):
+        """Return positions and the weighted losses there; all of the sample, and maybe others."""
+        return self.place_array[:self.sampled], self.loss_array[:self.sampled]
 
     cdef void add_value(self, double value) noexcept nogil:
         """Add the sum of the losses of the pending events."""
@@ -61,18 +112,21 @@ cdef class ProgressiveSums(Watcher):
         self.penalty_past += self.losses.last.n if self.needs_penalty else 0
         self.weight_past += self.pending_weight()
         self.past += self.losses.last.n
-        self.offered = 0
         add_sum(&self.losses, value)
 
     cdef int next_process_at(self) noexcept nogil:
         """Return how many pending events there may be before the next `process`."""
-        cdef double now = self.past + self.losses.last.n
-        cdef double wait = min(<double>self.sample.wait(), self.due - now)
+        cdef int n = self.losses.last.n, end = MAX_PENDING
+        cdef double now = self.past + n
+        cdef int64_t place = <int64_t>self.past
         if not self.needs_penalty:
-            wait = min(wait, self.next_penalty_read - now)
-        if not self.scalar or not wait > 1.0:
-            return self.losses.last.n + 1
-        return <int>min(wait + self.losses.last.n, <double>MAX_PENDING)
+            end = <int>min(<double>end, self.next_penalty_read - now + n)
+        if not self.scalar or end <= n:
+            return n + 1
+        for n in range(n + 1, end):
+            if self.reservoir.has(place + n - 1):
+                return n
+        return end
 
     cdef double pending_weight(self) noexcept nogil:
         """Return the weight of the pending events."""
@@ -81,13 +135,6 @@ cdef class ProgressiveSums(Watcher):
     cdef double pending_penalty(self) noexcept nogil:
         """Return the sum of Psi(w) before each pending event, if it was known."""
         return sum_in_lanes(self.penalties, self.losses.last.n) if self.needs_penalty else 0.0
-
-    cdef int call_wake(self) except -1:
-        """Call `wake`, which returns when it is due next."""
-        self.due = INFINITY
-        if self.wake is not None:
-            self.due = self.wake()
-        return 0
 
     cdef double penalty_value(self) noexcept nogil:
         """Return Psi(w) after all events so far, by a pass over all slots; NaN if unknown."""
@@ -158,11 +205,6 @@ cdef class ProgressiveSums(Watcher):
             if value == value:
                 self.penalty = value
 
-    def wake_at(self, double events):
-        """Call `wake` after this number of events; it returns the next such number."""
-        self.due = events
-        self.process_at = 0
-
     def observe(self, starts, slots, values, labels, weights, scores):
         """Add a batch of rows in CSR arrays, with the score of each before it was learned.
 
@@ -171,7 +213,7 @@ cdef class ProgressiveSums(Watcher):
         starts = np.ascontiguousarray(starts, np.int64)
         slots = np.ascontiguousarray(slots, np.int32)
         values = np.ascontiguousarray(values, float)
-        cdef Py_ssize_t i, c, n = len(starts) - 1, width = self.sample.width, k
+        cdef Py_ssize_t i, c, n = len(starts) - 1, width = self.reservoir.width, k
         labels = np.ascontiguousarray(labels, float).reshape(n, width)
         scores = np.ascontiguousarray(scores, float).reshape(n, -1)
         shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, float)
@@ -206,8 +248,9 @@ cdef class ProgressiveSums(Watcher):
         self.loss = loss
 
     def swap_classes(self):
-        """Swap the two classes in the sample."""
-        self.sample.swap_classes()
+        """Swap the two classes in the sample; losses stay the same."""
+        if self.records:
+            self.reservoir.swap_classes()
 
     @property
     def events(self):
@@ -218,13 +261,6 @@ cdef class ProgressiveSums(Watcher):
     def weight(self):
         """The sum of the weights of the events."""
         return self.weight_past + self.pending_weight()
-
-    @property
-    def reservoir(self):
-        """The sample of the events."""
-        self.sample.seen += self.losses.last.n - self.offered
-        self.offered = self.losses.last.n
-        return self.sample
 
     @property
     def progressive_loss(self):
@@ -264,12 +300,11 @@ cdef class ProgressiveSums(Watcher):
                 self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
                 self.penalty_change, self.penalty_past, self.next_penalty_read, float(self.exact),
             ],
-            "reservoir": self.reservoir.state(),
+            "samples": list(self.current_samples()),
         }
 
     def restore(self, state):
         """Resume from `state`, bit for bit."""
-        self.sample.restore(state["reservoir"])
         self.past, self.weight_past = state["events"], state["weight"]
         self.outputs = state["outputs"]
         self.losses.sum, self.losses.rest = state["loss"]
@@ -278,7 +313,8 @@ cdef class ProgressiveSums(Watcher):
             self.penalties[self.losses.last.n] = penalty
             add_pending(&self.losses, score, label, weight, slope)
             self.needs_penalty = penalty == penalty  # no NaN: known
-        self.offered = self.losses.last.n
+        places, losses = state["samples"]
+        self.use_samples(places, losses)
         self.process_at = 0
         (
             self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from streamlearn.estimators import frames
-from streamlearn.regret.tracker import Tracker
+from streamlearn.regret.tracker import Tracker, class_weight
 
 if TYPE_CHECKING:
     import os
@@ -47,7 +47,8 @@ class RegretCurve:
         t = np.array(self.checkpoints, dtype=float)
         for name, reports in self.reports.items():
             unknown = (np.nan, np.nan)
-            low, high = np.array([report.bracket or unknown for report in reports]).T / t
+            ends = [unknown if r.regret is None else (r.regret_low, r.regret_high) for r in reports]
+            low, high = np.array(ends, dtype=float).T / t
             (edge,) = axes.plot(t, low, linewidth=0.8, label=name)
             axes.plot(t, high, linewidth=0.8, color=edge.get_color())
             axes.fill_between(t, low, high, alpha=0.2, color=edge.get_color())
@@ -78,7 +79,7 @@ def curve(
     X = frames.matrix(X)
     y = np.asarray(y)
     weights = None if w is None else np.asarray(w, dtype=float)
-    trackers = _make_trackers(estimators, X.shape[0], gap)
+    trackers = _make_trackers(estimators, gap)
     points = sorted({int(point) for point in checkpoints})
     if not points or points[0] < 1 or points[-1] > X.shape[0]:
         raise ValueError(
@@ -88,22 +89,18 @@ def curve(
     start = 0
     for stop in points:
         rows = slice(start, stop)
-        first: Tracker | None = None
-        for name, tracker in trackers.items():
+        for tracker in trackers.values():
             tracker.learn_rows(X[rows], y[rows], None if weights is None else weights[rows])
-            if first is not None:
-                same = tracker.ledger.same_events_as(first.ledger)
-                tracker.ledger.use_comparator(first.ledger.comparator, same_events=same)
-            reports[name].append(tracker.report(seconds if first is None else 0.0))
-            first = tracker if first is None else first
+        for name, tracker in trackers.items():  # the first one solves for all
+            reports[name].append(tracker.report(seconds))
         start = stop
     return RegretCurve(points, reports)
 
 
 def _make_trackers(
-    estimators: Mapping[str, Estimator] | Sequence[Estimator], m: int, gap: float
+    estimators: Mapping[str, Estimator] | Sequence[Estimator], gap: float
 ) -> dict[str, Tracker]:
-    """Return a tracker for each estimator, without background solves."""
+    """Return a tracker for each estimator, all with one sample: all events."""
     if not isinstance(estimators, Mapping):
         names = [repr(e.rule) if hasattr(e, "rule") else type(e).__name__ for e in estimators]
         if len(set(names)) < len(names):
@@ -111,10 +108,10 @@ def _make_trackers(
         estimators = dict(zip(names, estimators, strict=True))
     if not estimators:
         raise ValueError("estimators is empty; give at least one")
-    trackers = {
-        name: Tracker(estimator, sample_size=max(m, 10), seed=0, gap=gap)
-        for name, estimator in estimators.items()
-    }
+    trackers: dict[str, Tracker] = {}
+    for name, estimator in estimators.items():
+        beside = next(iter(trackers.values()), None)
+        trackers[name] = Tracker(estimator, memory_bytes=None, seed=0, beside=beside, gap=gap)
     tasks = {name: tracker.ledger.task for name, tracker in trackers.items()}
     first = next(iter(tasks.values()))
     for name, task in tasks.items():
@@ -129,11 +126,4 @@ def _make_trackers(
                 f"{name} has another class_weight than the first estimator; draw separate curves, "
                 "because a comparator is solved for one weighting of the events"
             )
-        trackers[name].ledger.sums.wake_at(np.inf)
     return trackers
-
-
-def class_weight(estimator: Estimator) -> dict[Any, float]:
-    """Return the factors on the weights of events by label, without those of 1."""
-    factors = getattr(estimator, "class_weight", None) or {}
-    return {label: float(factor) for label, factor in factors.items() if factor != 1.0}

@@ -1,5 +1,7 @@
 cimport cython
+from libc.stdint cimport int64_t, uint64_t
 
+from streamlearn.core.random cimport GOLDEN_GAMMA, mix64
 from streamlearn.core.row cimport Row
 
 
@@ -9,28 +11,28 @@ cdef inline void* at(array):
 
 @cython.final
 cdef class Reservoir:
-    cdef readonly Py_ssize_t capacity, width
-    cdef readonly long long seen, next
-    cdef readonly bint failed
-    cdef double threshold, inverse_log
-    cdef unsigned long long random
-    # the log: `log_used` of `log_size` entries are written
-    cdef object slot_array, value_array
-    cdef int* slots
-    cdef double* values
-    cdef Py_ssize_t log_used, log_size, header
-    # where the row of each place is in the log
-    cdef long long* starts
-    cdef Py_ssize_t filled  # places
-    cdef double uniform(self) noexcept nogil
-    cdef void skip(self) noexcept nogil
-    cdef void propose(self, double threshold) noexcept nogil
-    cdef long long wait(self) noexcept nogil
-    cdef void offer(
-        self, Row* row, const double* y, double weight, long long passed
+    cdef readonly object memory_bytes
+    cdef readonly uint64_t seed
+    cdef readonly Py_ssize_t width
+    # positions whose key is at most this are in the sample
+    cdef readonly uint64_t threshold
+    cdef public bint failed
+    # how many learners record their losses of the sampled events
+    cdef public Py_ssize_t learners
+    # sealed segments: (bytes, rows) in the order of the events
+    cdef list sealed
+    cdef Py_ssize_t cursor, segment_size
+    cdef object tail
+    cdef char* text
+    cdef Py_ssize_t used, room, tail_rows
+    cdef Py_ssize_t sealed_bytes, rows
+    cdef void record(
+        self, int64_t position, Row* row, const double* y, double weight
     ) noexcept nogil
-    cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil
-    cdef void write(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil
-    cdef int compact(self, Py_ssize_t n) except -1
-    cdef bint is_shared(self)
-    cdef int rewrite_log(self, slots, values) except -1
+    cdef int seal(self, Py_ssize_t needed) except -1
+    cdef int shrink(self) except -1
+    cdef int compact_next(self) except -1
+
+    cdef inline bint has(self, int64_t position) noexcept nogil:
+        """Return whether the event at this position is in the sample."""
+        return mix64(self.seed + <uint64_t>position * GOLDEN_GAMMA) <= self.threshold

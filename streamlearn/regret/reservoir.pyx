@@ -1,275 +1,465 @@
-"""A uniform sample of the rows of a stream.
+"""A uniform sample of the events of a stream, in a limited memory.
 
-This is Algorithm R of [Vitter85]: the t-th row enters with probability
-capacity / t and replaces a random row. Random skips choose the next row to enter, so other rows
-cost a comparison.
+Every position in the stream has a key, a hash of the position and a seed. The sample consists of
+the events whose key is at most a threshold: the k smallest keys (bottom-k sampling, [Cohen07]). So
+membership depends on nothing but the position, samples of parts of a stream merge, and the events
+with keys below half of the threshold are a uniform half of the sample.
 
-A row that enters is appended to a log, and its place in the sample points there. The replaced row
-is not read, which would wait for memory. When the log is full, replaced rows are dropped and the
-others move together. A snapshot is a reference to the log and a copy of the places, for a solver in
-another thread. While it exists, rows move to a new log instead.
+Events are packed into segments of half a megabyte. Until the memory is full the threshold admits
+every event. Then it is lowered by a fifth, and full segments drop their events above it one at a
+time, as new ones need the room; a sample is always used up to the threshold. A full segment is
+replaced and never changed, so a checkpoint or a solver in another thread shares its bytes.
 """
 
 cimport cython
-from libc.math cimport log, log1p
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memmove
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
-from cpython.object cimport PyObject
-
-from streamlearn.core.random cimport next64
+from streamlearn.core.random cimport GOLDEN_GAMMA, mix64
 from streamlearn.core.row cimport Row
 
 import numpy as np
 
-# The log's size relative to its live rows: for each row that enters, one moves. With a larger
-# factor rows move less often, but the first use of memory costs as much.
-cdef double LOG_FACTOR = 2.0
+cdef enum:
+    SEGMENT = 1 << 19  # bytes
+    LOSS_BYTES = 12  # of a learner's loss, with its position
+    SLACK = 8  # bytes that may be written after a row
+    # how the values of a row are stored
+    ONES = 0
+    BYTES = 1
+    SINGLES = 2
+    DOUBLES = 3  # those that are not 1, after a bit for each value
+    # flags
+    SHORT_SLOTS = 4
+    WEIGHT_ONE = 8
+    SMALL_LABEL = 16
+
+cdef double KEPT = 0.8  # share of the threshold that is left when it is lowered
+cdef uint64_t ALL = 0xFFFFFFFFFFFFFFFFULL
+
+
+cdef struct Header:  # of a packed row; the label, the weight, slots and values follow
+    int64_t position
+    uint32_t n
+    uint32_t size  # bytes of the row, with the header
+    uint8_t flags
+
+
+cdef enum:
+    HEADER = 17  # bytes of a Header without padding
+
+
+cdef inline void read_header(const char* text, Header* header) noexcept nogil:
+    memcpy(&header.position, text, 8)
+    memcpy(&header.n, text + 8, 4)
+    memcpy(&header.size, text + 12, 4)
+    header.flags = <uint8_t>text[16]
+
+
+cdef int kind_of(const double* value, Py_ssize_t n) noexcept nogil:
+    """Return the smallest exact form of these values."""
+    cdef Py_ssize_t i
+    cdef bint ones = True, small = True, single = True
+    for i in range(n):
+        ones &= value[i] == 1.0
+    if ones:
+        return ONES
+    for i in range(n):
+        if not (0.0 < value[i] < 256.0 and value[i] == <double><uint8_t>value[i]):
+            small = False
+            break
+    if small:
+        return BYTES
+    for i in range(n):
+        if not -1e38 < value[i] < 1e38 or value[i] != <double><float>value[i]:
+            single = False
+            break
+    return SINGLES if single else DOUBLES
+
+
+cdef char* pack_values(char* to, const double* value, Py_ssize_t n, int kind) noexcept nogil:
+    """Write values, and return where they end; up to SLACK bytes after it are overwritten."""
+    cdef Py_ssize_t i
+    cdef char* bits = to
+    cdef float single
+    cdef bint other
+    if kind == BYTES:
+        for i in range(n):
+            to[i] = <char><uint8_t>value[i]
+        return to + n
+    if kind == SINGLES:
+        for i in range(n):
+            single = <float>value[i]
+            memcpy(to + 4 * i, &single, 4)
+        return to + 4 * n
+    if kind == DOUBLES:
+        to += (n + 7) >> 3
+        for i in range(n):
+            if i & 7 == 0:
+                bits[i >> 3] = 0
+            other = value[i] != 1.0
+            bits[i >> 3] |= other << (i & 7)
+            memcpy(to, value + i, 8)
+            to += 8 * other
+    return to
+
+
+cdef void unpack_values(const char* text, double* value, Py_ssize_t n, int kind) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef const char* bits = text
+    cdef float single
+    if kind == ONES:
+        for i in range(n):
+            value[i] = 1.0
+    elif kind == BYTES:
+        for i in range(n):
+            value[i] = <double><uint8_t>text[i]
+    elif kind == SINGLES:
+        for i in range(n):
+            memcpy(&single, text + 4 * i, 4)
+            value[i] = single
+    else:
+        text += (n + 7) >> 3
+        for i in range(n):
+            value[i] = 1.0
+            if bits[i >> 3] >> (i & 7) & 1:
+                memcpy(value + i, text, 8)
+                text += 8
 
 
 @cython.final
 cdef class Reservoir:
-    """A uniform sample, without replacement, of up to `capacity` of the rows offered.
+    """A uniform sample, without replacement, of as many events as fit into the memory.
 
-    Until it is full it has all of them, in order.
+    Parameters
+    ----------
+    memory_bytes
+        The memory for the events and the learners' losses of them; None: keep all events.
+    seed
+        Of the keys.
+    width
+        The number of values of a label.
     """
 
-    def __init__(self, capacity, seed=0, width=1):
-        """`width`: the number of values of a label."""
-        self.capacity = capacity
-        self.width = width
-        self.random = seed
-        self.propose(1.0)
-        self.next = capacity
-        # The log is two arrays. A row starts with its length and place in one of them, and with its
-        # weight and label in the other; its slots and values follow.
-        self.header = 1 + width
-        self.slot_array = np.empty(0, np.int32)
-        self.value_array = np.empty(0)
-        # The system provides memory page by page, as places are filled.
-        self.starts = <long long*>calloc(capacity, sizeof(long long))
-        if self.starts == NULL:
-            raise MemoryError(f"no memory for a sample of {capacity} events")
+    def __init__(self, memory_bytes=64_000_000, seed=0, width=1):
+        self.memory_bytes, self.seed, self.width = memory_bytes, seed, width
+        self.threshold = ALL
+        self.learners = 1
+        self.sealed = []
+        self.tail = np.empty(0, np.uint8)
+        self.segment_size = SEGMENT
+        if memory_bytes is not None:
+            self.segment_size = max(min(memory_bytes // 32, SEGMENT), 256)
 
-    def __dealloc__(self):
-        free(self.starts)
-
-    cdef double uniform(self) noexcept nogil:
-        """Return a number in (0, 1), by splitmix64."""
-        return (<double>(next64(&self.random) >> 11) + 0.5) * (1.0 / 9007199254740992.0)
-
-    cdef void skip(self) noexcept nogil:
-        """Draw the next row to enter.
-
-        Rows are proposed with the probability `threshold`, slightly above that of any later row,
-        which is reused for many draws; so a draw takes one logarithm.
-        """
-        cdef double highest
-        while True:
-            highest = self.capacity / (self.next + 2.0)
-            if self.threshold > 1.05 * highest:
-                self.propose(highest)
-            self.next += 1 + <long long>(log(self.uniform()) * self.inverse_log)
-            if self.uniform() * self.threshold < self.capacity / (self.next + 1.0):
-                return
-
-    cdef void propose(self, double threshold) noexcept nogil:
-        self.threshold = threshold
-        self.inverse_log = 1.0 / log1p(-threshold)
-
-    cdef void offer(
-        self, Row* row, const double* y, double weight, long long passed
+    cdef void record(
+        self, int64_t position, Row* row, const double* y, double weight
     ) noexcept nogil:
-        """Admit the row if it is the next to enter; `passed` rows before it were not."""
-        self.seen += passed
-        if self.wait() == 1:
-            self.admit(row, y, weight)
-        self.seen += 1
-
-    cdef long long wait(self) noexcept nogil:
-        """Return the distance to the next row that enters: 1 is the very next row."""
-        return 1 if self.seen < self.capacity else self.next - self.seen + 1
-
-    cdef void admit(self, Row* row, const double* y, double weight) noexcept nogil:
-        """Write the row into the sample, and draw the next row to enter."""
-        if self.seen >= self.capacity:
-            self.write(<Py_ssize_t>(self.uniform() * self.capacity), row, y, weight)
-            self.skip()
-            return
-        self.write(self.filled, row, y, weight)
-        if self.seen == self.capacity - 1:
-            self.next = self.seen
-            self.skip()
-
-    cdef void write(self, Py_ssize_t k, Row* row, const double* y, double weight) noexcept nogil:
-        """Append the row to the log as that of place k."""
-        cdef Py_ssize_t i, size = self.header + row.n
+        """Append an event of the sample."""
+        cdef Py_ssize_t i, n = row.n
+        cdef Py_ssize_t needed = HEADER + 8 * (self.width + 1) + 13 * n + SLACK
+        cdef bint short = True
+        cdef int flags = kind_of(row.value, n)
+        cdef uint32_t size = <uint32_t>n
+        cdef uint16_t slot
+        cdef char* start
+        cdef char* to
         if self.failed:
             return
-        if self.log_used + size > self.log_size:
+        if self.used + needed > self.room:
             with gil:
                 try:
-                    self.compact(size)
+                    self.seal(needed)
                 except MemoryError:
                     self.failed = True
                     return
-        cdef int* slots = self.slots + self.log_used
-        cdef double* values = self.values + self.log_used
-        slots[0] = <int>row.n
-        slots[1] = <int>k
-        values[0] = weight
-        for i in range(self.width):
-            values[1 + i] = y[i]
-        memcpy(slots + self.header, row.slot, row.n * sizeof(int))
-        memcpy(values + self.header, row.value, row.n * sizeof(double))
-        self.starts[k] = self.log_used
-        self.log_used += size
-        self.filled += k == self.filled
-
-    cdef int compact(self, Py_ssize_t n) except -1:
-        """Drop replaced rows, so that n more entries fit."""
-        if self.is_shared():
-            self.rewrite_log(np.empty(self.log_size, np.int32), np.empty(self.log_size))
+            if not self.has(position):  # the threshold was lowered
+                return
+        start = self.text + self.used
+        to = start + HEADER
+        memcpy(start, &position, 8)
+        memcpy(start + 8, &size, 4)
+        if self.width == 1 and (y[0] == 1.0 or y[0] == -1.0 or y[0] == 0.0):
+            flags |= SMALL_LABEL
+            to[0] = <char><int>y[0]
+            to += 1
         else:
-            self.rewrite_log(self.slot_array, self.value_array)
-        cdef Py_ssize_t room = max(<Py_ssize_t>(LOG_FACTOR * (self.log_used + n)), 1024)
-        if self.filled >= 256:
-            # Enough rows to estimate the final size; pages are provided as they fill.
-            room = max(room, <Py_ssize_t>(LOG_FACTOR * self.log_used / self.filled * self.capacity))
-        if not 0.8 * room <= self.log_size <= 1.5 * room:
-            self.rewrite_log(np.empty(room, np.int32), np.empty(room))
+            memcpy(to, y, 8 * self.width)
+            to += 8 * self.width
+        if weight == 1.0:
+            flags |= WEIGHT_ONE
+        else:
+            memcpy(to, &weight, 8)
+            to += 8
+        for i in range(n):
+            short &= row.slot[i] < 65536
+        if short:
+            flags |= SHORT_SLOTS
+            for i in range(n):
+                slot = <uint16_t>row.slot[i]
+                memcpy(to + 2 * i, &slot, 2)
+            to += 2 * n
+        else:
+            memcpy(to, row.slot, 4 * n)
+            to += 4 * n
+        to = pack_values(to, row.value, n, flags & 3)
+        size = <uint32_t>(to - start)
+        memcpy(start + 12, &size, 4)
+        start[16] = <char>flags
+        self.used += size
+        self.tail_rows += 1
+
+    cdef int seal(self, Py_ssize_t needed) except -1:
+        """Close the last segment, and begin one with room for a row."""
+        if self.tail_rows:
+            self.sealed.append((self.tail[:self.used], self.tail_rows))
+            self.sealed_bytes += self.used
+            self.rows += self.tail_rows
+            self.tail_rows = self.used = 0
+        self.tail = np.empty(max(needed, self.segment_size), np.uint8)
+        self.text = <char*>at(self.tail)
+        self.room = len(self.tail)
+        self.shrink()
         return 0
 
-    cdef bint is_shared(self):
-        """Return whether a snapshot refers to the log."""
-        return (<PyObject*>self.slot_array).ob_refcnt > 1
-
-    cdef int rewrite_log(self, slots, values) except -1:
-        """Move the live rows to these arrays, which become the log; they may be its own."""
-        cdef int* to_slots = <int*>at(slots)
-        cdef double* to_values = <double*>at(values)
-        cdef Py_ssize_t size, start = 0, used = 0
-        cdef int* row
-        while start < self.log_used:
-            row = self.slots + start
-            size = self.header + row[0]
-            if self.starts[row[1]] == start:
-                self.starts[row[1]] = used
-                memmove(to_slots + used, row, size * sizeof(int))
-                memmove(to_values + used, self.values + start, size * sizeof(double))
-                used += size
-            start += size
-        self.slot_array, self.value_array = slots, values
-        self.slots, self.values = to_slots, to_values
-        self.log_used, self.log_size = used, len(slots)
+    cdef int shrink(self) except -1:
+        """Lower the threshold and drop events, until the memory suffices."""
+        if self.memory_bytes is None:
+            return 0
+        while self.sealed_bytes > 0 and self.bytes > self.memory_bytes:
+            if self.cursor >= len(self.sealed):
+                self.cursor = 0
+            if self.cursor == 0:
+                self.threshold = <uint64_t>(KEPT * <double>self.threshold)
+            self.compact_next()
         return 0
+
+    cdef int compact_next(self) except -1:
+        """Drop the events above the threshold from the segment at the cursor."""
+        cdef Py_ssize_t offset = 0, used = 0, rows = 0, size
+        cdef Header header
+        data, before = self.sealed[self.cursor]
+        cdef const char* text = <const char*>at(data)
+        cdef Py_ssize_t end = len(data)
+        kept = np.empty(end, np.uint8)
+        cdef char* to = <char*>at(kept)
+        with nogil:
+            while offset < end:
+                read_header(text + offset, &header)
+                size = header.size
+                if self.has(header.position):
+                    memcpy(to + used, text + offset, size)
+                    used += size
+                    rows += 1
+                offset += size
+        self.sealed_bytes += used - end
+        self.rows += rows - <Py_ssize_t>before
+        kept = kept[:used].copy()
+        if self.cursor > 0:
+            last, its_rows = self.sealed[self.cursor - 1]
+            if len(last) + used <= self.segment_size:
+                merged = (np.concatenate([last, kept]), its_rows + rows)
+                self.sealed[self.cursor - 1 : self.cursor + 1] = [merged]
+                return 0
+        self.sealed[self.cursor] = (kept, rows)
+        self.cursor += 1
+        return 0
+
+    @property
+    def bytes(self):
+        """The memory in use, with the learners' losses."""
+        return (
+            self.sealed_bytes + len(self.tail)
+            + LOSS_BYTES * self.learners * (self.rows + self.tail_rows)
+        )
 
     @property
     def full(self):
-        """Whether rows were left out."""
-        return self.seen > self.capacity
-
-    @property
-    def size(self):
-        """The number of rows in the sample."""
-        return self.filled
+        """Whether events were left out."""
+        return self.threshold != ALL
 
     def snapshot(self):
-        """Return references to the current rows, which `gather_rows` reads in any thread."""
-        starts = np.empty(self.filled, np.int64)
-        memcpy(at(starts), self.starts, self.filled * sizeof(long long))
+        """Return the current sample, which `gather_rows` reads in any thread."""
+        segments = [data for data, _ in self.sealed]
+        segments.append(self.tail[:self.used].copy())
         return {
-            "slots": self.slot_array,
-            "values": self.value_array,
-            "starts": starts,
+            "segments": segments, "threshold": self.threshold, "seed": self.seed,
             "width": self.width,
         }
 
     def swap_classes(self):
-        """Swap the two classes."""
-        cdef Py_ssize_t k, i
-        # A new log, because a snapshot may refer to this one.
-        self.rewrite_log(np.empty(self.log_size, np.int32), np.empty(self.log_size))
-        for k in range(self.filled):
-            for i in range(1, self.header):
-                self.values[self.starts[k] + i] *= -1.0
+        """Swap the two classes: labels change their sign."""
+        snapshot = self.snapshot()
+        copies = [data.copy() for data in snapshot["segments"]]
+        cdef char* text
+        cdef Py_ssize_t offset, end, i
+        cdef Header header
+        cdef double label
+        for data in copies:
+            text, offset, end = <char*>at(data), 0, len(data)
+            while offset < end:
+                read_header(text + offset, &header)
+                if header.flags & SMALL_LABEL:
+                    text[offset + HEADER] = -text[offset + HEADER]
+                else:
+                    for i in range(self.width):
+                        memcpy(&label, text + offset + HEADER + 8 * i, 8)
+                        label = -label
+                        memcpy(text + offset + HEADER + 8 * i, &label, 8)
+                offset += header.size
+        self.sealed = [(copy, rows) for copy, (_, rows) in zip(copies, self.sealed)]
+        self.tail[:self.used] = copies[-1]
 
     def state(self):
-        """Return everything as plain data and arrays."""
+        """Return everything as plain data and arrays; only the last segment is copied."""
         return {
-            "capacity": self.capacity,
+            "seed": self.seed,
             "width": self.width,
-            "seen": self.seen,
-            "next": self.next,
             "threshold": self.threshold,
-            "random": self.random,
-            **gather_rows(self.snapshot()),
+            "cursor": self.cursor,
+            "rows": [rows for _, rows in self.sealed] + [self.tail_rows],
+            "segments": self.snapshot()["segments"],
         }
 
     def restore(self, state):
-        """Resume from `state`, bit for bit."""
-        cdef Py_ssize_t k, used = 0, n = len(state["lengths"])
-        if state["capacity"] != self.capacity or state["width"] != self.width or n > self.capacity:
+        """Resume from `state`; a smaller memory drops events, a larger one admits no more."""
+        if state["width"] != self.width:
             raise ValueError(
-                f"the saved sample has {state['capacity']} events with {state['width']} labels "
-                f"each, this one has {self.capacity} with {self.width}; use the same sample_size"
+                f"the saved sample has labels of {state['width']} values, this one of {self.width}"
             )
-        lengths = np.ascontiguousarray(state["lengths"], np.int32)
-        weights = np.ascontiguousarray(state["weights"], float)
-        labels = np.ascontiguousarray(state["labels"], float)
-        slots = np.ascontiguousarray(state["slots"], np.int32)
-        values = np.ascontiguousarray(state["values"], float)
-        if (
-            (lengths < 0).any()
-            or not len(slots) == len(values) == lengths.sum()
-            or len(weights) != n
-            or labels.size != n * self.width
-        ):
-            raise ValueError("the saved sample is damaged: its arrays do not match")
-        self.seen, self.next = state["seen"], state["next"]
-        self.random = state["random"]
-        self.propose(state["threshold"])
-        self.failed = n < min(self.seen, self.capacity)
-        self.log_used = self.filled = 0
-        self.compact(len(slots) + n * self.header)
-        cdef const int* length = <const int*>at(lengths)
-        cdef const double* weight = <const double*>at(weights)
-        cdef const double* label = <const double*>at(labels)
-        cdef const int* slot = <const int*>at(slots)
-        cdef const double* value = <const double*>at(values)
-        cdef Row row
-        row.square = 0.0  # not used
-        for k in range(n):
-            row.n, row.slot, row.value = length[k], slot + used, value + used
-            self.write(k, &row, label + k * self.width, weight[k])
-            used += length[k]
+        *sealed, tail = zip(state["segments"], state["rows"], strict=True)
+        for data, rows in (*sealed, tail):
+            if count_rows(data) != rows:
+                raise ValueError("the saved sample of events is damaged: its rows do not match")
+        self.seed, self.threshold = state["seed"], state["threshold"]
+        self.sealed, self.cursor = sealed, state["cursor"]
+        self.sealed_bytes = sum(len(data) for data, _ in sealed)
+        self.rows = sum(rows for _, rows in sealed)
+        self.tail_rows = self.used = 0
+        self.seal(len(tail[0]) + SLACK)
+        self.tail[:len(tail[0])] = tail[0]
+        self.used, self.tail_rows = len(tail[0]), tail[1]
 
 
-def gather_rows(rows):
-    """Return the rows of a snapshot in the order of their places."""
-    cdef Py_ssize_t k, used = 0, n = len(rows["starts"]), width = rows["width"]
-    cdef const long long* start = <const long long*>at(rows["starts"])
-    cdef const int* slot = <const int*>at(rows["slots"])
-    cdef const double* value = <const double*>at(rows["values"])
-    lengths, weights, labels = np.empty(n, np.int32), np.empty(n), np.empty((n, width))
-    cdef int* length = <int*>at(lengths)
-    cdef double* weight = <double*>at(weights)
+def count_rows(data):
+    """Return the number of rows in a segment; -1 if it is not a sequence of rows."""
+    cdef const char* text = <const char*>at(data)
+    cdef Py_ssize_t offset = 0, rows = 0, end = len(data)
+    cdef Header header
+    while offset < end:
+        if offset + HEADER > end:
+            return -1
+        read_header(text + offset, &header)
+        if header.size < HEADER or offset + header.size > end or 2 * header.n > header.size:
+            return -1
+        offset += header.size
+        rows += 1
+    return rows
+
+
+def keys_of(positions, seed):
+    """Return the keys of these positions."""
+    cdef Py_ssize_t k, n = len(positions)
+    cdef const int64_t* position = <const int64_t*>at(positions)
+    cdef uint64_t start = seed
+    keys = np.empty(n, np.uint64)
+    cdef uint64_t* key = <uint64_t*>at(keys)
+    for k in range(n):
+        key[k] = mix64(start + <uint64_t>position[k] * GOLDEN_GAMMA)
+    return keys
+
+
+def gather_rows(snapshot, levels=1, offset=0):
+    """Return the rows of a snapshot as arrays of a CSR matrix, ordered by level.
+
+    Level k ends at `ends[k]`: the rows before it have keys up to the threshold / 2^(levels - 1 - k)
+    and are a uniform sample too. Within a level rows have the order of the stream. `offset` is
+    added to the slots, which leaves room for an intercept: if it is 1, each row begins with a 1 in
+    slot 0.
+    """
+    cdef uint64_t seed = snapshot["seed"], threshold = snapshot["threshold"], key
+    cdef Py_ssize_t width = snapshot["width"], several = levels, first = offset
+    cdef Py_ssize_t i, k, level, start, end, row, entry
+    cdef Header header
+    cdef const char* text
+    cdef const char* here
+    cdef uint16_t slot16
+    limits = np.array([threshold >> (several - 1 - k) for k in range(several)], np.uint64)
+    row_counts, entry_counts = np.zeros(several + 1, np.int64), np.zeros(several + 1, np.int64)
+    cdef const uint64_t* limit = <const uint64_t*>at(limits)
+    cdef int64_t* row_count = <int64_t*>at(row_counts)
+    cdef int64_t* entry_count = <int64_t*>at(entry_counts)
+    for data in snapshot["segments"]:
+        text, start, end = <const char*>at(data), 0, len(data)
+        with nogil:
+            while start < end:
+                read_header(text + start, &header)
+                start += header.size
+                key = mix64(seed + <uint64_t>header.position * GOLDEN_GAMMA)
+                if key > threshold:
+                    continue
+                level = 0
+                while key > limit[level]:
+                    level += 1
+                row_count[level + 1] += 1
+                entry_count[level + 1] += header.n + first
+    row_ends, entry_ends = np.cumsum(row_counts), np.cumsum(entry_counts)
+    cdef Py_ssize_t rows = row_ends[several], entries = entry_ends[several]
+    next_rows, next_entries = row_ends.copy(), entry_ends.copy()
+    cdef int64_t* next_row = <int64_t*>at(next_rows)
+    cdef int64_t* next_entry = <int64_t*>at(next_entries)
+    ends = np.zeros(rows + 1, np.int64)
+    slots, values = np.empty(entries, np.int32), np.empty(entries)
+    labels, weights = np.empty((rows, width)), np.ones(rows)
+    positions = np.empty(rows, np.int64)
+    cdef int64_t* row_end = <int64_t*>at(ends)
+    cdef int* slot = <int*>at(slots)
+    cdef double* value = <double*>at(values)
     cdef double* label = <double*>at(labels)
-    with nogil:
-        for k in range(n):
-            length[k] = slot[start[k]]
-            weight[k] = value[start[k]]
-            memcpy(label + k * width, value + start[k] + 1, width * sizeof(double))
-            used += length[k]
-    slots, values = np.empty(used, np.int32), np.empty(used)
-    cdef int* to_slot = <int*>at(slots)
-    cdef double* to_value = <double*>at(values)
-    used = 0
-    with nogil:
-        for k in range(n):
-            memcpy(to_slot + used, slot + start[k] + 1 + width, length[k] * sizeof(int))
-            memcpy(to_value + used, value + start[k] + 1 + width, length[k] * sizeof(double))
-            used += length[k]
+    cdef double* weight = <double*>at(weights)
+    cdef int64_t* position = <int64_t*>at(positions)
+    for data in snapshot["segments"]:
+        text, start, end = <const char*>at(data), 0, len(data)
+        with nogil:
+            while start < end:
+                read_header(text + start, &header)
+                here = text + start + HEADER
+                start += header.size
+                key = mix64(seed + <uint64_t>header.position * GOLDEN_GAMMA)
+                if key > threshold:
+                    continue
+                level = 0
+                while key > limit[level]:
+                    level += 1
+                row, entry = next_row[level], next_entry[level]
+                position[row] = header.position
+                if header.flags & SMALL_LABEL:
+                    label[row] = <double>(<signed char>here[0])
+                    here += 1
+                else:
+                    memcpy(label + row * width, here, 8 * width)
+                    here += 8 * width
+                if not header.flags & WEIGHT_ONE:
+                    memcpy(weight + row, here, 8)
+                    here += 8
+                if first:
+                    slot[entry], value[entry] = 0, 1.0
+                    entry += 1
+                if header.flags & SHORT_SLOTS:
+                    for i in range(header.n):
+                        memcpy(&slot16, here + 2 * i, 2)
+                        slot[entry + i] = <int>slot16 + <int>first
+                    here += 2 * <Py_ssize_t>header.n
+                else:
+                    memcpy(slot + entry, here, 4 * <Py_ssize_t>header.n)
+                    here += 4 * <Py_ssize_t>header.n
+                    if first:
+                        for i in range(header.n):
+                            slot[entry + i] += 1
+                unpack_values(here, value + entry, header.n, header.flags & 3)
+                entry += header.n
+                next_row[level], next_entry[level] = row + 1, entry
+                row_end[row + 1] = entry
     return {
-        "slots": slots, "values": values, "lengths": lengths, "weights": weights, "labels": labels,
+        "slots": slots, "values": values, "indptr": ends, "weights": weights, "labels": labels,
+        "positions": positions, "ends": row_ends[1:],
     }

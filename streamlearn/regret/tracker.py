@@ -14,13 +14,15 @@ from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
 from streamlearn.losses import VectorLoss
 from streamlearn.penalties import Zero
-from streamlearn.regret.ledger import Ledger
+from streamlearn.regret.ledger import MEMORY_BYTES, Ledger
+from streamlearn.regret.member import FixedModel
 
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
     from streamlearn.estimators.linear import Event
+    from streamlearn.hindsight import Solution
     from streamlearn.regret.report import Report
 
 ONE_VERSUS_REST = (
@@ -39,11 +41,14 @@ class Tracker:
     ----------
     estimator
         A LinearClassifier, a LinearRegressor or a preset, before its first event.
-    sample_size
-        How many events to keep. Up to this number the comparator is solved on all events; after
-        that, it is estimated from two disjoint uniform samples of half this size.
+    memory_bytes
+        The memory for events; None: keep all. While all events fit, the comparator is solved on all
+        events; after that, the regret is estimated from a uniform sample of them.
     seed
         Of the sample; None: a random one.
+    beside
+        A tracker whose estimator learns the same events: both use one sample of them, and one
+        comparator if their objectives are the same.
     ledger_state
         The state of its ledger, to resume from if the estimator has learned already.
     options
@@ -63,8 +68,9 @@ class Tracker:
     def __init__(
         self,
         estimator: LinearClassifier | LinearRegressor,
-        sample_size: int = 100_000,
+        memory_bytes: int | None = MEMORY_BYTES,
         seed: int | None = None,
+        beside: Tracker | None = None,
         ledger_state: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -75,7 +81,11 @@ class Tracker:
                 f"estimator has learned {estimator.steps} steps already, but regret counts from "
                 "the first event; use a new one (estimator.clone())"
             )
-        self.estimator = estimator
+        if beside is not None and sample_key(estimator) != sample_key(beside.estimator):
+            raise ValueError(
+                "beside has other labels or another class_weight; use a tracker without it"
+            )
+        self.estimator: LinearClassifier | LinearRegressor = estimator
         self._engine = estimator.engine
         learner = self._engine.learner
         loss, penalty, intercept = estimator.objective
@@ -87,17 +97,19 @@ class Tracker:
             raise ValueError(f"{loss!r} needs the number of targets, as in Tracker(.., targets=2)")
         # As in the papers of rules that weigh the penalty once, regret is of the losses alone.
         self._includes_penalty = not any(rule.penalty_counts_once for rule in learner.rules())
-        self.ledger = Ledger(
+        self.ledger: Ledger = Ledger(
             loss,
             penalty if self._includes_penalty else Zero(),
             intercept=intercept,
-            sample_size=sample_size,
+            memory_bytes=memory_bytes,
             seed=int.from_bytes(os.urandom(8)) if seed is None else seed,
+            beside=None if beside is None else beside.ledger,
             **options,
         )
         if self._includes_penalty:
             self.ledger.sums.read_penalty = lambda: estimator.penalty_value
             self.ledger.sums.learner = learner
+        self.ledger.read_weights = self._weights
         if ledger_state is not None:
             self.ledger.restore(ledger_state)
         if not isinstance(learner, OneVersusRest):
@@ -131,23 +143,28 @@ class Tracker:
     def report(self, seconds: float = 10.0) -> Report:
         """Return the current report, after solving the comparator for up to `seconds`."""
         one_versus_rest = isinstance(self._learner, OneVersusRest)
-        report = self.ledger.report(0.0 if one_versus_rest else seconds)
         if one_versus_rest:
-            return dataclasses.replace(
-                report,
-                comparator=None,
-                regret=None,
-                regret_low=None,
-                regret_high=None,
-                why_no_comparator=ONE_VERSUS_REST,
-            )
-        report = dataclasses.replace(report, nonzero=self.estimator.nonzero)
-        if self.ledger.comparator is None or report.comparator is None:
+            return dataclasses.replace(self.ledger.paid(), why_unknown=ONE_VERSUS_REST)
+        report = dataclasses.replace(self.ledger.report(seconds), nonzero=self.estimator.nonzero)
+        found = self.ledger.findings
+        if report.regret is None or found is None:
             return report
-        bound, why = self._bound()
+        bound, why = self._bound(found.minimum.solution)
         return dataclasses.replace(report, bound=bound, why_no_bound=why)
 
-    def _bound(self) -> tuple[float | None, str | None]:
+    def _weights(self) -> FixedModel | None:
+        """Return the current weights, as a fixed model."""
+        learner = self._learner
+        if isinstance(learner, OneVersusRest):
+            return None
+        w, intercepts = learner.coefficients(), learner.intercepts()
+        if learner.shift:
+            w, intercepts = np.column_stack([intercepts, w]), np.zeros_like(intercepts)
+        if isinstance(self.estimator.objective.loss, VectorLoss):
+            return FixedModel(w, intercepts)
+        return FixedModel(w[0], float(intercepts[0]))
+
+    def _bound(self, solution: Solution) -> tuple[float | None, str | None]:
         """Return the paper's bound on the sum over events, or why there is none."""
         learner, batch = self._learner, self.estimator.batch
         if isinstance(learner, OneVersusRest):
@@ -156,15 +173,13 @@ class Tracker:
             return None, "the bound is proved for the iterates of the rule, not for their averages"
         if batch > 1 and learner.batch is not None and learner.batch.count:
             return None, f"the bound is proved for whole batches of {batch}, and one is incomplete"
-        bound, why = learner.bound(*self._comparator())
+        bound, why = learner.bound(*self._for_learner(solution))
         # The rule learns the mean of a batch.
         return (None if bound is None else batch * bound), why
 
-    def _comparator(self) -> tuple[Array, Any]:
+    def _for_learner(self, solution: Solution) -> tuple[Array, Any]:
         """Return the comparator's weights for the learner's slots, and its intercept."""
-        if self.ledger.comparator is None:
-            raise ValueError("no comparator was solved yet")
-        solution, features = self.ledger.comparator.solution, self._learner.features
+        features = self._learner.features
         w, intercept = solution.w, solution.intercept
         if self._learner.shift:
             w, intercept = w[..., 1:], w[..., 0]
@@ -192,3 +207,19 @@ class Tracker:
         self.ledger.restore(state["ledger"])
         if not isinstance(self._learner, OneVersusRest):
             self._learner.watcher = self.ledger.sums
+
+
+def sample_key(estimator: LinearClassifier | LinearRegressor) -> str:
+    """Return a key that is equal for estimators that can share a sample of the same events.
+
+    They give them the same labels and weights.
+    """
+    loss = estimator.objective.loss
+    labels = (loss.kind, loss.outputs) if isinstance(loss, VectorLoss) else "scalar"
+    return repr((labels, sorted(class_weight(estimator).items(), key=repr)))
+
+
+def class_weight(estimator: LinearClassifier | LinearRegressor) -> dict[Any, float]:
+    """Return the factors on the weights of events by label, without those of 1."""
+    factors = getattr(estimator, "class_weight", None) or {}
+    return {label: float(factor) for label, factor in factors.items() if factor != 1.0}

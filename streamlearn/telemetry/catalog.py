@@ -105,11 +105,17 @@ QUALITY = (
     gauge("currently_best", "1 for the currently best learner, 0 for the others.", LEARNER),
 )
 REGRET = (
+    gauge("regret", "Estimated regret; absent while unknown.", LEARNER),
     gauge("regret_low", "Lower end of the regret's bracket; absent while unknown.", LEARNER),
     gauge("regret_high", "Upper end of the regret's bracket; absent while unknown.", LEARNER),
     gauge(
         "regret_stderr",
         "Standard error of the regret; the bracket includes two of them on each side.",
+        LEARNER,
+    ),
+    gauge(
+        "regret_events",
+        "Events that the regret covers; it is updated when the best fixed model is solved again.",
         LEARNER,
     ),
     gauge("regret_bound", "Theoretical bound on the regret; absent if there is none.", LEARNER),

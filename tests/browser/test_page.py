@@ -138,13 +138,13 @@ def test_losses_of_other_kinds_have_axes_of_their_own(browser: Browser) -> None:
         )
 
 
-def test_a_regret_is_drawn_as_its_bracket(browser: Browser) -> None:
+def test_a_regret_is_drawn_with_its_bracket(browser: Browser) -> None:
     with running(given=settings(names="svm"), names="svm") as (_, _, address):
         browser.open(f"{address}/")
         browser.until("return document.querySelectorAll('#c-regret path.edge').length")
         assert browser.run("return document.querySelectorAll('#c-regret path.edge').length") == 2
         assert browser.run("return document.querySelectorAll('#c-regret path.band').length") == 1
-        assert browser.run("return document.querySelectorAll('#c-regret path.line').length") == 0
+        assert browser.run("return document.querySelectorAll('#c-regret path.line').length") == 1
         cell = browser.run(
             "return [...document.querySelectorAll('#table tbody td')].at(-2).innerText"
         )

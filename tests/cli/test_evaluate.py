@@ -15,6 +15,7 @@ from streamlearn.cli.actions.evaluate import Entry
 from streamlearn.cli.main import main
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.regret import Report
+from streamlearn.regret.findings import MORE_TIME
 from streamlearn.stream import Clicks
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def test_learners_are_compared(clicks: str, capsys: pytest.CaptureFixture[str]) 
             model.learn_one(event, y)
         assert row["loss"] == pytest.approx(np.mean(losses))
         assert row["non-zeros"] == model.nonzero
-        assert row["regret low"] <= row["regret high"]
+        assert row["regret low"] <= row["regret"] <= row["regret high"]
         points = facts["curves"][row["learner"]]
         assert [point["events"] for point in points] == [1000, N]
         assert points[0]["loss"] == pytest.approx(np.mean(losses[:1000]))
@@ -112,10 +113,9 @@ def test_only_what_is_comparable_shares_an_axis(
         "Hinge(threshold=1.0)",
         "Logistic()",
     ]
-    # a regret is a bracket, and no end of it stands for all
-    assert not any(len(curve.y) for panel in drawn[2:5] for curve in panel.curves)
+    # a regret is drawn with its bracket
+    assert all(len(curve.y) for panel in drawn[2:5] for curve in panel.curves)
     assert all(len(curve.low) for panel in drawn[2:5] for curve in panel.curves)
-    assert not any("regret" in row for row in facts["learners"])
 
 
 def test_a_regret_of_which_nothing_is_known_is_unknown(
@@ -123,13 +123,13 @@ def test_a_regret_of_which_nothing_is_known_is_unknown(
 ) -> None:
     def wide(tracker: sl.regret.Tracker, _: float) -> Report:
         paid = tracker.ledger.objective
-        return Report(N, N, paid, paid, "exact", regret_low=0.0, regret_high=paid, certified=True)
+        return Report(N, N, paid, paid, "exact", why_unknown=MORE_TIME)
 
     monkeypatch.setattr(sl.regret.Tracker, "report", wide)
     given = ["evaluate", clicks, "--label", "clicked"]
     assert main([*given, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["learners"]
-    assert (row["regret low"], row["regret high"]) == (None, None)
+    assert (row["regret"], row["regret low"], row["regret high"]) == (None, None, None)
     assert main(given) == 0
     said = capsys.readouterr().out
     assert "unknown" in said

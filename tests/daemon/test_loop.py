@@ -996,7 +996,7 @@ def test_regret_is_resumed_and_does_not_change_learning(tmp_path: Path) -> None:
             until = str(150 * (i + 1)) if i < restarts else "end"
             log = MemoryLog()
             loop = make_loop(tmp_path / part, ShuffledSource(1, 900, seed=i), until=until, log=log)
-            regret = RegretTrackers(log, 200, 0, 1.0)
+            regret = RegretTrackers(log, 20_000, 0, 1.0)
             if part != "without":
                 loop.pipeline.observers.append(regret)
             assert loop.run() == Exit.OK
@@ -1007,8 +1007,10 @@ def test_regret_is_resumed_and_does_not_change_learning(tmp_path: Path) -> None:
     parts, whole, without = (newest(tmp_path / part) for part in ("parts", "whole", "without"))
     assert learned(parts) == learned(whole) == learned(without)
     for name in ("default", "sparse"):
-        kept = [data["observers"]["regret"][name] for data in (parts, whole)]
-        assert model_file.pack(kept[0]["sums"]) == model_file.pack(kept[1]["sums"])
+        kept = [data["observers"]["regret"]["learners"][name] for data in (parts, whole)]
+        assert model_file.pack(kept[0]) == model_file.pack(kept[1])
+    samples = [data["observers"]["regret"]["samples"] for data in (parts, whole)]
+    assert model_file.pack(samples[0]) == model_file.pack(samples[1])
 
 
 def test_learner_started_from_a_file_resumes_from_the_checkpoint(

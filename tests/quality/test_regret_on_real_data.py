@@ -40,7 +40,7 @@ def a9a() -> Any:
 def test_regret_equals_brute_force(a9a: Any, rule: Any, penalty: Any) -> None:
     X, y = a9a
     with sl.regret.Tracker(
-        sl.LinearClassifier(rule, LOSS, penalty, fit_intercept=False), sample_size=len(y), gap=1e-6
+        sl.LinearClassifier(rule, LOSS, penalty, fit_intercept=False), memory_bytes=None, gap=1e-6
     ) as tracker:
         tracker.learn_rows(X, y)
         report = tracker.report(seconds=60.0)
@@ -63,8 +63,9 @@ def test_regret_equals_brute_force(a9a: Any, rule: Any, penalty: Any) -> None:
     least = float(LOSS.value(X @ w, y).sum()) + len(y) * penalty.value(w)
     assert report.certified == (report.penalty == "exact")
     assert report.objective == pytest.approx(spent, rel=1e-9 if report.certified else 1e-2)
-    assert report.bracket is not None
-    low, high = report.bracket
+    assert report.regret_low is not None
+    assert report.regret_high is not None
+    low, high = report.regret_low, report.regret_high
     assert low - 1e-2 <= spent - least <= high + 1e-2
     assert report.bound is not None
     assert high < report.bound

@@ -111,5 +111,5 @@ def silent(server: Server) -> Iterator[None]:
 def unproved(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Replace the regret bound by a wrong one."""
     with monkeypatch.context() as patch:
-        patch.setattr(Tracker, "_bound", lambda _: (-1e12, None))
+        patch.setattr(Tracker, "_bound", lambda *_: (-1e12, None))
         yield

@@ -75,7 +75,7 @@ def make_watched_loop(
     loop = make_loop(directory, source, log=log, **policy)
     watching = TelemetryCollector(settings() if given is None else given, log)
     watching.patience = 0.0  # no page waits for the end
-    loop.pipeline.observers += [RegretTrackers(log, 2000, 0, 0.5), watching]
+    loop.pipeline.observers += [RegretTrackers(log, 1_000_000, 0, 0.5), watching]
     return loop, watching
 
 

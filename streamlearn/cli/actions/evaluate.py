@@ -26,7 +26,8 @@ from streamlearn.daemon import build
 from streamlearn.errors import IncompatibleError
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import Penalty
-from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
+from streamlearn.regret.findings import MORE_TIME
+from streamlearn.regret.tracker import sample_key
 from streamlearn.rules import Rule
 from streamlearn.stream.formats.csv import SAMPLE
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
 
 FIRST_POINT = SAMPLE  # events; column types are inferred from no fewer
-REMEDIES = {SOLVE_LONGER: "--seconds", SAMPLE_MORE: "--sample-size"}
 SHARE = 0.2  # of --seconds, for the hindsight of each point before the last
 
 
@@ -84,14 +84,15 @@ class Entry:
     def add_point(self, seconds: float) -> None:
         """Add a point here."""
         report = self.tracker.report(seconds)
-        low, high = report.bracket or (None, None)
         self.points.append(
             {
                 "events": report.events,
                 "loss": self.loss.end().loss,
                 **{name.replace("_", " "): c.end().loss for name, c in self.measures.items()},
-                "regret low": low,
-                "regret high": high,
+                "regret": report.regret,
+                "regret low": report.regret_low,
+                "regret high": report.regret_high,
+                "regret stderr": None if report.regret is None else report.stderr,
                 "certified": report.certified,
                 "bound": report.bound,
                 "non-zeros": self.model.nonzero,
@@ -110,7 +111,12 @@ def run(options: Options) -> int:
             require_writable(path, f"--{option}", options.files)
     settings = arguments.settings(options, [])
     shared = config.feature_reader(settings.features, settings.format)
-    entries = [entry(name, model, shared, options) for name, model in models(options).items()]
+    entries: list[Entry] = []
+    for name, model in models(options).items():
+        key = sample_key(model)
+        alike = [one for one in entries if sample_key(one.model) == key]
+        beside = alike[0].tracker if alike else None
+        entries.append(entry(name, model, shared, options, beside))
     decoder = build.decoder(settings, shared, [one.model for one in entries])
     source = build.source(settings.source, settings.format)
     with Bar("evaluating", quiet=options.json) as bar:
@@ -139,7 +145,8 @@ def learn(batches: Pass, entries: list[Entry], seconds: float) -> bool:
         for events in batches:
             for one in entries:
                 one.learn(events)
-                if batches.at_point:
+            if batches.at_point:
+                for one in entries:
                     one.add_point(SHARE * seconds)
         for one in entries:
             one.finish(seconds)
@@ -186,10 +193,12 @@ def models(options: Options) -> dict[str, Model]:
     return found
 
 
-def entry(name: str, model: Model, shared: Reader, options: Options) -> Entry:
-    """Return a learner that shares the features."""
+def entry(
+    name: str, model: Model, shared: Reader, options: Options, beside: regret.Tracker | None
+) -> Entry:
+    """Return a learner that shares the features, and if it can the sample of events."""
     model.share_features(shared)
-    tracker = regret.Tracker(model, sample_size=options.sample_size, seed=0)
+    tracker = regret.Tracker(model, options.memory_bytes, 0, beside)
     others = {measure: ProgressiveCurve() for measure in model.score_measures if measure != "loss"}
     return Entry(name, model, tracker, measures=others)
 
@@ -208,7 +217,7 @@ def present(entries: list[Entry], options: Options) -> None:
         text = (
             "Losses are progressive: of each event before it was learned. Regret is the "
             "progressive objective minus that of the best fixed model in hindsight; the band "
-            "is its bracket, which contains it."
+            "is its bracket."
         )
         Path(options.html).write_text(chart.page(title, figure, for_people, text), encoding="utf-8")
     if options.json:
@@ -218,7 +227,7 @@ def present(entries: list[Entry], options: Options) -> None:
     for one in entries:
         reason = one.points[-1]["why unknown"]
         if reason is not None:
-            remedy = f" ({REMEDIES[reason]})" if reason in REMEDIES else ""
+            remedy = " (--seconds)" if reason == MORE_TIME else ""
             sys.stdout.write(f"{one.name}: regret unknown: {reason}{remedy}\n")
     for path in (options.png, options.html):
         if path is not None:
@@ -234,26 +243,26 @@ def row(one: Entry) -> dict[str, Any]:
 
 
 def shown(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a row for people, with the bracket of the regret in one cell."""
+    """Return a row for people, with the regret and its bracket in one cell."""
     cells = {}
     for key, value in found.items():
-        if key == "regret low":
-            cells["regret"] = bracket(value, found["regret high"])
-        elif key != "regret high":
+        if key == "regret":
+            cells["regret"] = bracket(value, found["regret low"], found["regret high"])
+        elif key not in {"regret low", "regret high", "regret stderr"}:
             cells[key] = value
     return cells
 
 
-def bracket(low: float | None, high: float | None) -> str:
-    """Return both ends, or one number where they print the same.
+def bracket(regret: float | None, low: float | None, high: float | None) -> str:
+    """Return the regret with its bracket, or one number where all print the same.
 
-    >>> bracket(3224.0, 3784.7), bracket(689.41, 689.42), bracket(None, None)
-    ('3224 .. 3785', '689.4', 'unknown')
+    >>> bracket(3500.0, 3224.0, 3784.7), bracket(689.41, 689.41, 689.42), bracket(None, None, None)
+    ('3500 (3224 .. 3785)', '689.4', 'unknown')
     """
-    if low is None:
+    if regret is None:
         return "unknown"
-    ends = [cell(low), cell(high)]
-    return ends[0] if ends[0] == ends[1] else " .. ".join(ends)
+    middle, *ends = cell(regret), cell(low), cell(high)
+    return middle if middle == ends[0] == ends[1] else f"{middle} ({' .. '.join(ends)})"
 
 
 def panels(entries: list[Entry]) -> list[chart.Panel]:
@@ -273,7 +282,7 @@ def panels(entries: list[Entry]) -> list[chart.Panel]:
     regrets = [
         chart.Panel(
             f"regret bracket: {kind}",
-            [curve(one, None, "regret low", "regret high") for one in alike],
+            [curve(one, "regret", "regret low", "regret high") for one in alike],
         )
         for kind, alike in grouped(entries, lambda one: one.objective_name)
     ]

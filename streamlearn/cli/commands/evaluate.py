@@ -32,12 +32,12 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--penalty", metavar="EXPR", help="penalty of the learners given as rules")
     add_regression(parser)
     parser.add_argument(
-        "--sample-size",
+        "--memory-bytes",
         metavar="N",
         type=whole,
-        default=1_000_000,
-        help="events kept for the hindsight; regret is estimated if there are more "
-        "(default: 1000000)",
+        default=64_000_000,
+        help="memory for events; if they need more, the regret is estimated from a sample "
+        "(default: 64000000, about a million clicks)",
     )
     parser.add_argument(
         "--seconds",

@@ -50,6 +50,7 @@ MAX_PAYLOAD = 200  # bytes shown of an invalid record, if allowed
 # curves of metrics that are measured once a second
 SLOW_CURVES = {
     "nonzero": "nonzero_weights",
+    "regret": "regret",
     "low": "regret_low",
     "high": "regret_high",
     "bound": "regret_bound",
@@ -103,7 +104,7 @@ class TelemetryCollector(Observer):
         self._slow_curves_due = False  # whether there was a refresh since the last point
         self.weights = WeightsCollector(self.board, clock)
         self.delayed_labels = DelayedLabelsCollector(self.board)
-        self.regret = RegretCollector(self.board, settings.regret.cpu_share, clock)
+        self.regret = RegretCollector(self.board, clock)
         self._describe(settings)
 
     def _describe(self, settings: config.Config) -> None:

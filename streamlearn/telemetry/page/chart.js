@@ -42,12 +42,12 @@ class Chart {
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
-  // xs: positions of the points; series: [{name, index, values}] for lines, [{name, index, low, high,
-  // bound}] for brackets; over: "events" or "time"; empty: the text without any of them
+  // xs: positions of the points; series: [{name, index, values}] for lines, [{name, index,
+  // values, low, high, bound}] for estimates with brackets; over: "events" or "time"; empty: the text without any of them
   show(xs, series, over, empty) {
     this.xs = xs;
     this.over = over;
-    this.series = series.filter((one) => (one.values || one.low || []).some(known));
+    this.series = series.filter((one) => (one.values || []).some(known));
     say(this.empty.lastChild, empty);
     this.legend.hidden = this.series.length < 2;
     keyed(this.legend, this.series, (one) => one.name, (one) => element("li", {}, swatch(one.index), one.name), () => {});
@@ -105,10 +105,10 @@ class Chart {
     const lines = shape("g", { "clip-path": `url(#${clip})` });
     for (const one of this.series) if (one.low && one.high) lines.append(shape("path", { d: this.area(one.low, one.high), class: `band f${one.index % 8}` }));
     for (const one of this.series) if (one.bound) lines.append(shape("path", { d: this.path(one.bound), class: `bound s${one.index % 8}` }));
-    for (const one of this.series) { // both ends of a bracket
-      const sides = one.values ? [one.values] : [one.low, one.high];
-      const kind = one.values ? "line" : "edge";
-      for (const side of sides) lines.append(shape("path", { d: this.path(side), class: `${kind} s${one.index % 8} k${one.index % 8}` }));
+    for (const one of this.series) {
+      for (const [side, kind] of [[one.low, "edge"], [one.high, "edge"], [one.values, "line"]]) {
+        if (side) lines.append(shape("path", { d: this.path(side), class: `${kind} s${one.index % 8} k${one.index % 8}` }));
+      }
     }
     drawn.push(lines);
     this.cross = shape("line", { y1: EDGE.top, y2: height - EDGE.bottom, class: "cross", visibility: "hidden" });
@@ -142,7 +142,8 @@ class Chart {
   }
 
   read(one, i) {
-    return one.values ? figure(this.last(one.values, i)) : range(this.last(one.low, i), this.last(one.high, i));
+    const value = figure(this.last(one.values, i));
+    return one.low ? `${value} (${range(this.last(one.low, i), this.last(one.high, i))})` : value;
   }
 
   point(event) {
@@ -170,7 +171,7 @@ class Chart {
     this.cross.setAttribute("x2", x);
     this.cross.setAttribute("visibility", "visible");
     const where = this.over === "time" ? new Date(this.xs[i] * 1000).toLocaleTimeString() : `${count(this.xs[i])} events`;
-    const value = (one) => this.last(one.values || one.high, i);
+    const value = (one) => this.last(one.values, i);
     const rows = [...this.series].filter((one) => known(value(one))).sort((a, b) => value(b) - value(a));
     this.tip.replaceChildren(element("p", {}, where), ...rows.map((one) =>
       element("div", {}, element("span", {}, swatch(one.index), element("span", {}, one.name)), element("span", {}, this.read(one, i)))));

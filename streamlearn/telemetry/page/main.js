@@ -64,7 +64,7 @@ function draw() {
   $("regret-choice").hidden = against.length < 2;
   choices($("regret-of"), against);
   const alike = now.learners.filter((one) => !against.length || objective(one) === $("regret-of").value);
-  const bracket = (name) => ({ low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) });
+  const bracket = (name) => ({ values: column(`regret/${name}`), low: column(`low/${name}`), high: column(`high/${name}`), bound: column(`bound/${name}`) });
   charts.regret.show(xs, of("regret", bracket).filter((one) => alike.some((other) => other.name === one.name)), over, whyUnknown(alike));
   const mixtures = now.learners.filter((one) => Object.keys(one.mixture).length).map((one) => one.name);
   $("mixture-choice").hidden = mixtures.length < 2;

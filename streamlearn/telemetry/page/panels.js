@@ -39,8 +39,10 @@ const always = () => "";
 const lossOf = (one) => one.loss_name;
 const bothOf = (one) => `${one.loss_name} + ${one.comparator}`;
 
-// the bracket of the regret per event
-const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.lifetime_events_learned, one.regret_high / one.lifetime_events_learned] : null);
+// the bracket of the regret per event; it covers the events before the latest solve
+const perEvent = (one) => (known(one.regret_low) && known(one.regret_high) ? [one.regret_low / one.regret_events, one.regret_high / one.regret_events] : null);
+// the estimate, and the distance to the ends of its bracket
+const estimate = (one) => (known(one.regret) ? `estimate ${figure(one.regret / one.regret_events)} per event, standard error ${figure((one.regret_stderr ?? 0) / one.regret_events)}` : "");
 
 // [heading, value, format, which is best (-1 lowest, 1 highest, 0 neither), and what must be equal
 // for two learners to be comparable]
@@ -92,7 +94,7 @@ function table(now, hidden, choose) {
       columns.forEach(([, value, format, sense, kind], k) => {
         const cell = row.children[k + 1];
         say(cell, format(value(one)));
-        cell.title = value === perEvent && one.regret_unknown || "";
+        cell.title = value === perEvent && (one.regret_unknown || estimate(one)) || "";
         cell.className = isBest(learners[one.i], learners, value, sense, kind) ? "lead" : "";
       });
       const several = new Set(learners.map(lossOf)).size > 1 && !one.model.includes(one.loss_name);

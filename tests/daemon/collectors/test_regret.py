@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streamlearn import LinearClassifier
-from streamlearn.daemon.collectors.regret import RegretCollector, comparator_key
+from streamlearn.daemon.collectors.observer import Status
+from streamlearn.daemon.collectors.regret import RegretCollector
 from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import checkpoints
 from streamlearn.regret import Tracker
-from streamlearn.regret.report import SAMPLE_MORE, SOLVE_LONGER
+from streamlearn.regret.tracker import sample_key
 from streamlearn.telemetry import Board
 from tests.support.streams import FIELDS, ShuffledSource, event, make_loop, models
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAMES = "default,sparse,ftrl"
+MEMORY = 250_000  # bytes
 
 
 def followed(
@@ -31,12 +33,12 @@ def followed(
     log = Log("json", "error")
     loop = make_loop(directory, ShuffledSource(2, length), log=log, names=names, **policy)
     members = loop.pipeline.learners
-    loop.pipeline.observers.append(RegretTrackers(log, 300, 0, 0.1))
+    loop.pipeline.observers.append(RegretTrackers(log, MEMORY, 0, 0.1))
     assert loop.run() == 0
-    regret = RegretCollector(Board(), 0.1)
+    regret = RegretCollector(Board())
     regret.start(members)
     for tracker in regret.trackers.values():
-        tracker.ledger._closed = False  # so that tests can solve to the end
+        tracker.ledger.comparison.closed = False  # so that tests can solve to the end
     return regret
 
 
@@ -44,7 +46,7 @@ def replayed(directory: Path, name: str) -> Tracker:
     """A tracker of the library after the same events in the same order."""
     found = checkpoints.newest(directory)
     assert found is not None
-    tracker = Tracker(models(NAMES)[name], 300, 0)
+    tracker = Tracker(models(NAMES)[name], MEMORY, 0)
     for _, partition, start, end in found[1]["observers"]["audit"]:
         for offset in range(start, end):
             features, roles = FIELDS.split(json.loads(event(partition, offset) or b""))
@@ -54,7 +56,7 @@ def replayed(directory: Path, name: str) -> Tracker:
     return tracker
 
 
-@pytest.mark.parametrize("lengths", [(150,), (400,), (150, 400)])
+@pytest.mark.parametrize("lengths", [(150,), (3000,), (150, 3000)])
 def test_regret_equals_that_of_the_library_after_a_restart(
     tmp_path: Path, lengths: tuple[int, ...]
 ) -> None:
@@ -63,6 +65,7 @@ def test_regret_equals_that_of_the_library_after_a_restart(
     own, theirs = regret.trackers["sparse"].report(9.0), replayed(tmp_path, "sparse").report(9.0)
     assert own.events == theirs.events
     assert own.certified == theirs.certified == (lengths == (150,))
+    assert own.regret is not None
     # Psi(w) is looked at after batches here and after events there
     assert own.progressive_loss == pytest.approx(theirs.progressive_loss, rel=1e-12)
     assert own.objective == pytest.approx(theirs.objective, rel=1e-2)
@@ -75,10 +78,12 @@ def test_regret_is_on_the_board() -> None:
     for tracker in regret.trackers.values():
         tracker.report(1.0)
     regret.measure()
-    low, high = (board.value(f"regret_{end}", "sparse") for end in ("low", "high"))
+    low, middle, high = (board.value(f"regret{end}", "sparse") for end in ("_low", "", "_high"))
     assert low is not None
+    assert middle is not None
     assert high is not None
-    assert low <= high
+    assert low <= middle <= high
+    assert board.value("regret_events", "sparse") == regret.trackers["sparse"].report(0.0).events
     assert board.about.regret_unknown["sparse"] is None
     # certified, so there is no standard error; of averaged weights no bound is proved
     assert board.value("regret_stderr", "sparse") is None
@@ -95,33 +100,42 @@ def test_unknown_regret_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     known = tracker.report(1.0)
     regret.measure()
     assert board.value("regret_low", "sparse") is not None
-    wide = dataclasses.replace(known, regret_low=0.0, regret_high=known.objective)
-    monkeypatch.setattr(tracker, "report", lambda _: wide)
+    unknown = dataclasses.replace(
+        known, regret=None, regret_low=None, regret_high=None, why_unknown="too small"
+    )
+    monkeypatch.setattr(tracker, "report", lambda _: unknown)
     regret._next = 0.0
     regret.measure()
-    for name in ("regret_low", "regret_high", "regret_stderr"):
+    for name in ("regret", "regret_low", "regret_high", "regret_stderr", "regret_events"):
         assert board.value(name, "sparse") is None
-    assert board.about.regret_unknown["sparse"] == wide.why_unknown == SOLVE_LONGER
-    # of a sample the standard error may be what is missing
-    wide = dataclasses.replace(wide, regret_high=1.0, stderr=known.objective, certified=False)
-    regret._next = 0.0
-    regret.measure()
-    assert board.about.regret_unknown["sparse"] == SAMPLE_MORE
+    assert board.about.regret_unknown["sparse"] == "too small"
 
 
-def test_learners_with_the_same_problem_share_a_comparator() -> None:
+def test_learners_share_a_sample_and_those_with_the_same_problem_a_comparator() -> None:
     regret = followed(None, 100, "default,sparse,slower")
-    assert regret.solvers == {"default": "default", "sparse": "sparse", "slower": "sparse"}
-    regret.trackers["sparse"].report(1.0)
+    default, sparse, slower = (regret.trackers[name] for name in ("default", "sparse", "slower"))
+    assert default.ledger.shared is sparse.ledger.shared is slower.ledger.shared
+    assert sparse.ledger.comparison is slower.ledger.comparison is not default.ledger.comparison
+    sparse.report(1.0)
     regret.measure()
-    found = regret.trackers["sparse"].ledger.comparator
-    assert found is not None
-    assert regret.trackers["slower"].ledger.comparator is found
+    ours, theirs = sparse.ledger.findings, slower.ledger.findings
+    assert ours is not None
+    assert theirs is not None
+    assert ours.minimum is theirs.minimum
     # and are told to: what one wrote as an ElasticNet is the other's L1
     comparators = {labels[0]: labels[3] for labels in regret.board.values("learner_info")}
     assert comparators["slower"] == comparators["sparse"]
-    shares = [tracker.ledger.cpu_share for tracker in regret.trackers.values()]
-    assert shares == [0.05, 0.05, 0.05]  # two solve
+
+
+def test_solves_start_in_the_background() -> None:
+    regret = followed(None, 150)
+    regret.measure()
+    for tracker in regret.trackers.values():
+        tracker.ledger.comparison.wait()
+    regret._next = 0.0
+    regret.measure()
+    assert regret.board.value("regret", "sparse") is not None
+    assert regret.board.value("regret", "default") is not None
 
 
 def test_reset_learner_restarts_its_regret(tmp_path: Path) -> None:
@@ -130,28 +144,27 @@ def test_reset_learner_restarts_its_regret(tmp_path: Path) -> None:
     events = {name: one.report(0.0).events for name, one in regret.trackers.items()}
     assert 0 < events["sparse"] < events["default"]
     assert events["ftrl"] == events["default"]
-
-
-def test_added_learner_does_not_use_the_bound_of_other_events(tmp_path: Path) -> None:
-    followed(tmp_path, 100, "sparse,slower")
-    regret = followed(tmp_path, 200, "sparse,slower", reset=["slower"])
-    assert regret.solvers == {"sparse": "sparse", "slower": "slower"}
+    shared = {name: one.ledger.shared for name, one in regret.trackers.items()}
+    assert shared["ftrl"] is shared["default"] is not shared["sparse"]
     for tracker in regret.trackers.values():
-        tracker.report(9.0)
-    truth = regret.trackers["slower"].report(0.0)
-    regret.solvers["slower"] = "sparse"  # as if it had lost count later
-    regret.measure()
-    high = regret.trackers["slower"].report(0.0).regret_high
-    assert high is not None
-    assert truth.certified
-    assert truth.regret is not None
-    assert high >= truth.regret
+        assert tracker.report(9.0).certified
 
 
-def test_learners_with_other_class_weights_share_no_comparator() -> None:
+def test_removed_recorder_leaves_the_sample_to_others(tmp_path: Path) -> None:
+    followed(tmp_path, 100, "sparse,slower")
+    regret = followed(tmp_path, 200, "slower")
+    assert regret.trackers["slower"].report(9.0).certified
+
+
+def test_learners_with_other_class_weights_have_their_own_sample() -> None:
     loop = make_loop(None, ShuffledSource(2, 10), log=Log("json", "error"), names="sparse,slower")
     sparse, slower = loop.pipeline.learners
-    assert comparator_key(sparse) == comparator_key(slower)
+    assert sample_key(sparse.model) == sample_key(slower.model)
     assert isinstance(slower.model, LinearClassifier)
     slower.model.class_weight = {True: 2.0}
-    assert comparator_key(sparse) != comparator_key(slower)
+    assert sample_key(sparse.model) != sample_key(slower.model)
+    trackers = RegretTrackers(Log("json", "error"), MEMORY, 0, 0.1)
+    trackers.on_start(loop.pipeline.learners, Status())
+    one, other = (tracker.ledger.shared.reservoir for tracker in trackers.trackers.values())
+    assert one is not other
+    assert one.memory_bytes == other.memory_bytes == MEMORY // 2

@@ -87,7 +87,7 @@ def configured(options: Options) -> config.Config:
         "source.drift": not options.no_drift,
         "learner": [dict(learner) for learner in LEARNERS],
         "run.until": "end",
-        "regret.sample_size": 10_000,
+        "regret.memory_bytes": 16_000_000,
         "regret.cpu_share": 0.2,
         "telemetry.port": free_port(PAGE_PORT),
     }

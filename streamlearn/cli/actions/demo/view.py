@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SEGMENTS = 60  # of the stream, for errors over time
 # time limit of each learner's last hindsight: a share of the time of the stream, and seconds
-SOLVE_SHARE, SOLVE_SECONDS = 0.1, 1.5
+SOLVE_SHARE, LEAST_SECONDS, SOLVE_SECONDS = 0.1, 0.5, 2.0
 GAP = 1e-3  # of those hindsights, per event
 PAGE_SECONDS = 15.0  # the page is served this long after the end, or after the last request
 IDLE_SECONDS = 0.1
@@ -89,7 +89,6 @@ class View(Observer):
         self.learners: Learners | None = None
         self.summary: Summary | None = None
         self.tracks: dict[str, Track] = {}
-        self.published: dict[str, tuple[float, float]] = {}  # regrets last read from telemetry
         self.regrets: dict[str, tuple[float, float]] = {}  # brackets, per event
         self.clicked = self.seen = 0
         self.started = self.learned = self.ended = time.monotonic()
@@ -142,14 +141,17 @@ class View(Observer):
 
     def _solve(self, learner: Learner) -> None:
         if learner.tracker is not None:
-            seconds = min(SOLVE_SHARE * (self.learned - self.started), SOLVE_SECONDS)
+            took = self.learned - self.started
+            seconds = min(max(SOLVE_SHARE * took, LEAST_SECONDS), SOLVE_SECONDS)
             report = learner.tracker.report(seconds)
-            if report.bracket is not None:
-                self._set_regret(learner.name, *report.bracket)
+            self._set_regret(learner.name, report.regret_low, report.regret_high, report.solved_at)
 
-    def _set_regret(self, name: str, low: float, high: float) -> None:
+    def _set_regret(
+        self, name: str, low: float | None, high: float | None, events: float | None
+    ) -> None:
         """Set the bracket of a regret, per event."""
-        self.regrets[name] = (low / self.seen, high / self.seen)
+        if low is not None and high is not None and events:
+            self.regrets[name] = (low / events, high / events)
 
     @property
     def stays(self) -> bool:
@@ -178,13 +180,13 @@ class View(Observer):
         return [self._row(learner) for learner in self.learners or ()]
 
     def _read_regrets(self) -> None:
-        """Read regrets that were just measured; older ones are of fewer events."""
+        """Read the regrets that were measured last."""
         board = self.telemetry.board
         for name in self.tracks:
-            low, high = (board.value(f"regret_{end}", name) for end in ("low", "high"))
-            if low is not None and high is not None and self.published.get(name) != (low, high):
-                self.published[name] = (low, high)
-                self._set_regret(name, low, high)
+            low, high, events = (
+                board.value(f"regret_{part}", name) for part in ("low", "high", "events")
+            )
+            self._set_regret(name, low, high, events)
 
     def _row(self, learner: Learner) -> Row:
         track = self.tracks[learner.name]
