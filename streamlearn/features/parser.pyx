@@ -298,9 +298,13 @@ cdef class Parser(Transforms):
             except OverflowError:
                 to.number = NAN
             if isinstance(value, (int, np.integer)):
-                digits = str(int(value))
-                self.kept.append(digits)
-                to.text, to.length = ascii_of(<PyObject*> digits), len(digits)
+                try:
+                    digits = str(int(value))
+                except ValueError:  # more than Python writes
+                    to.number = NAN
+                else:
+                    self.kept.append(digits)
+                    to.text, to.length = ascii_of(<PyObject*> digits), len(digits)
         else:
             return False
         return True

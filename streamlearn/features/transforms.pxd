@@ -52,7 +52,7 @@ cdef struct Transform:
     double unit
     const int64_t* zone_starts
     const int64_t* zone_offsets
-    Py_ssize_t zone_count
+    Py_ssize_t zone_count, zone_at  # where the last time was
     # list and map
     char separator
 

@@ -19,8 +19,8 @@ from streamlearn.errors import ModelFileError
 from streamlearn.core.memory cimport reallocate
 from streamlearn.core.numbers cimport value_at
 from streamlearn.features.calendar cimport month_of, scan_time
-from streamlearn.features.pieces cimport TEXT, Pieces, Text
-from streamlearn.features.text cimport hash_text, put_utf8, read_utf8
+from streamlearn.features.pieces cimport TEXT, Piece, Pieces, Text
+from streamlearn.features.text cimport copy_text, hash_text, put_utf8, read_utf8
 
 from streamlearn.features import fields as kinds
 from streamlearn.features import zones
@@ -38,6 +38,8 @@ cdef enum:
     NUMBER_BYTES = 512  # the longest text of a number
     PADDING = 16  # bytes around a number that can be read
 
+cdef enum:
+    FIRST_DAY = 25574  # 1899-12-25, as days before 1970; local times begin before 1900
 cdef int64_t FIRST_SECOND = <int64_t> zones.FIRST.timestamp()
 cdef int64_t LAST_SECOND = <int64_t> zones.LAST.timestamp()
 cdef list TAILS = [
@@ -215,14 +217,12 @@ cdef class Transforms(Pieces):
         """Add what does not come from one field alone: indicators and interactions."""
         cdef int k
         cdef Transform* t
-        cdef Text text
         cdef Py_ssize_t first
         for k in range(self.transforms):
             t = self.transform + k
             if t.has_indicator and t.seen != self.events:
                 first = self.n
-                self.join(Text(t.name, 0, t.length), b"=", Text(b"missing", 0, 7), &text)
-                self.push(text, NULL, TEXT, 1.0)
+                put_feature(self, Text(t.name, 0, t.length), b"=", Text(b"missing", 0, 7))
                 if self.groups:
                     self.record_span(Text(t.name, 0, t.length), first)
         if self.spans:
@@ -274,6 +274,10 @@ cdef class Transforms(Pieces):
                 return False
             self.write_shortest(value.number, text)
             return True
+        elif value.kind == A_NUMBER:
+            if length == 2 and p[0] == b"-" and p[1] == b"0":
+                p += 1
+                length = 1
         else:
             length = length_as_integer(p, length)
             if is_word(p, p + length, b"true", 4):
@@ -325,7 +329,7 @@ cdef class Transforms(Pieces):
 
     cdef int put_number(self, Transform* t, Text name, const Value* value) except -1 nogil:
         cdef double x
-        if not self.number_of(value, &x, True):
+        if not read_number(self, value, &x):
             self.invalid_value(t, name, value, b"a finite number")
             return 0
         x = t.low if x < t.low else t.high if x > t.high else x
@@ -343,8 +347,7 @@ cdef class Transforms(Pieces):
         cdef Transform* t = self.transform + k
         cdef Py_ssize_t low = 0, high = t.edge_count, middle
         cdef double x
-        cdef Text text
-        if not self.number_of(value, &x, True):
+        if not read_number(self, value, &x):
             self.invalid_value(t, name, value, b"a finite number")
             return 0
         if t.labels == NULL:
@@ -355,8 +358,7 @@ cdef class Transforms(Pieces):
                 low = middle + 1
             else:
                 high = middle
-        self.join(name, b"=", t.labels[low], &text)
-        return self.push(text, NULL, TEXT, 1.0)
+        return put_feature(self, name, b"=", t.labels[low])
 
     cdef int add_warm(self, int k, double x) except -1 nogil:
         """Keep a value for the warm-up, until the event is learned."""
@@ -412,8 +414,7 @@ cdef class Transforms(Pieces):
         cdef Text text
         if not self.canonical(t, name, value, &text):
             return 0
-        self.join(name, b"=", text, &text)
-        return self.push(text, NULL, TEXT, 1.0)
+        return put_feature(self, name, b"=", text)
 
     cdef int put_item(self, int k, Text name, const Value* value) except -1 nogil:
         """Add an item of a list, or the items of text."""
@@ -491,11 +492,11 @@ cdef class Transforms(Pieces):
     cdef int put_time(self, Transform* t, Text name, const Value* value) except -1 nogil:
         cdef const char* p = value.text
         cdef Py_ssize_t length = value.length
-        cdef int64_t seconds = 0, day
+        cdef int64_t seconds = 0
+        cdef uint64_t second, day
         cdef double x
         cdef bint read = False
-        cdef Py_ssize_t low = 0, high = t.zone_count, middle
-        cdef Text text
+        cdef Py_ssize_t low, high = t.zone_count, middle
         if value.kind == A_TEXT:
             while length and is_blank(p[0]):
                 p += 1
@@ -520,24 +521,26 @@ cdef class Transforms(Pieces):
                 t, name, value, b"a time in ISO 8601, or a number of its `unit` since 1970, from"
                 b" 1900 to 2100")
             return 0
-        while high - low > 1:
-            middle = (low + high) // 2
-            if t.zone_starts[middle] <= seconds:
-                low = middle
-            else:
-                high = middle
-        seconds += t.zone_offsets[low]
-        day = <int64_t> floor(seconds / 86400.0)
-        seconds -= 86400 * day
+        low = t.zone_at
+        if seconds < t.zone_starts[low] or (
+                low + 1 < t.zone_count and seconds >= t.zone_starts[low + 1]):
+            low = 0
+            while high - low > 1:
+                middle = (low + high) // 2
+                if t.zone_starts[middle] <= seconds:
+                    low = middle
+                else:
+                    high = middle
+            t.zone_at = low
+        second = <uint64_t> (seconds + t.zone_offsets[low] + <int64_t> 86400 * FIRST_DAY)
+        day = second // 86400
+        second -= 86400 * day
         if t.hour:
-            self.join(name, b".", TAIL[seconds // 3600], &text)
-            self.push(text, NULL, TEXT, 1.0)
-        if t.weekday:  # 1900-01-01, 25567 days before 1970, was a Monday
-            self.join(name, b".", TAIL[WEEKDAY + (day + 25567 + 7) % 7], &text)
-            self.push(text, NULL, TEXT, 1.0)
+            put_feature(self, name, b".", TAIL[second // 3600])
+        if t.weekday:  # the first day is a Monday
+            put_feature(self, name, b".", TAIL[WEEKDAY + day % 7])
         if t.month:
-            self.join(name, b".", TAIL[MONTH + month_of(day) - 1], &text)
-            self.push(text, NULL, TEXT, 1.0)
+            put_feature(self, name, b".", TAIL[MONTH + month_of(<int64_t> day - FIRST_DAY) - 1])
         return 0
 
     # Text
@@ -563,10 +566,9 @@ cdef class Transforms(Pieces):
             for n in range(t.ngrams):
                 for i in range(words - n):
                     j = i + n
-                    self.join(name, b"=", Text(
+                    put_feature(self, name, b"=", Text(
                         self.lower + self.token[i].first, 0,
-                        self.token[j].last - self.token[i].first), &text)
-                    self.push(text, NULL, TEXT, 1.0)
+                        self.token[j].last - self.token[i].first))
         if t.chars:
             for i in range(words):
                 self.put_chars(name, t.chars, self.token[i])
@@ -639,15 +641,13 @@ cdef class Transforms(Pieces):
         cdef const char* end = self.lower + word.last + 1
         cdef const char* p = first
         cdef int count = 0
-        cdef Text text
         while p < end:
             p += 1
             while p < end and (<unsigned char> p[0] & 0xC0) == 0x80:
                 p += 1
             count += 1
             if count >= n or p == end:
-                self.join(name, b"~", Text(first, 0, p - first), &text)
-                self.push(text, NULL, TEXT, 1.0)
+                put_feature(self, name, b"~", Text(first, 0, p - first))
                 first += 1
                 while (<unsigned char> first[0] & 0xC0) == 0x80:
                     first += 1
@@ -772,6 +772,39 @@ def short_number(double x):
     ('3', '0', '0.1', '1e+300')
     """
     return str(int(x)) if -1e15 < x < 1e15 and x == floor(x) else repr(x)
+
+
+cdef inline int put_feature(
+        Transforms self, Text name, char joint, Text tail) except -1 nogil:
+    """Add the feature name + joint + tail, as `join` and `push` do."""
+    cdef Py_ssize_t length = name.length + 1 + tail.length
+    cdef Piece* p
+    cdef char* to
+    if length > self.arena_room - self.used:
+        self.reserve_text(length)
+    if self.n == self.room:
+        self.grow_pieces()
+    to = self.arena + self.used
+    copy_text(to, self.bytes_at(&name), name.length)
+    to[name.length] = joint
+    copy_text(to + name.length + 1, self.bytes_at(&tail), tail.length)
+    p = self.piece + self.n
+    p.text = Text(NULL, self.used, length)
+    p.name = NULL
+    p.kind = TEXT
+    p.value = 1.0
+    self.used += length
+    self.n += 1
+    self.repeats = True
+    return 0
+
+
+cdef inline bint read_number(Transforms self, const Value* value, double* x) except -1 nogil:
+    """Whether a value is a finite number, or text that writes one, or a bool."""
+    if value.kind != A_TEXT:
+        x[0] = value.number
+        return isfinite(x[0])
+    return self.number_of(value, x, True)
 
 
 cdef inline bint is_blank(char c) noexcept nogil:

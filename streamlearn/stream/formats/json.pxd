@@ -27,6 +27,7 @@ cdef class JSONDecoder(Decoder):
     cdef Py_ssize_t label_length
     cdef object kept_label
 
+    cdef bint read_declared(self, const char* at, Py_ssize_t n, Events events) except -1
     cdef bint read_fast(self, const char* at, Py_ssize_t n, Events events) except -1
     cdef bint walk(self, const char* at, Py_ssize_t n) except -1
     cdef bint object(self, int parent, int depth) except -1

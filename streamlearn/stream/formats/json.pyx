@@ -77,7 +77,10 @@ cdef class JSONDecoder(Decoder):
             value = self.payload(value)
             at = PyBytes_AS_STRING(value)
             n = PyBytes_GET_SIZE(value)
-        if self.read_fast(at, n, events):
+        if self.reader.has_fields:
+            if self.read_declared(at, n, events):
+                return 0
+        elif self.read_fast(at, n, events):
             return 0
         self.begin()
         return self.read_slow(value, events)
@@ -114,6 +117,13 @@ cdef class JSONDecoder(Decoder):
         return self.take_event(event, events)
 
     # The fast path: True, or False in doubt
+
+    cdef bint read_declared(self, const char* at, Py_ssize_t n, Events events) except -1:
+        """Read a record with declared fields; an invalid value is left to the slow path, too."""
+        try:
+            return self.read_fast(at, n, events)
+        except InvalidEventError:
+            return False
 
     cdef bint read_fast(self, const char* at, Py_ssize_t n, Events events) except -1:
         cdef Reader reader = self.reader
@@ -328,7 +338,7 @@ cdef class JSONDecoder(Decoder):
     # Declared fields
 
     cdef bint declared(self, int number, int depth) except -1:
-        """Read a field that the reader transforms; in doubt also one that is invalid."""
+        """Read a field that the reader transforms."""
         cdef Reader reader = self.reader
         cdef Key* key = self.keys.key + number
         cdef Value value
@@ -340,14 +350,11 @@ cdef class JSONDecoder(Decoder):
             return self.object(number, depth + 1)
         if c == b"n":
             return self.literal(b"null", 4)
-        try:
-            if c == b"[":
-                return self.declared_list(key)
-            if not self.scalar(&value):
-                return False
-            reader.put(key.field, Text(key.name, 0, key.name_length), &value)
-        except InvalidEventError:
-            return False  # the slow path knows whether the whole record is valid
+        if c == b"[":
+            return self.declared_list(key)
+        if not self.scalar(&value):
+            return False
+        reader.put(key.field, Text(key.name, 0, key.name_length), &value)
         return True
 
     cdef bint declared_list(self, Key* key) except -1:
