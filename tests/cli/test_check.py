@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,3 +107,24 @@ def test_a_damaged_checkpoint_is_told(learned: Path, capsys: pytest.CaptureFixtu
     assert main(["check", str(learned)]) == Exit.USAGE
     assert "damaged" in capsys.readouterr().err
     assert main(["run", str(learned)]) == Exit.CHECKPOINT
+
+
+def test_fields_are_shown_with_examples(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = learned.read_text()
+    fields = '[features.fields]\nhour = "category"\nprice = "buckets(5)"\nabsent = "text"\n'
+    learned.write_text(text.replace("/state", "/other") + fields)
+    capsys.readouterr()
+    assert main(["check", "--json", str(learned)]) == Exit.OK
+    shown = json.loads(capsys.readouterr().out)["fields"]
+    assert shown["hour"]["kind"] == "category"
+    [name] = shown["hour"]["example"]
+    assert name.startswith("hour=")
+    assert isinstance(shown["price"]["example"], str)  # known after the warm-up
+    assert shown["absent"] == {"kind": "text"}
+    assert shown["user"]["kind"] == "auto"
+    assert "clicked" not in shown
+    learned.write_text(text + '[features.fields]\nhour = "categry"\nclicked = "number"\n')
+    assert main(["check", str(learned)]) == Exit.USAGE
+    error = capsys.readouterr().err
+    assert "features.fields.hour" in error
+    assert "features.fields.clicked" in error

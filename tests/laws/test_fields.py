@@ -261,3 +261,82 @@ def test_resume_in_the_warm_up(features: Any, cut: int) -> None:
         resumed.learn_one(x, y)
     np.testing.assert_equal(resumed.state(), whole.state())
     assert set(whole.reader.frozen()["x"]) == {"edges"}
+
+
+INVALID = [
+    ("number", "abc"),
+    ("number(log1p)", -2),
+    ("buckets(1, 2)", "abc"),
+    ("time", "yesterday"),
+    ("time", 1_700_000_000_000),  # milliseconds
+    ("time", True),
+    ("map", "a:b"),
+    ("text", "a " * 70_000),
+    ("text(chars=2)", "a" * 70_000),
+    ("text", "a" * (1 << 20) + "a"),
+    ("list", " ".join(map(str, range(70_000)))),
+]
+INVALID_OBJECTS = [
+    ("number", float("nan")),
+    ("number", 10**400),
+    ("category", float("inf")),
+    ("category", ["a"]),
+    ("text", {"a": 1}),
+    ("list", [["a"]]),
+    ("time", [1]),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), INVALID)
+@pytest.mark.parametrize("kind", ["json", "csv", "vw", "dict"])
+def test_invalid_values_are_refused_or_missing(kind: str, field: str, value: Any) -> None:
+    event = {"f": value, "g": 2}
+    records = {"json": [json.dumps(event).encode()], "csv": as_csv(event), "vw": as_vw(event)}
+    inside, end = ("(", ")") if "(" not in field else (field[field.index("(") :][:-1] + ", ", ")")
+    dropping = f"{field.partition('(')[0]}{inside}invalid=missing{end}"
+    lenient = sl.Names(fields={"f": dropping})
+    strict = sl.Names(fields={"f": field})
+    if kind == "dict":
+        with pytest.raises(sl.InvalidEventError) as caught:
+            strict.read_event(event)
+        assert caught.value.field == "f"
+        assert named(lenient, lenient.read_event(event)) == {"g": 2.0}
+        return
+    events = Events()
+    decoder_of(kind, strict, Fields(label=None), grow_always=True).decode(records[kind], events)
+    [(_, at_fault, _)] = events.invalid
+    assert at_fault == "f"
+    assert len(events) == strict.size == 0
+    assert named(lenient, row_of(lenient, kind, records[kind])) == {"g": 2.0}
+
+
+@pytest.mark.parametrize(("field", "value"), INVALID_OBJECTS)
+def test_invalid_objects_are_refused_or_missing(field: str, value: Any) -> None:
+    with pytest.raises(sl.InvalidEventError) as caught:
+        sl.Names(fields={"f": field}).read_event({"f": value})
+    assert caught.value.field == "f"
+    lenient = sl.Names(fields={"f": f"{field}(invalid=missing)"})
+    assert lenient.read_event({"f": value}) == []
+
+
+def test_other_fields_and_inner_fields() -> None:
+    spec = {"*": "ignore", "user.id": "category", "ad": "auto"}
+    event = {"user": {"id": 7, "age": 3}, "ad": {"size": 2.0}, "debug": {"took": 1}, "x": 5}
+    names = sl.Names(fields=spec)
+    row = names.read_event(event)
+    assert named(names, row) == {"user.id=7": 1.0, "ad.size": 2.0}
+    json_names = sl.Names(fields=spec)
+    assert row_of(json_names, "json", [json.dumps(event).encode()]) == row
+    assert json_names.names() == names.names()
+    flat = {"user.id": 7, "user.age": 3, "ad.size": 2.0, "debug.took": 1, "x": 5}
+    csv_names = sl.Names(fields=spec)
+    assert row_of(csv_names, "csv", as_csv(flat)) == row
+    assert csv_names.names() == names.names()
+    vw_names = sl.Names(fields=spec)
+    line = b"|user id:7 age:3 |ad size:2.0 |debug took:1 | x:5"
+    assert row_of(vw_names, "vw", [line]) == row
+    assert vw_names.names() == names.names()
+    every = sl.Names(fields={"*": "category"})
+    assert set(named(every, every.read_event(event))) == {
+        "user.id=7", "user.age=3", "ad.size=2", "debug.took=1", "x=5",
+    }  # fmt: skip
