@@ -8,6 +8,8 @@ class SparseMixture(SelfTuning):
     def __init__(self, share: float = 1e-3) -> None: ...
     features: float
     variance: float
+    @property
+    def members(self) -> tuple[str, ...]: ...
     shares: list[float]
     regrets: list[float]
     penalties: list[float]

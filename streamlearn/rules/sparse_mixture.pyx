@@ -391,8 +391,13 @@ cdef class SparseMixture(SelfTuning):
     # -- public interface and state ---------------------------------------------------------------
 
     @property
+    def members(self):
+        """The names of the members."""
+        return NAMES
+
+    @property
     def shares(self):
-        """The share pi_k of each member, in the order of NAMES."""
+        """The share pi_k of each member."""
         return [self.pi[k] for k in range(MEMBERS)]
 
     @shares.setter

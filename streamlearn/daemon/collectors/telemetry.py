@@ -22,6 +22,7 @@ from streamlearn.daemon.collectors.regret import RegretCollector
 from streamlearn.daemon.collectors.weights import WeightsCollector
 from streamlearn.daemon.outputs.dead_letters import reason_code
 from streamlearn.rules import Mixture
+from streamlearn.rules.sparse_mixture import SparseMixture
 from streamlearn.telemetry import (
     Access,
     Board,
@@ -319,9 +320,9 @@ class TelemetryCollector(Observer):
         board.set("steps", model.steps, name)
         rules = model.rules
         board.set("step_size", rules[0].step_size if len(rules) == 1 else None, name)
-        if len(rules) == 1 and isinstance(rules[0], Mixture):
+        if len(rules) == 1 and isinstance(rules[0], Mixture | SparseMixture):
             for member, share in zip(rules[0].members, rules[0].shares, strict=True):
-                board.set("mixture_weight_ratio", share, name, repr(member))
+                board.set("mixture_weight_ratio", share, name, str(member))
 
     def _curves(self, *, slow: bool) -> dict[str, float | None]:
         """Return a point of every curve; without `slow`, only of those that are cheap."""

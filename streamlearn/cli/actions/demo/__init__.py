@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LEARNERS = (
     {"name": "default"},
-    {"name": "sparse", "rule": "AdaGradDualAveraging(step=0.3)", "penalty": "L1(3e-4)"},
+    {"name": "sparse", "penalty": "L1(3e-4)"},
     {"name": "pegasos", "model": "PegasosClassifier(l2=1e-2)"},
     {"name": "adaptive", "model": "AdaptiveClassifier(l2=1e-2)"},
     {"name": "proximal", "model": "ProximalClassifier(l2=1e-2)"},
