@@ -13,7 +13,7 @@ from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
 from streamlearn.daemon.delayed_event_reader import DelayedEventReader
-from streamlearn.daemon.event_reader import ImmediateEventReader
+from streamlearn.daemon.event_reader import EventReader
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.outputs.blocking import BlockingSink
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from streamlearn.daemon.collectors.observer import Observer
-    from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.process.log import Log
     from streamlearn.features import Reader
     from streamlearn.stream import Decoder, Partition, Source
@@ -153,7 +152,7 @@ def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any
     """Build what turns records into rows."""
     labels, table = settings.labels, settings.format
     if labels is None:
-        return ImmediateEventReader(decoder(settings, shared, learners))
+        return EventReader(decoder(settings, shared, learners))
     of_events, of_labels = config.label_fields(table, labels)
     events = decoder_of(table.kind, shared, of_events, learners, grow_always=True)
     label_decoder = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from streamlearn.daemon.event_reader import closing_row
+from streamlearn.daemon.event_reader import EventReader, closing_row
 from streamlearn.engine.events import Events
 from streamlearn.late.delayed_learner import DelayedLearner
 from streamlearn.late.join import DROP
@@ -45,7 +45,7 @@ class LabelRecord(msgspec.Struct, array_like=True):
     headers: tuple[tuple[bytes, bytes | None], ...]
 
 
-class DelayedEventReader:
+class DelayedEventReader(EventReader):
     """Read events whose labels arrive later.
 
     Parameters
@@ -73,8 +73,9 @@ class DelayedEventReader:
         *,
         record_times: bool = False,
     ) -> None:
+        super().__init__(decoder)
         self.join = join
-        self.decoder = decoder
+        self.rows = join.rows
         self.label_decoder = label_decoder
         self.topic = topic
         self.record_times = record_times
@@ -91,11 +92,6 @@ class DelayedEventReader:
         return self.decoder if self.label_decoder is None else self.label_decoder
 
     @property
-    def rows(self) -> Events:
-        """Return the rows of the join, in order."""
-        return self.join.rows
-
-    @property
     def predicted(self) -> Array:
         """Mark the events that arrived."""
         return np.asarray(self.join.rows.roles == PREDICTED)
@@ -106,10 +102,9 @@ class DelayedEventReader:
 
         A correction is learned but not measured again, so its weight is 0 here.
         """
-        rows = self.join.rows
-        weights = np.asarray(rows.learned_weights())
+        weights = super().weights
         if self.join.corrections:
-            weights[rows.roles == CORRECTED] = 0.0
+            weights[self.join.rows.roles == CORRECTED] = 0.0
         return weights
 
     @property
@@ -205,14 +200,14 @@ class DelayedEventReader:
 
     def state(self) -> dict[str, Any]:
         """Return the held events and labels, and the labels seen."""
-        decoders = {"decoder": self.decoder.state()}
+        state = {**super().state(), "join": self.join.state()}
         if self.label_decoder is not None:
-            decoders["labels"] = self.label_decoder.state()
-        return {**decoders, "join": self.join.state()}
+            state["labels"] = self.label_decoder.state()
+        return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the state; a checkpoint without [labels] holds nothing."""
-        self.decoder.restore(state["decoder"])
+        super().restore(state)
         if self.label_decoder is not None and "labels" in state:
             self.label_decoder.restore(state["labels"])
         if self.join.on_timeout != DROP:

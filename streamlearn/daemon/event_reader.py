@@ -1,13 +1,9 @@
-"""Turn records into rows to predict and learn: immediately, or when delayed labels arrive.
-
-This is the interface between the daemon and delayed labels. `ImmediateEventReader` serves events
-that include their labels.
-"""
+"""Turn records into rows to predict and learn; `DelayedEventReader` does so for delayed labels."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,45 +20,6 @@ if TYPE_CHECKING:
     from streamlearn.stream.polled import Polled
 
 
-class EventReader(Protocol):
-    """Turn records into rows; its state is part of the checkpoint."""
-
-    delayed: bool  # whether labels are delayed
-    decoder: Decoder  # of the events
-    labels: LabelSet
-
-    def read(self, polled: Polled) -> list[RecordError]:
-        """Read a batch into `rows`; return the invalid records."""
-
-    @property
-    def rows(self) -> Events:
-        """Return the rows of the last batch."""
-
-    @property
-    def predicted(self) -> Array:
-        """Mark the rows that are predicted; a row is predicted once."""
-
-    @property
-    def weights(self) -> Array:
-        """Return the weight with which each row is learned and measured; 0 for neither."""
-
-    @property
-    def after_closing(self) -> Array:
-        """Mark the rows that arrived after the label set was closed."""
-
-    def orphans(self) -> list[tuple[Records, str]]:
-        """Return label records that never found an event, with the reason."""
-
-    def attach(self, learners: Sequence[Learner]) -> None:
-        """Prepare the learners that will learn the rows."""
-
-    def state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the state."""
-
-
 def closing_row(labels: LabelSet, before: int, labeled: Array) -> float:
     """Return the row that closed the label set, after `before` labels in earlier batches.
 
@@ -75,49 +32,49 @@ def closing_row(labels: LabelSet, before: int, labeled: Array) -> float:
     return float(np.flatnonzero(labeled)[labels.closed_at - before - 1])
 
 
-class ImmediateEventReader:
-    """Read events that include their labels."""
+class EventReader:
+    """Read events that include their labels; the state is part of the checkpoint."""
 
-    delayed = False
+    delayed = False  # whether labels are delayed
 
     def __init__(self, decoder: Decoder) -> None:
-        self.decoder = decoder
+        self.decoder = decoder  # of the events
         self.labels = decoder.labels
-        self.rows = Events()
+        self.rows = Events()  # of the last batch
         self._before = 0  # labeled events before the batch
 
     def read(self, polled: Polled) -> list[RecordError]:
-        """Decode a batch into `rows`; return the invalid records."""
+        """Read a batch into `rows`; return the invalid records."""
         self._before = self.labels.events
         self.rows.clear()
         self.decoder.decode(polled.values, self.rows, polled.order)
         return self.rows.invalid
 
     @property
-    def after_closing(self) -> Array:
-        """Mark the rows after the event that closed the label set."""
-        row = closing_row(self.labels, self._before, self.weights > 0.0)
-        return np.arange(len(self.rows)) > row
-
-    @property
     def predicted(self) -> Array:
-        """Mark all rows."""
+        """Mark the rows that are predicted; a row is predicted once."""
         return np.ones(len(self.rows), dtype=bool)
 
     @property
     def weights(self) -> Array:
-        """Return the weights of the labeled rows; 0 for the others."""
+        """Return the weight with which each row is learned and measured; 0 for neither."""
         return self.rows.learned_weights()
 
+    @property
+    def after_closing(self) -> Array:
+        """Mark the rows that arrived after the label set was closed."""
+        row = closing_row(self.labels, self._before, self.weights > 0.0)
+        return np.arange(len(self.rows)) > row
+
     def orphans(self) -> list[tuple[Records, str]]:
-        """Return nothing: an event and its label are one record."""
+        """Return label records that never found an event, with the reason."""
         return []
 
     def attach(self, learners: Sequence[Learner]) -> None:
-        """Do nothing."""
+        """Prepare the learners that will learn the rows."""
 
     def state(self) -> dict[str, Any]:
-        """Return the labels seen."""
+        """Return the state for a checkpoint."""
         return {"decoder": self.decoder.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:

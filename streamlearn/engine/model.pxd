@@ -15,5 +15,4 @@ cdef class Model:
     cdef int check_idle(self) except -1
     cdef int read(self, event) except -1
     cdef int add_slots(self, const double* y, double weight) except -1
-    cpdef learn_coded(self, event, double y, double weight)
     cdef int learn_labels(self, event, const double* y, double weight) except -1

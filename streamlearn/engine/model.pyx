@@ -58,10 +58,10 @@ cdef class Model:
                 return False
         else:
             return False
-        self.learn_coded(event, y, 1.0)
+        self.learn_labels(event, &y, 1.0)
         return True
 
-    cpdef learn_coded(self, event, double y, double weight):
+    def learn_coded(self, event, double y, double weight):
         """Learn one event; y is the learner's number for its label."""
         self.learn_labels(event, &y, weight)
 

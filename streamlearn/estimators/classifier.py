@@ -258,7 +258,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _weights(self, y: Any, w: Any, n: int) -> Array | None:
         """Return the weights of n rows times the factors of their classes."""
-        weights = super()._weights(y, w, n)
+        weights = checked_weights(w, n)
         if not self._factors:
             return weights
         factors = column_of_array(frames.label_array(y, n), weights).coded(self._factors, 1.0)
@@ -270,7 +270,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self.check_labels(labels.distinct)
         return labels
 
-    def _labels_of_events(self, events: Events) -> tuple[LabelColumn, Array]:
+    def parts(self, events: Events) -> Iterator[Part]:
+        """Yield decoded events in parts; each is to be learned before the next is asked for."""
         weights = events.learned_weights()
         labels = column_of_events(events, weights)
         if self._factors:
@@ -278,19 +279,20 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             weights = np.asarray(checked_weights(weighted, len(events)))
             labels = column_of_events(events, weights)
         self.check_labels(labels.distinct)
-        return labels, weights
+        return self._encode(labels, weights)
 
     def _encode(self, labels: LabelColumn, weights: Array | None) -> Iterator[Part]:
         n, start, before = len(labels.index), 0, len(self._labels)
-        first = zip(labels.first, labels.distinct, strict=True)
-        new = [(row, label) for row, label in first if label not in self._codes]
-        for stop, label in [*new, (n, None)]:
+        for stop, label in zip([*labels.first, n], [*labels.distinct, None], strict=True):
+            if stop < n and label in self._codes:
+                continue
             if stop > start:
                 codes = labels.coded(self._codes, start=start, stop=stop)
                 now = None if weights is None else weights[start:stop]
-                yield Part(start, stop, codes, now, self.sign, len(self._labels), before)
+                scores = np.empty((stop - start, self.engine.learner.outputs))
+                yield Part(start, stop, codes, now, scores, self.sign, len(self._labels), before)
                 before = len(self._labels)
-            if stop < n and label not in self._codes:  # the first bool adds both
+            if stop < n:
                 self._add_label(label)
             start = stop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -42,17 +42,10 @@ class Part:
     stop: int
     codes: Array  # the engine's number for each label, or a row of targets
     weights: Array | None
+    scores: Array  # before learning, once it is learned
     sign: float = 0.0  # of scores for the first label seen; 0: unknown, or never swapped
     known: int = 0  # labels known when the rows were scored
     known_first: int = 0  # when the first of them was scored, whose label may be new
-    scores: Array = field(default_factory=lambda: np.empty(0))  # before learning
-
-    @property
-    def known_labels(self) -> Array:
-        """The number of labels known when each row was scored."""
-        known = np.full(self.stop - self.start, float(self.known))
-        known[:1] = self.known_first
-        return known
 
 
 class Objective(NamedTuple):
@@ -219,7 +212,7 @@ class Linear(base.Estimator):
         labels = self._labels_of_rows(y, weights, X.n)
         if weights is not None and not weights.any():
             if parts is not None:
-                parts.append(Part(0, X.n, weights, weights, scores=self._scores_of(X)))
+                parts.append(Part(0, X.n, weights, weights, self._scores_of(X)))
             return
         rows = X.rows(self.engine, grow=True)
         for part in self._encode(labels, weights):
@@ -236,10 +229,6 @@ class Linear(base.Estimator):
 
     def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> Any:
         """Return the labels of n rows, for `_encode`; InvalidEventError if they are invalid."""
-        raise NotImplementedError
-
-    def _labels_of_events(self, events: Events) -> tuple[Any, Array]:
-        """Return the labels of events, for `_encode`, and the weights with which they count."""
         raise NotImplementedError
 
     def _encode(self, labels: Any, weights: Array | None) -> Iterator[Part]:
@@ -340,18 +329,13 @@ class Linear(base.Estimator):
 
     def parts(self, events: Events) -> Iterator[Part]:
         """Yield decoded events in parts; each is to be learned before the next is asked for."""
-        return self._encode(*self._labels_of_events(events))
+        raise NotImplementedError
 
     def learn_part(self, rows: Rows, part: Part, *, skip: bool = True) -> None:
-        """Learn a part and set its scores; `skip`: those of rows that diverge are NaN."""
-        part.scores = self.empty_scores(part)
+        """Learn a part and write its scores; `skip`: those of rows that diverge are NaN."""
         self.engine.learner.run(
             rows, part.codes, part.weights, part.scores, part.start, part.stop, skip
         )
-
-    def empty_scores(self, part: Part) -> Array:
-        """Return memory for the scores of a part."""
-        return np.empty((part.stop - part.start, self.engine.learner.outputs))
 
     def align(self, scores: Array, sign: float, new: float = 0.0) -> Array:
         """Return scores of earlier, when `sign` was that of the part, in the columns of now.
@@ -375,10 +359,12 @@ class Linear(base.Estimator):
 
     def scores_of_parts(self, parts: list[Part]) -> Array:
         """Return the scores of all parts, as if all labels had been known."""
-        found = [self.align(part.scores, part.sign) for part in parts]
         outputs = self.engine.learner.outputs
-        # One part is the usual case, and is not copied.
-        scores = found[0] if len(found) == 1 else np.concatenate([np.empty((0, outputs)), *found])
+        scores = np.empty((0, outputs))
+        if len(parts) == 1:  # the usual case, without a copy
+            scores = parts[0].scores
+        elif parts:
+            scores = np.concatenate([self.align(part.scores, part.sign) for part in parts])
         return scores[:, 0] if outputs == 1 else scores
 
     def code_and_factor(self, label: Any) -> tuple[float, float]:
@@ -401,7 +387,7 @@ class Linear(base.Estimator):
             scores, codes = scores[rows], codes[rows]
         for name, out in measures.items():
             if name == "known":
-                out[at] = part.known_labels
+                out[at], out[part.start : part.start + 1] = part.known, part.known_first
                 continue
             values = self.score_measures[name](self, scores, codes)
             if rows is None:

@@ -175,7 +175,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         for label in labels:
             self._number_label(label)
 
-    def _labels_of_events(self, events: Events) -> tuple[TargetRows, Array]:
+    def parts(self, events: Events) -> Iterator[Part]:
+        """Yield decoded events in parts: all in one, because labels are numbers."""
         if not self._single_output():
             raise ValueError(
                 f"{self._loss!r} has several targets, but a decoded event has one label"
@@ -187,7 +188,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         labels[weights == 0.0] = 0.0
         if not self._loss.score_is_label:
             self.check_labels(np.unique(labels[weights > 0.0]).tolist())
-        return TargetRows(labels), weights
+        return self._encode(TargetRows(labels), weights)
 
     def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> TargetRows:  # noqa: ARG002 - a classifier's
         if self._single_output():
@@ -209,7 +210,8 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         values, names = labels
         if names is not None and len(values):
             self._set_targets(names)
-        yield Part(0, len(values), values, weights)
+        scores = np.empty((len(values), self.engine.learner.outputs))
+        yield Part(0, len(values), values, weights, scores)
 
     def _losses(self, scores: Array, labels: Array) -> Array:
         return np.asarray(self._loss.value(np.ascontiguousarray(scores[:, 0]), labels))

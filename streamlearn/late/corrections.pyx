@@ -78,7 +78,6 @@ class Corrections:
 
     def learn_part(self, estimator, rows, part):
         """Do `Linear.learn_part`, with the corrections among the rows; their scores are NaN."""
-        part.scores = estimator.empty_scores(part)
         corrected = np.flatnonzero(rows.roles[part.start:part.stop] == CORRECTED).tolist()
         n, at = part.stop - part.start, 0
         for i in [*corrected, n]:

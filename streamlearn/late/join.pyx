@@ -190,15 +190,6 @@ cdef class Join:
             self.prefetch_ahead(self.incoming_events, i)
             self.process_event(self.incoming_events, i, None)
 
-    def add_labels(self, Events events):
-        """Add labels."""
-        cdef Py_ssize_t i
-        self.incoming_labels.load(events, self.id_table)
-        for i in range(events.n):
-            self.rows.records = <Py_ssize_t>events.record[i]
-            self.prefetch_ahead(self.incoming_labels, i)
-            self.process_label(self.incoming_labels, i, None)
-
     cdef int process_event(self, IncomingEvents incoming, Py_ssize_t i, bytes origin) except -1:
         cdef Events events = incoming.events
         cdef Row row

@@ -285,7 +285,7 @@ def test_records_without_id_or_label_are_invalid() -> None:
     batch.clear()
     batch.add([], True)
     batch.add([], None, key=b"a")
-    join.add_labels(batch)
+    join.add_records(Events(), batch, np.ones(len(batch), bool))
     assert [i for i, *_ in batch.invalid] == [0, 1]
     assert join.held == 1
 
@@ -316,7 +316,7 @@ def test_large_integer_ids_are_distinct() -> None:
     join.add_events(events)
     labels = [b'{"id": %d, "label": %d}' % (one, one) for one in (2**53 + 1, 2**53)]
     decoder.decode(labels, label_events := Events())
-    join.add_labels(label_events)
+    join.add_records(Events(), label_events, np.ones(len(label_events), bool))
     assert (join.joined, join.held) == (2, 0)
     assert [join.rows.label_of(i) for i in range(2, len(join.rows))] == [2**53 + 1, 2**53]
 
@@ -365,7 +365,7 @@ def test_timeout_that_diverged_is_not_undone() -> None:
 
     def learn(score: float) -> None:
         rows = join.rows
-        part = Part(0, len(rows), rows.labels, None, scores=np.full((len(rows), 1), score))
+        part = Part(0, len(rows), rows.labels, None, np.full((len(rows), 1), score))
         corrections.note(rows, part, 0, len(rows))
         join.clear()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import streamlearn as sl
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors.audit import Audit
-from streamlearn.daemon.event_reader import ImmediateEventReader
+from streamlearn.daemon.event_reader import EventReader
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
@@ -153,7 +153,7 @@ def make_loop(
     outputs = dict(sinks or {})
     published = outputs.get("predictions")
     pipeline = Pipeline(
-        ImmediateEventReader(decoder),
+        EventReader(decoder),
         learners,
         InvalidRecordLimit(ratio, 1000, 50),
         DeadLetterPublisher(outputs.get("dead_letters")),
