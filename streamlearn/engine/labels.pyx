@@ -70,25 +70,30 @@ class LabelColumn:
 
     def read_any(self, label_of, weights):
         """Read labels of any hashable type."""
+        cdef Py_ssize_t i = 0, n = len(self.index)
         cdef Py_ssize_t* index = <Py_ssize_t*><size_t>self.index.ctypes.data
+        cdef const double* weight = NULL
+        if weights is not None:
+            weight = <const double*><size_t>weights.ctypes.data
         places, self.first = {}, []
-        self.index.fill(-1)
-        rows = range(len(self.index)) if weights is None else np.flatnonzero(weights).tolist()
-        for i in rows:
-            label = label_of(i)
-            try:
+        try:
+            for i, label in enumerate(map(label_of, range(n))):
+                if weight != NULL and weight[i] == 0.0:
+                    index[i] = -1
+                    continue
                 index[i] = places.setdefault(label, len(places))
-            except TypeError:
-                raise InvalidEventError(
-                    f"row {i}: a label must be hashable, got {label!r}") from None
-            if len(places) > len(self.first):
-                self.first.append(i)
+                if len(places) > len(self.first):
+                    self.first.append(i)
+        except TypeError:
+            raise InvalidEventError(f"row {i}: a label must be hashable, got {label!r}") from None
         self.distinct = list(places)
 
 
 def column_of_array(y, weights=None):
     """Return the labels of an array as a column."""
-    return LabelColumn(len(y), y if exact_as_float(y) else None, y.item, weights)
+    if exact_as_float(y):
+        return LabelColumn(len(y), y, y.item, weights)
+    return LabelColumn(len(y), None, y.tolist().__getitem__, weights)
 
 
 def column_of_events(events, weights):

@@ -66,14 +66,10 @@ class Preset:
         raise NotImplementedError
 
 
-class ClassifierPreset(Preset, LinearClassifier):
-    """A preset of a classifier."""
+class ClassifierOptions(Preset):
+    """What classifiers take besides."""
 
     class_weight: Mapping[Hashable, float] | None = field(default=None, kw_only=True)
-
-
-class RegressorPreset(Preset, LinearRegressor):
-    """A preset of a regressor."""
 
 
 class SparseRecipe(Preset):
@@ -187,127 +183,127 @@ class AROWRecipe(Preset):
         return AROW(self.r), Zero()
 
 
-class SparseClassifier(SparseRecipe, ClassifierPreset):
+class SparseClassifier(SparseRecipe, ClassifierOptions, LinearClassifier):
     """The default rule with l1, l2 or both: logistic loss, exact zeros, nothing to tune."""
 
     _preset_loss = Logistic()
 
 
-class SparseRegressor(SparseRecipe, RegressorPreset):
+class SparseRegressor(SparseRecipe, LinearRegressor):
     """The default rule with l1, l2 or both: squared loss, exact zeros, nothing to tune."""
 
     _preset_loss = Squared()
 
 
-class PegasosClassifier(PegasosRecipe, ClassifierPreset):
+class PegasosClassifier(PegasosRecipe, ClassifierOptions, LinearClassifier):
     """Pegasos ([Do09] section 3.3): a linear SVM."""
 
     _preset_loss = Hinge()
 
 
-class PegasosRegressor(PegasosRecipe, RegressorPreset):
+class PegasosRegressor(PegasosRecipe, LinearRegressor):
     """Pegasos ([Do09] section 3.3): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class AdaptiveClassifier(AdaptiveRecipe, ClassifierPreset):
+class AdaptiveClassifier(AdaptiveRecipe, ClassifierOptions, LinearClassifier):
     """Adaptive online gradient descent ([Do09] equation (4)): hinge loss."""
 
     _preset_loss = Hinge()
 
 
-class AdaptiveRegressor(AdaptiveRecipe, RegressorPreset):
+class AdaptiveRegressor(AdaptiveRecipe, LinearRegressor):
     """Adaptive online gradient descent ([Do09] equation (4)): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class ProximalClassifier(ProximalRecipe, ClassifierPreset):
+class ProximalClassifier(ProximalRecipe, ClassifierOptions, LinearClassifier):
     """The optimistic proximal solver ([Do09] Algorithm 3): hinge loss."""
 
     _preset_loss = Hinge()
 
 
-class ProximalRegressor(ProximalRecipe, RegressorPreset):
+class ProximalRegressor(ProximalRecipe, LinearRegressor):
     """The optimistic proximal solver ([Do09] Algorithm 3): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class DualAveragingClassifier(DualAveragingRecipe, ClassifierPreset):
+class DualAveragingClassifier(DualAveragingRecipe, ClassifierOptions, LinearClassifier):
     """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): logistic loss, exact zeros."""
 
     _preset_loss = Logistic()
 
 
-class DualAveragingRegressor(DualAveragingRecipe, RegressorPreset):
+class DualAveragingRegressor(DualAveragingRecipe, LinearRegressor):
     """Regularized dual averaging ([Xiao10] Algorithms 1 and 2): Huber loss, exact zeros."""
 
     _preset_loss = Huber()
 
 
-class PrimalGradientClassifier(PrimalGradientRecipe, ClassifierPreset):
+class PrimalGradientClassifier(PrimalGradientRecipe, ClassifierOptions, LinearClassifier):
     """The Primal Gradient Solver ([Zhu09] Figure 1): logistic loss."""
 
     _preset_loss = Logistic()
 
 
-class PrimalGradientRegressor(PrimalGradientRecipe, RegressorPreset):
+class PrimalGradientRegressor(PrimalGradientRecipe, LinearRegressor):
     """The Primal Gradient Solver ([Zhu09] Figure 1): Huber loss."""
 
     _preset_loss = Huber()
 
 
-class FTRLClassifier(FTRLRecipe, ClassifierPreset):
+class FTRLClassifier(FTRLRecipe, ClassifierOptions, LinearClassifier):
     """FTRL-Proximal as in click prediction: logistic loss, exact zeros."""
 
     _preset_loss = Logistic()
 
 
-class FTRLRegressor(FTRLRecipe, RegressorPreset):
+class FTRLRegressor(FTRLRecipe, LinearRegressor):
     """FTRL-Proximal as in click prediction: Huber loss, exact zeros."""
 
     _preset_loss = Huber()
 
 
-class AdaGradClassifier(AdaGradRecipe, ClassifierPreset):
+class AdaGradClassifier(AdaGradRecipe, ClassifierOptions, LinearClassifier):
     """AdaGrad with composite steps: logistic loss, exact zeros."""
 
     _preset_loss = Logistic()
 
 
-class AdaGradRegressor(AdaGradRecipe, RegressorPreset):
+class AdaGradRegressor(AdaGradRecipe, LinearRegressor):
     """AdaGrad with composite steps: Huber loss, exact zeros."""
 
     _preset_loss = Huber()
 
 
-class GradientDescentClassifier(GradientDescentRecipe, ClassifierPreset):
+class GradientDescentClassifier(GradientDescentRecipe, ClassifierOptions, LinearClassifier):
     """Gradient descent with steps step / sqrt t: logistic loss."""
 
     _preset_loss = Logistic()
 
 
-class GradientDescentRegressor(GradientDescentRecipe, RegressorPreset):
+class GradientDescentRegressor(GradientDescentRecipe, LinearRegressor):
     """Gradient descent with steps step / sqrt t: Huber loss."""
 
     _preset_loss = Huber()
 
 
-class PassiveAggressiveClassifier(PassiveAggressiveRecipe, ClassifierPreset):
+class PassiveAggressiveClassifier(PassiveAggressiveRecipe, ClassifierOptions, LinearClassifier):
     """Passive-aggressive learning ([Crammer06] Figure 1): hinge loss."""
 
     _preset_loss = Hinge()
 
 
-class PassiveAggressiveRegressor(PassiveAggressiveRecipe, RegressorPreset):
+class PassiveAggressiveRegressor(PassiveAggressiveRecipe, LinearRegressor):
     """Passive-aggressive learning ([Crammer06] Figure 3): epsilon-insensitive loss."""
 
     _preset_loss = EpsilonInsensitive()
 
 
-class AROWClassifier(AROWRecipe, ClassifierPreset):
+class AROWClassifier(AROWRecipe, ClassifierOptions, LinearClassifier):
     """AROW ([Crammer09] Figure 1, diagonal): hinge loss."""
 
     _preset_loss = Hinge()

@@ -8,6 +8,10 @@ from streamlearn.late.held import HeldEvents
 from streamlearn.late.joined_rows import JoinedRows
 from streamlearn.late.tickets import TicketPool
 
+CORRECTED: int
+PREDICTED: int
+TIMED_OUT: int
+
 @final
 class LearnedTimeouts:
     def __init__(self, seed: int, ticket_pool: TicketPool) -> None: ...
