@@ -115,7 +115,7 @@ class DualEpochs:
         """Move to the extrapolated duals if D is larger there."""
         ascent, last = self.ascent, self._points[-1]
         before = ascent.value_at_scale(1.0)
-        ascent.duals = extrapolated(self._points)
+        (ascent.duals,) = extrapolated(self._points)
         ascent.replace_infeasible(last)
         self._pass(ascent.rebuild)
         if not ascent.value_at_scale(1.0) > before:

@@ -13,6 +13,9 @@ cdef class RowMatrix:
     cdef void adds(
         self, Py_ssize_t i, const double* scales, Py_ssize_t k, double* out
     ) noexcept nogil
+    cdef Py_ssize_t pick(
+        self, Py_ssize_t i, const int* place, double* data, int* index
+    ) noexcept nogil
     cdef Py_ssize_t begin(self, Py_ssize_t i, Py_ssize_t* n) noexcept nogil
     cdef Py_ssize_t entry(self, Py_ssize_t k, Py_ssize_t offset, double* x) noexcept nogil
     cdef double square(self, Py_ssize_t i) noexcept nogil

@@ -73,6 +73,29 @@ cdef double squared(const Number* x, Py_ssize_t n) noexcept nogil:
     return total
 
 
+cdef Py_ssize_t sparse_pick(
+    const Number* x, const Index* j, Py_ssize_t n, const int* place, double* data, int* index
+) noexcept nogil:
+    """Copy the entries of columns that have a place; without a branch, which would be random."""
+    cdef Py_ssize_t k, kept = 0
+    for k in range(n):
+        data[kept] = x[k]
+        index[kept] = place[j[k]]
+        kept += index[kept] >= 0
+    return kept
+
+
+cdef Py_ssize_t dense_pick(
+    const Number* x, Py_ssize_t n, const int* place, double* data, int* index
+) noexcept nogil:
+    cdef Py_ssize_t k, kept = 0
+    for k in range(n):
+        data[kept] = x[k]
+        index[kept] = place[k]
+        kept += index[kept] >= 0
+    return kept
+
+
 cdef class RowMatrix:
     """The rows of a CSR matrix or a dense array, without a copy."""
 
@@ -135,6 +158,39 @@ cdef class RowMatrix:
             sparse_add(self.doubles + a, self.long_index + a, n, scale, out)
         else:
             sparse_add(self.floats + a, self.long_index + a, n, scale, out)
+
+    cdef Py_ssize_t pick(
+        self, Py_ssize_t i, const int* place, double* data, int* index
+    ) noexcept nogil:
+        """Copy the entries of row i whose column has a place >= 0; return their number.
+
+        `data` and `index` need space for one entry more.
+        """
+        cdef Py_ssize_t n, a = self.begin(i, &n)
+        if self.first == NULL:
+            if self.doubles != NULL:
+                return dense_pick(self.doubles + a, n, place, data, index)
+            return dense_pick(self.floats + a, n, place, data, index)
+        if self.short_index != NULL:
+            if self.doubles != NULL:
+                return sparse_pick(self.doubles + a, self.short_index + a, n, place, data, index)
+            return sparse_pick(self.floats + a, self.short_index + a, n, place, data, index)
+        if self.doubles != NULL:
+            return sparse_pick(self.doubles + a, self.long_index + a, n, place, data, index)
+        return sparse_pick(self.floats + a, self.long_index + a, n, place, data, index)
+
+    def column_counts(self):
+        """Return the number of entries of every column."""
+        counts = np.zeros(self.columns, dtype=np.int64)
+        cdef long long* count = <long long*><size_t>counts.ctypes.data
+        cdef Py_ssize_t i, e, n, start
+        cdef double x
+        with nogil:
+            for i in range(self.rows):
+                start = self.begin(i, &n)
+                for e in range(n):
+                    count[self.entry(e, start, &x)] += 1
+        return counts
 
     cdef Py_ssize_t entry(self, Py_ssize_t k, Py_ssize_t offset, double* x) noexcept nogil:
         """Return the column of entry k of the row that begins at `offset`; its value goes to x."""
@@ -299,3 +355,24 @@ cdef double _vector(
             X.adds(i, slope, k, out)
     free(f)
     return value
+
+
+def derivatives(Loss loss, scores, y, weights, slopes, curvatures):
+    """Return the weighted sum of the losses; write the rows' slopes and curvatures, unweighted."""
+    cdef const double* score = <const double*>at(scores)
+    cdef const double* label = <const double*>at(y)
+    cdef const double* share = <const double*>at(weights)
+    cdef double* slope = <double*>at(slopes)
+    cdef double* curvature = <double*>at(curvatures)
+    cdef LossSum value
+    cdef Py_ssize_t i, m = len(scores)
+    value.sum = value.rest = 0.0
+    value.last.n = 0
+    with nogil:
+        for i in range(m):
+            slope[i] = loss.slope_at(score[i], label[i])
+            curvature[i] = loss.curvature_at(score[i], label[i])
+            add_pending(&value, score[i], label[i], share[i], slope[i])
+            if value.last.n == MAX_PENDING:
+                add_sum(&value, loss.sum_pending(&value.last))
+    return loss_sum(&value, loss)

@@ -350,9 +350,10 @@ def test_extrapolation_of_a_linear_map_is_its_fixed_point() -> None:
     points = [rng.normal(size=3)]
     for _ in range(POINTS - 1):
         points.append(fixed + rate * (points[-1] - fixed))
-    assert np.linalg.norm(extrapolated(points) - fixed) < 1e-2 * np.linalg.norm(points[-1] - fixed)
-    still = [fixed] * POINTS
-    np.testing.assert_array_equal(extrapolated(still), fixed)
+    found, image = extrapolated(points, [2.0 * point for point in points])
+    assert np.linalg.norm(found - fixed) < 1e-2 * np.linalg.norm(points[-1] - fixed)
+    np.testing.assert_allclose(image, 2.0 * found, rtol=1e-12)
+    np.testing.assert_array_equal(extrapolated([fixed] * POINTS), [fixed])
 
 
 def test_extrapolation_saves_epochs() -> None:
