@@ -105,3 +105,11 @@ class SinkDeniedError(SinkError):
 
 class SinkNotFoundError(SinkError):
     """The server has no such sink."""
+
+
+class StoreError(StreamlearnError, OSError):
+    """A store of checkpoints that does not answer, or cannot do what was asked."""
+
+
+class StoreDeniedError(StoreError):
+    """The credentials do not permit using the store of checkpoints."""

@@ -29,7 +29,8 @@ from streamlearn.cli.commands import (
     train,
 )
 from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser
-from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.daemon.process.exits import Exit, Stop, exit_code
+from streamlearn.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -153,6 +154,9 @@ def failed(error: Exception, options: Options) -> int:
     if isinstance(error, Stop):
         sys.stderr.write(f"{name}: {error.reason}\n")
         return error.code
+    if isinstance(error, StoreError):
+        sys.stderr.write(f"{name}: {error}\n")
+        return exit_code(error)
     if isinstance(error, OSError) and error.filename is not None:
         sys.stderr.write(f"{name}: {error.filename}: {error.strerror}\n")
         return Exit.USAGE

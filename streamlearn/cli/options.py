@@ -22,8 +22,8 @@ def add_json(parser: Parser) -> None:
 
 def add_model(parser: Parser) -> None:
     """Add a saved model, or one learner of a daemon's checkpoints."""
-    parser.add_argument("model", metavar="MODEL", help="a model file or a checkpoint directory")
-    parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint directory")
+    parser.add_argument("model", metavar="MODEL", help="a model file or a daemon's checkpoint.path")
+    parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint.path")
 
 
 def add_config(parser: Parser) -> None:

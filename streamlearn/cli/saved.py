@@ -12,6 +12,7 @@ from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.linear import Event, Linear
 from streamlearn.estimators.regressor import LinearRegressor
+from streamlearn.storage import is_url
 from streamlearn.stream import CSVDecoder, Decoder
 from streamlearn.stream.formats.label_set import LabelSet
 
@@ -22,12 +23,12 @@ Model = LinearClassifier | LinearRegressor
 
 
 def load(path: str, learner: str | None = None) -> tuple[Model, dict[str, Any]]:
-    """Load a model file, or a learner of a checkpoint directory, with its notes."""
-    if Path(path).is_dir():
+    """Load a model file, or a learner of a daemon's `checkpoint.path`, with its notes."""
+    if is_url(path) or Path(path).is_dir():
         data = checkpoints.model(path, learner)
         return cast("Model", Linear.from_file_data(data, path)), data["notes"]
     if learner is not None:
-        raise ValueError(f"{path} is a model file; --learner needs a checkpoint directory")
+        raise ValueError(f"{path} is a model file; --learner needs a checkpoint.path")
     data = model_file.read(path)
     notes = data.get("notes", {}) if isinstance(data, dict) else {}
     return cast("Model", Linear.from_file_data(data, path)), notes

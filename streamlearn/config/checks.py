@@ -33,6 +33,7 @@ from streamlearn.core.nearest import nearest
 from streamlearn.core.times import timestamp
 from streamlearn.features.fields import FieldSpec
 from streamlearn.features.fields.spec import OTHERS
+from streamlearn.storage import location_problem
 from streamlearn.stream.sources.catalog import is_glob
 from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
@@ -72,8 +73,14 @@ def kafka(source: Source, checkpoint: CheckpointConfig | None) -> Problems:
     if checkpoint is None:
         yield ConfigProblem(
             "checkpoint.path",
-            "missing; a Kafka source stores its models and positions in this directory",
+            "missing; a Kafka source stores its models and positions there",
         )
+
+
+def checkpoint_path(checkpoint: CheckpointConfig | None) -> Problems:
+    """Check the location of the checkpoints."""
+    if checkpoint is not None and (problem := location_problem(checkpoint.path)) is not None:
+        yield ConfigProblem("checkpoint.path", problem)
 
 
 def security(source: Source) -> Problems:
@@ -382,6 +389,7 @@ def run_until(source: Source, run: RunConfig) -> Problems:
 
 CHECKS: tuple[Callable[..., Problems], ...] = (
     kafka,
+    checkpoint_path,
     security,
     followed_files,
     followed_columns,

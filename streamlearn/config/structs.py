@@ -346,9 +346,12 @@ class DeadLettersConfig(Section, frozen=True):
 
 
 class CheckpointConfig(Section, frozen=True):
-    """Models, scores and positions on disk as one atomic unit, and their owner."""
+    """Models, scores and positions as one atomic unit, and their owner."""
 
-    path: Annotated[str, about("directory of the checkpoints", min_length=1)]
+    path: Annotated[
+        str,
+        about("directory of the checkpoints, or s3://, gs:// or az://BUCKET/PREFIX", min_length=1),
+    ]
     every_events: Annotated[int, about("maximum events between checkpoints", ge=1)] = 1_000_000
     every_seconds: Annotated[float, about("maximum seconds between checkpoints", gt=0)] = 10.0
     keep: Annotated[int, about("number of checkpoints to keep", ge=2)] = 2

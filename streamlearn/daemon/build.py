@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -104,9 +103,9 @@ def fencing(settings: config.Config, role: str) -> Fencing | None:
 
 
 def ownership(checkpoint: config.CheckpointConfig, log: Log) -> Ownership:
-    """Build the ownership of the checkpoint directory."""
+    """Build the ownership of the checkpoints."""
     return Ownership(
-        Path(checkpoint.path),
+        checkpoint.path,
         lease_seconds=checkpoint.lease_seconds,
         report=lambda stop: log.error("stopped", reason=stop.reason, exit=int(stop.code)),
     )

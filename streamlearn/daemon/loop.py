@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing import resume
 from streamlearn.daemon.checkpointing.checkpointer import Checkpointer
+from streamlearn.daemon.checkpointing.claim import UnconfirmedError
 from streamlearn.daemon.checkpointing.writer import remove_partial_files
 from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.label_monitor import label_hint
@@ -19,7 +20,13 @@ from streamlearn.daemon.pipeline import Counts
 from streamlearn.daemon.process.error_context import error_message
 from streamlearn.daemon.process.exits import Exit, Stop, exit_code
 from streamlearn.daemon.until import Until
-from streamlearn.errors import ModelFileError, SinkError, SourceChangedError, SourceError
+from streamlearn.errors import (
+    ModelFileError,
+    SinkError,
+    SourceChangedError,
+    SourceError,
+    StoreError,
+)
 from streamlearn.estimators import checkpoints
 
 if TYPE_CHECKING:
@@ -111,6 +118,8 @@ class Loop:
             return stop
         except (SourceError, SinkError) as error:
             return Stop(exit_code(error), error_message(error, str(error)))
+        except StoreError as error:
+            return Stop(exit_code(error), str(error))
         except ModelFileError as error:
             return Stop(Exit.CHECKPOINT, str(error))
         except Exception as error:  # noqa: BLE001 - logged with its stack, and nothing is saved
@@ -144,7 +153,7 @@ class Loop:
         if self.ownership is not None:
             found = self.ownership.acquire(self._load, wait=self._wait_as_standby)
             self.status.epoch = self.ownership.epoch
-            remove_partial_files(self.ownership.directory, self.ownership.epoch)
+            remove_partial_files(self.ownership.store, self.ownership.epoch)
             for sink in self.sinks:
                 sink.take_over(self.ownership.models_id)
         self._set_state("loading")
@@ -193,18 +202,18 @@ class Loop:
 
         if self.ownership is None:
             return None
-        directory, policy = self.ownership.directory, self.policy
-        found = checkpoints.newest(directory, damaged)
+        store, policy = self.ownership.store, self.policy
+        found = checkpoints.newest(store, damaged)
         if found is None and policy.required and not policy.begin:
             raise Stop(
                 Exit.NO_CHECKPOINT,
-                f"{directory} has no checkpoint, but checkpoint.required = true; mount its volume, "
+                f"{store} has no checkpoint, but checkpoint.required = true; mount its volume, "
                 "or run once with --begin to start a new model",
             )
         if found is not None and policy.begin:
             raise Stop(
                 Exit.USAGE,
-                f"--begin: {directory} already has the checkpoint {found[0].name}; omit --begin to "
+                f"--begin: {store} already has the checkpoint {found[0].name}; omit --begin to "
                 "resume from it",
             )
         return found
@@ -226,13 +235,13 @@ class Loop:
         """Restore the pipeline from the checkpoint."""
         pipeline, policy, ownership = self.pipeline, self.policy, self.ownership
         changes = resume.resume(pipeline, found, policy.input_settings, policy.reset)
-        directory = None if ownership is None else ownership.directory
-        if found is not None and directory is not None:
-            resume.archive_learners(directory, found, changes)
+        store = None if ownership is None else ownership.store
+        if found is not None and store is not None:
+            resume.archive_learners(store, found, changes)
             self.status.restarts = int(found[1]["restarts"]) + 1
         if policy.skip_to:
             resume.apply_skip_to(self.log, pipeline, policy.skip_to)
-        resume.log_changes(self.log, changes, pipeline, directory)
+        resume.log_changes(self.log, changes, pipeline, store)
         if ownership is not None:
             self.checkpointer = Checkpointer(
                 ownership,
@@ -281,8 +290,27 @@ class Loop:
             self.checkpointer.check_age()
 
     def _check_ownership(self) -> None:
-        if self.ownership is not None:
-            self.ownership.check()
+        """Stop if another instance has taken over; wait while that is unknown."""
+        start = time.monotonic()
+        while not self._is_owner(start):
+            self.watchdog.beat()
+            if self.checkpointer is not None:
+                self.checkpointer.update()
+            self._tick()
+            if self.stop_requested.wait(TICK_SECONDS):
+                raise Stop(Exit.OK, "stop requested")
+
+    def _is_owner(self, start: float) -> bool:
+        """Tell whether this is the owner for sure; stop if that is unknown for too long."""
+        try:
+            if self.ownership is not None:
+                self.ownership.check()
+        except UnconfirmedError as error:
+            self.log.rate_limited("lease", "warning", "lease not renewed", error=str(error))
+            if time.monotonic() - start > self.policy.max_age_seconds:
+                raise Stop(Exit.CHECKPOINT, str(error)) from error
+            return False
+        return True
 
     def _tick(self) -> None:
         """Notify the observers of the status, a few times a second."""

@@ -14,7 +14,7 @@ from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing import resume
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.process.exits import Stop
-from streamlearn.errors import ModelFileError, SourceError
+from streamlearn.errors import ModelFileError, SourceError, StoreError
 from streamlearn.estimators import checkpoints
 from streamlearn.stream import Partition
 from streamlearn.stream.formats.label_set import LabelSet
@@ -61,7 +61,7 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
     """Find what keeps models and source from resuming from the newest checkpoint."""
     path, data = settings.checkpoint, None
     try:
-        found = None if path is None else checkpoints.newest(Path(path.path))
+        found = None if path is None else checkpoints.newest(path.path)
         if found is not None:
             data = found[1]
             reader = config.feature_reader(settings.features, settings.format)
@@ -72,7 +72,7 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
                 labels=LabelSet(config.event_fields(settings.format)),
                 delayed=settings.labels is not None,
             )
-    except (ModelFileError, Stop) as error:
+    except (ModelFileError, StoreError, Stop) as error:
         yield config.ConfigProblem("checkpoint.path", str(error))
     if isinstance(settings.source, config.KafkaSourceConfig) or [*directories(settings)]:
         return

@@ -1,4 +1,4 @@
-"""A directory of checkpoints, which may be read while a daemon writes it.
+"""Checkpoints in a directory or an object store, which may be read while a daemon writes them.
 
     epoch-00000003                  who owns the models, and from which checkpoint it resumed
     00000003-00000017.checkpoint    the 17th of epoch 3: models, scores and positions in one file
@@ -14,15 +14,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamlearn.errors import ModelFileError
+from streamlearn.errors import ModelFileError, StoreError
 from streamlearn.estimators import model_file
+from streamlearn.storage import open_store
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
+
+    from streamlearn.storage import Location
 
 LAYOUT = 1  # of a checkpoint's content; the file format has its own version
 CHECKPOINT = re.compile(r"(\d{8})-(\d{8})\.checkpoint")
@@ -71,91 +72,107 @@ def epoch_name(number: int) -> str:
     return f"epoch-{number:08}"
 
 
-def read_epoch(directory: Path, number: int) -> Epoch | None:
+def lease_name(number: int) -> str:
+    """Return the name of the lease of an epoch in a directory."""
+    return f"{epoch_name(number)}.lease"
+
+
+def read_epoch(location: Location, number: int) -> Epoch | None:
     """Read an epoch; None if its file does not exist."""
-    path = directory / epoch_name(number)
+    store, name = open_store(location), epoch_name(number)
     try:
-        data = json.loads(path.read_bytes())
-        base = None if data["base"] is None else CheckpointId(*map(int, data["base"]))
+        data = json.loads(store.read(name))
+        base = None if data["base"] is None else Place(*map(int, data["base"]))
         return Epoch(number, str(data["owner"]), base, str(data["identity"]))
     except FileNotFoundError:
         return None
     except (LookupError, TypeError, ValueError) as error:
         raise ModelFileError(
-            f"{path}, which decides which checkpoints are valid, is damaged ({error!r}); "
-            "move the newest good checkpoint to a new directory and resume from there"
+            f"{store}/{name}, which decides which checkpoints are valid, is damaged ({error!r}); "
+            "copy the newest good checkpoint to a new place and resume from there"
         ) from error
 
 
-def epochs(directory: Path) -> list[int]:
-    """Return the numbers of the epochs in a directory, newest first."""
-    found = (EPOCH.fullmatch(name) for name in names(directory))
+def epochs(location: Location) -> list[int]:
+    """Return the numbers of the epochs, newest first."""
+    return epochs_of(names(location))
+
+
+def epochs_of(names: list[str]) -> list[int]:
+    """Return the numbers of the epochs among these files, newest first."""
+    found = (EPOCH.fullmatch(name) for name in names)
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
-def all_ids(directory: Path) -> list[CheckpointId]:
-    """Return all checkpoints in a directory, valid or not, newest first."""
-    found = (CHECKPOINT.fullmatch(name) for name in names(directory))
-    return sorted((CheckpointId(int(m[1]), int(m[2])) for m in found if m), reverse=True)
+def places(location: Location) -> list[Place]:
+    """Return all checkpoints, valid or not, newest first."""
+    return places_of(names(location))
 
 
-def names(directory: Path) -> list[str]:
-    """Return the names in a directory; empty if it does not exist."""
-    try:
-        return [entry.name for entry in directory.iterdir()]
-    except FileNotFoundError:
-        return []
+def places_of(names: list[str]) -> list[Place]:
+    """Return the checkpoints among these files, newest first."""
+    found = (CHECKPOINT.fullmatch(name) for name in names)
+    return sorted((Place(int(m[1]), int(m[2])) for m in found if m), reverse=True)
 
 
-def valid(directory: Path) -> list[CheckpointId]:
-    """Return the valid checkpoints, newest first."""
-    present = all_ids(directory)
-    chain: list[CheckpointId] = []
+def names(location: Location) -> list[str]:
+    """Return the names of all files; empty if the directory does not exist."""
+    return open_store(location).names()
+
+
+def valid(location: Location, names: list[str] | None = None) -> list[Place]:
+    """Return the valid checkpoints, newest first; `names` are those of all files, if known."""
+    store = open_store(location)
+    names = store.names() if names is None else names
+    present = places_of(names)
+    chain: list[Place] = []
     # Without epoch files, which were not copied, use the newest checkpoint's epoch.
-    known = epochs(directory) or [id_.epoch for id_ in present[:1]]
+    known = epochs_of(names) or [place.epoch for place in present[:1]]
     number, last = known[0] if known else None, None
     while number is not None:
         chain += [
             id_ for id_ in present if id_.epoch == number and (last is None or id_.number <= last)
         ]
-        epoch = read_epoch(directory, number)
+        epoch = read_epoch(store, number)
         number, last = (None, None) if epoch is None or epoch.base is None else epoch.base
     return chain
 
 
 def newest(
-    directory: Path, damaged: Callable[[CheckpointId, Exception], None] | None = None
-) -> tuple[CheckpointId, dict[str, Any]] | None:
+    location: Location, damaged: Callable[[Place, Exception], None] | None = None
+) -> tuple[Place, dict[str, Any]] | None:
     """Return the newest intact checkpoint and its content; None if there is no checkpoint.
 
     Call `damaged` for each damaged checkpoint that is skipped.
     """
+    store = open_store(location)
     for _ in range(10):
-        chain = valid(directory)
+        chain = valid(store)
         if not chain:
             return None
         for id_ in chain:
             try:
-                return id_, read(directory, id_)
+                return place, read(store, place)
             except FileNotFoundError:
                 break  # a running daemon has replaced it by a newer one: list again
-            except model_file.NewerFormatError:
+            except (model_file.NewerFormatError, StoreError):
                 raise
             except (OSError, ModelFileError) as error:
                 if damaged is not None:
                     damaged(id_, error)
         else:
             raise ModelFileError(
-                f"{directory}: all {len(chain)} checkpoints are damaged; restore a copy of one, or "
-                "move the directory away to start from scratch"
+                f"{store}: all {len(chain)} checkpoints are damaged; restore a copy of one, or "
+                "use another place to start from scratch"
             )
-    raise ModelFileError(f"{directory}: checkpoints are deleted faster than they can be read")
+    raise ModelFileError(f"{store}: checkpoints are deleted faster than they can be read")
 
 
-def read(directory: Path, id_: CheckpointId) -> dict[str, Any]:
+def read(location: Location, place: Place) -> dict[str, Any]:
     """Return the content of a checkpoint."""
-    path = directory / id_.name
-    found = model_file.read(path)
+    store = open_store(location)
+    path = f"{store}/{place.name}"
+    found = model_file.unpack(store.read(place.name), path)
     data: dict[str, Any] = found if isinstance(found, dict) else {}
     layout = data.get("checkpoint")
     if not isinstance(layout, int):
@@ -168,18 +185,19 @@ def read(directory: Path, id_: CheckpointId) -> dict[str, Any]:
     return data
 
 
-def model(path: str | os.PathLike[str], learner: str | None) -> dict[str, Any]:
-    """Return a learner of a directory's newest checkpoint, in the form of a model file."""
-    found = newest(Path(path))
+def model(location: Location, learner: str | None) -> dict[str, Any]:
+    """Return a learner of the newest checkpoint, in the form of a model file."""
+    store = open_store(location)
+    found = newest(store)
     if found is None:
-        raise ModelFileError(f"{path} is a directory without a daemon's checkpoint")
-    id_, data = found
+        raise ModelFileError(f"{store} is a directory without a daemon's checkpoint")
+    place, data = found
     learners = data["learners"]
     if learner is None and len(learners) == 1:
         (learner,) = learners
     if learner is None or learner not in learners:
         raise ModelFileError(
-            f"{Path(path) / id_.name} has the learners {', '.join(sorted(learners))}; "
+            f"{store}/{place.name} has the learners {', '.join(sorted(learners))}; "
             "choose one with learner=NAME, or --learner NAME on the command line"
         )
     return part(data, learner)

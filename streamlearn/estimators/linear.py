@@ -24,6 +24,7 @@ from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
 from streamlearn.rules import Mixture, Rule
 from streamlearn.rules.requirements import check
+from streamlearn.storage import is_url
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -586,12 +587,12 @@ class Linear(base.Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, learner: str | None = None) -> Self:
-        """Load a model that `save` wrote, or a learner of a daemon's checkpoint directory.
+        """Load a model that `save` wrote, or a learner of a daemon's `checkpoint.path`.
 
         The daemon may be running; its newest checkpoint is read. Nothing in the file is executed.
         """
-        directory = os.path.isdir(path)  # noqa: PTH112 - bytes are paths too
-        data = checkpoints.model(path, learner) if directory else model_file.read(path)
+        kept = is_url(path) or os.path.isdir(path)  # noqa: PTH112 - bytes are paths too
+        data = checkpoints.model(path, learner) if kept else model_file.read(path)
         return cls.from_file_data(data, path)
 
     @classmethod

@@ -23,7 +23,8 @@ from tests.support.streams import event, replay_models
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.estimators.checkpoints import CheckpointId
+    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.storage import Location
 
 SUPPORT = Path(__file__).parents[1] / "support"
 LENGTH, GARBAGE = 300, 0.02
@@ -35,6 +36,7 @@ class Daemons:
 
     def __init__(self, log: Path, script: str = "streams.py") -> None:
         self.log = log
+        self.running: list[int] = []
         with log.open("ab") as errors:
             self.server = subprocess.Popen(
                 [sys.executable, str(SUPPORT / script)],
@@ -45,19 +47,35 @@ class Daemons:
                 text=True,
             )
 
-    def start(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
+    def start(
+        self, directory: Path, seed: int, fault: str = "", length: int = LENGTH, **options: str
+    ) -> int:
         """A daemon that learns until the end of the stream, or until it is killed; its pid."""
-        return self._ask([fault, str(directory), str(seed), str(length), str(GARBAGE)])
+        self.running.append(
+            self._ask([fault, str(directory), str(seed), str(length), str(GARBAGE), options])
+        )
+        return self.running[-1]
 
     def finished(self, pid: int) -> int:
         """Its exit code."""
-        return self._ask(pid)
+        code = self._ask(pid)
+        self.running.remove(pid)
+        return code
 
-    def run(self, directory: Path, seed: int, fault: str = "", length: int = LENGTH) -> int:
+    def run(
+        self, directory: Path, seed: int, fault: str = "", length: int = LENGTH, **options: str
+    ) -> int:
         """Start one and wait for its end."""
-        code = self.finished(self.start(directory, seed, fault, length))
+        code = self.finished(self.start(directory, seed, fault, length, **options))
         assert code in {Exit.OK, *KILLED}, self.log.read_text(encoding="utf-8")
         return code
+
+    def close(self) -> None:
+        """End all of them."""
+        self.server.kill()
+        for pid in self.running:
+            os.kill(pid, signal.SIGKILL)
+        self.server.communicate()
 
     def _ask(self, request: Any) -> int:
         assert self.server.stdin is not None
@@ -70,13 +88,13 @@ class Daemons:
 def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
     found = Daemons(tmp_path_factory.mktemp("log") / "stderr")
     yield found
-    found.server.kill()
-    found.server.communicate()
+    found.close()
 
 
-def assert_learned_once(directory: Path, length: int = LENGTH) -> None:
+def assert_learned_once(directory: Path, length: int = LENGTH, location: str = "") -> None:
     """Every record once, each model as the library makes it in that order, nothing lost outside."""
-    found = checkpoints.newest(directory / "models")
+    where = location or directory / "models"
+    found = checkpoints.newest(where)
     assert found is not None
     data = found[1]
     learned = data["observers"]["audit"]
@@ -84,7 +102,7 @@ def assert_learned_once(directory: Path, length: int = LENGTH) -> None:
     assert set(places.values()) == {1}
     assert len(places) == 3 * length == data["counts"]["records"]
     for name, model in replay_models(learned, garbage=GARBAGE).items():
-        state = checkpoints.model(directory / "models", name)["state"]
+        state = checkpoints.model(where, name)["state"]
         assert model_file.pack(state) == model_file.pack(model.state())
     assert_published(directory, data, length)
 
@@ -175,21 +193,21 @@ def test_frozen_owner_is_replaced_and_exits_as_fenced(tmp_path: Path, daemons: D
 
 
 def look_until(
-    directory: Path, seen: list[tuple[CheckpointId, int]], condition: Callable[[], bool]
+    location: Location, seen: list[tuple[Place, int]], condition: Callable[[], bool]
 ) -> None:
     """Note which checkpoint is the newest, and how many records it has, until it is so."""
     deadline = time.monotonic() + 60.0
     while not condition():
         assert time.monotonic() < deadline
-        found = checkpoints.newest(directory)
+        found = checkpoints.newest(location)
         if found is not None and (not seen or seen[-1][0] != found[0]):
             seen.append((found[0], found[1]["counts"]["records"]))
         time.sleep(0.002)
 
 
-def newer(directory: Path, before: list[CheckpointId]) -> int:
+def newer(location: Location, before: list[Place]) -> int:
     """How many checkpoints there are that are newer; as far as they are still there."""
-    return sum(place > before[0] if before else True for place in checkpoints.all_ids(directory))
+    return sum(place > before[0] if before else True for place in checkpoints.places(location))
 
 
 def alive(pid: int) -> bool:

@@ -133,7 +133,7 @@ def models(names: str = "default,sparse", reader: sl.Names | None = None) -> dic
 
 
 def make_loop(
-    directory: Path | None,
+    location: Path | str | None,
     source: Any = None,
     *,
     names: str = "default,sparse",
@@ -143,6 +143,7 @@ def make_loop(
     ratio: float = 0.5,
     reader: Any = None,
     watchdog_seconds: float = 60.0,
+    lease: float = 1.0,
     **policy: Any,
 ) -> Loop:
     """Build a daemon."""
@@ -166,7 +167,7 @@ def make_loop(
     return Loop(
         ShuffledSource(3, 400) if source is None else source,
         pipeline,
-        None if directory is None else Ownership(directory, lease_seconds=1.0, report=print),
+        None if location is None else Ownership(location, lease_seconds=lease, report=print),
         Policy(**{"every_events": 150, "every_seconds": 0.01, "until": until, **policy}),
         log,
         Watchdog(watchdog_seconds, log),
@@ -210,15 +211,30 @@ def learnable(
     return features, label, weight
 
 
-def main(directory: str, seed: str, length: str, garbage: str) -> int:
+def main(
+    directory: str,
+    seed: str,
+    length: str,
+    garbage: str,
+    *,
+    location: str = "",
+    batch: str = "100",
+    **environment: str,
+) -> int:
     """Run a daemon as a separate process, to be killed."""
+    os.environ |= environment
+    for name in [name for name, value in environment.items() if not value]:
+        del os.environ[name]
     root = Path(directory)
-    source = ShuffledSource(3, int(length), garbage=float(garbage), seed=int(seed))
+    source = ShuffledSource(
+        3, int(length), batch=int(batch), garbage=float(garbage), seed=int(seed)
+    )
     sinks = {
         "predictions": FileSink(root / "predictions.jsonl"),
         "dead_letters": FileSink(root / "dead.jsonl", binary=True),
     }
-    return make_loop(root / "models", source, sinks=sinks).run()
+    lease = 2.0 if location else 1.0
+    return make_loop(location or root / "models", source, sinks=sinks, lease=lease).run()
 
 
 def serve(main: Callable[..., int]) -> None:
@@ -231,11 +247,11 @@ def serve(main: Callable[..., int]) -> None:
         if isinstance(request, int):
             answer(os.waitstatus_to_exitcode(os.waitpid(request, 0)[1]))
             continue
-        fault, *arguments = request
+        fault, *arguments, options = request
         pid = os.fork()
         if pid == 0:
             os.environ[VARIABLE] = fault
-            os._exit(main(*arguments))
+            os._exit(main(*arguments, **options))
         answer(pid)
 
 

@@ -1,6 +1,7 @@
 """Check a configuration as `run` would find it here, and print the plan it resolves to.
 
-Files and the checkpoint that `run` would resume from are read; no broker is contacted.
+Files and the checkpoint that `run` would resume from are read, also from an object store, where
+nothing is written; no broker is contacted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from streamlearn.cli.tables import show_json
 from streamlearn.config import plan
 from streamlearn.config.expressions import unparse
 from streamlearn.daemon import preflight
+from streamlearn.estimators import checkpoints
+from streamlearn.storage import open_store
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
@@ -30,11 +33,12 @@ def run(options: Options) -> int:
         *preflight.checkpoint(settings),
     ]:
         raise config.ConfigError(options.file, problems)
+    start = starting_point(settings)
     models = {name: parts(model) for name, model in config.estimators(settings).items()}
     fields = examples(settings)
     if options.json:
-        shown = {"file": options.file, "config": plan.plain(settings), "models": models}
-        show_json({**shown, "fields": fields})
+        found = {"config": plan.plain(settings), "models": models, "start": start}
+        show_json({"file": options.file, **found, "fields": fields})
         return 0
     sys.stdout.write(f"# {options.file} is valid; the plan, with defaults:\n")
     for name, model in models.items():
@@ -42,7 +46,7 @@ def run(options: Options) -> int:
         sys.stdout.write(f"# {name}: {made}\n")
     for name, field in fields.items():
         sys.stdout.write(f"# field {name}: {field['kind']}{example(field.get('example'))}\n")
-    sys.stdout.write("\n" + plan.text(settings))
+    sys.stdout.write(f"# start: {start}\n\n{plan.text(settings)}")
     return 0
 
 
@@ -58,6 +62,19 @@ def example(found: dict[str, float] | str | None) -> str:
         return ""
     features = [name if value == 1.0 else f"{name} ({value:.4g})" for name, value in found.items()]
     return f", such as {', '.join(features)}"
+
+
+def starting_point(settings: config.Config) -> str:
+    """Tell where `run` would start."""
+    if settings.checkpoint is None:
+        return "from scratch, without checkpoints"
+    store = open_store(settings.checkpoint.path)
+    names = store.names()
+    valid = checkpoints.valid(store, names)
+    epoch = max([0, *checkpoints.epochs_of(names)]) + 1
+    if not valid:
+        return f"from scratch, as epoch {epoch} of {store}"
+    return f"from {store}/{valid[0].name}, as epoch {epoch}"
 
 
 def parts(model: Any) -> dict[str, str]:

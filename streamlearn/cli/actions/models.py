@@ -13,52 +13,52 @@ from streamlearn.errors import ModelFileError
 from streamlearn.estimators import checkpoints
 from streamlearn.estimators.linear import Linear
 from streamlearn.estimators.model_file import NewerFormatError
+from streamlearn.storage import open_store
+from streamlearn.storage.directory import Directory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
-    from streamlearn.estimators.checkpoints import CheckpointId
+    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.storage import Store
 
 
 def run(options: Options) -> int:
     """Run the subcommand."""
-    if not options.directory.is_dir():
-        raise ValueError(f"{options.directory} is not a directory")
+    store = open_store(options.location)
+    if isinstance(store, Directory) and not store.path.is_dir():
+        raise ValueError(f"{store} is not a directory")
     actions = {"list": list_all, "diff": diff, "rollback": roll_back}
-    return actions[options.action](options)
+    return actions[options.action](store, options)
 
 
-def list_all(options: Options) -> int:
+def list_all(store: Store, options: Options) -> int:
     """List the checkpoints, newest first, and whether a daemon may resume from them."""
-    directory = options.directory
-    valid = checkpoints.valid(directory)
-    rows = []
-    for id_ in checkpoints.all_ids(directory):
-        status = (directory / id_.name).stat()
-        rows.append(
-            {
-                "checkpoint": short(id_),
-                "written": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(" ", "seconds"),
-                "bytes": status.st_size,
-                **summary(directory, id_, valid=id_ in valid),
-            }
-        )
+    entries = {entry.name: entry for entry in store.entries()}
+    valid = checkpoints.valid(store, list(entries))
+    rows = [
+        {
+            "checkpoint": short(place),
+            "written": timestamp(entries[place.name].written),
+            "bytes": entries[place.name].bytes,
+            **summary(store, place, valid=place in valid),
+        }
+        for place in checkpoints.places_of(list(entries))
+    ]
     if options.json:
         show_json(rows)
     elif rows:
         show(rows)
     else:
-        sys.stdout.write(f"{directory} has no checkpoints\n")
+        sys.stdout.write(f"{store} has no checkpoints\n")
     return 0
 
 
-def summary(directory: Path, id_: CheckpointId, *, valid: bool) -> dict[str, Any]:
+def summary(store: Store, place: Place, *, valid: bool) -> dict[str, Any]:
     """Summarize a checkpoint; damaged ones are not valid."""
     try:
-        data = checkpoints.read(directory, id_)
-        models = {name: revive(directory, data, name) for name in data["learners"]}
+        data = checkpoints.read(store, place)
+        models = {name: revive(store, data, name) for name in data["learners"]}
     except NewerFormatError as error:  # a daemon of this version stops at it
         return {"steps": None, "non-zeros": str(error), "valid": valid}
     except (ModelFileError, OSError, LookupError, TypeError, ValueError) as error:
@@ -68,21 +68,21 @@ def summary(directory: Path, id_: CheckpointId, *, valid: bool) -> dict[str, Any
     return {"steps": steps, "non-zeros": ", ".join(sizes), "valid": valid}
 
 
-def diff(options: Options) -> int:
+def diff(store: Store, options: Options) -> int:
     """Show what changed between two checkpoints."""
-    directory, names = options.directory, options.checkpoints
-    valid = checkpoints.valid(directory)
+    names = options.checkpoints
+    valid = checkpoints.valid(store)
     if len(names) not in {0, 2}:
         raise ValueError("diff takes two checkpoints, the older first, or none for the two newest")
     if not names and len(valid) < 2:
-        raise ValueError(f"{directory} has {len(valid)} valid checkpoints; diff needs two")
-    old, new = [find(directory, name) for name in names] or [valid[1], valid[0]]
-    before, after = (checkpoints.read(directory, id_) for id_ in (old, new))
+        raise ValueError(f"{store} has {len(valid)} valid checkpoints; diff needs two")
+    old, new = [find(store, name) for name in names] or [valid[1], valid[0]]
+    before, after = (checkpoints.read(store, place) for place in (old, new))
     known = {**before["learners"], **after["learners"]}
     if options.learner is not None and options.learner not in known:
         raise ValueError(f"unknown learner {options.learner!r}; {nearest(options.learner, known)}")
     found = {
-        name: changed(directory, before, after, name, options.top)
+        name: changed(store, before, after, name, options.top)
         for name in known
         if options.learner in {None, name}
     }
@@ -98,13 +98,13 @@ def diff(options: Options) -> int:
 
 
 def changed(
-    directory: Path, before: dict[str, Any], after: dict[str, Any], name: str, top: int
+    store: Store, before: dict[str, Any], after: dict[str, Any], name: str, top: int
 ) -> dict[str, Any]:
     """Return how one learner changed."""
     for data, word in ((before, "added"), (after, "removed")):
         if name not in data["learners"]:
             return {"summary": word, "weights": []}
-    old, new = (revive(directory, data, name) for data in (before, after))
+    old, new = (revive(store, data, name) for data in (before, after))
     old_weights, new_weights = (flat(model) for model in (old, new))
     names = {*old_weights, *new_weights}
     moved = sorted(
@@ -135,16 +135,15 @@ def flat(model: Model) -> dict[str, float]:
     return found
 
 
-def roll_back(options: Options) -> int:
+def roll_back(store: Store, options: Options) -> int:
     """Start a new epoch based on an older checkpoint, from which the next daemon resumes."""
     if len(options.checkpoints) != 1:
         raise ValueError("rollback takes one checkpoint; see `streamlearn models list`")
-    directory = options.directory
-    id_ = find(directory, options.checkpoints[0])
-    if id_ not in checkpoints.valid(directory):
-        raise ValueError(f"{short(id_)} was written by a fenced daemon; use a valid checkpoint")
-    found = id_, checkpoints.read(directory, id_)  # damaged ones are refused here
-    ownership = Ownership(directory)
+    place = find(store, options.checkpoints[0])
+    if place not in checkpoints.valid(store):
+        raise ValueError(f"{short(place)} was written by a fenced daemon; use a valid checkpoint")
+    found = place, checkpoints.read(store, place)  # damaged ones are refused here
+    ownership = Ownership(store)
     ownership.acquire(lambda: found, wait=lambda: False)
     ownership.release()
     sys.stdout.write(
@@ -154,9 +153,14 @@ def roll_back(options: Options) -> int:
     return 0
 
 
-def revive(directory: Path, data: dict[str, Any], name: str) -> Model:
+def revive(store: Store, data: dict[str, Any], name: str) -> Model:
     """Return one learner of a checkpoint."""
-    return cast("Model", Linear.from_file_data(checkpoints.part(data, name), directory))
+    return cast("Model", Linear.from_file_data(checkpoints.part(data, name), str(store)))
+
+
+def timestamp(seconds: float) -> str:
+    """Return seconds since 1970 as a time."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
 
 
 def short(id_: CheckpointId) -> str:
@@ -164,11 +168,12 @@ def short(id_: CheckpointId) -> str:
     return f"{id_.epoch}-{id_.number}"
 
 
-def find(directory: Path, name: str) -> CheckpointId:
+def find(store: Store, name: str) -> Place:
     """Return the checkpoint of a name."""
-    known = {short(id_): id_ for id_ in checkpoints.all_ids(directory)}
-    known |= {id_.name: id_ for id_ in known.values()}
+    places = checkpoints.places(store)
+    known = {short(place): place for place in places}
+    known |= {place.name: place for place in known.values()}
     if name not in known:
-        valid = ", ".join(short(id_) for id_ in checkpoints.all_ids(directory)) or "none"
-        raise ValueError(f"{directory} has no checkpoint {name!r}; valid: {valid}")
+        valid = ", ".join(short(place) for place in places) or "none"
+        raise ValueError(f"{store} has no checkpoint {name!r}; valid: {valid}")
     return known[name]

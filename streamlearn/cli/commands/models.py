@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlearn.cli.options import add_json
@@ -16,13 +15,14 @@ EXAMPLES = """\
   streamlearn models list /var/lib/clicks
   streamlearn models diff /var/lib/clicks 3-16 3-17 --learner sparse
   streamlearn models rollback /var/lib/clicks 3-16   # model and positions together
+  streamlearn models list s3://bucket/clicks
 """
 
 
 def arguments(parser: Parser) -> None:
     """Add the arguments."""
     parser.add_argument("action", choices=["list", "diff", "rollback"], help="what to do")
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the daemon's checkpoint.path")
+    parser.add_argument("location", metavar="PATH", help="the daemon's checkpoint.path")
     parser.add_argument(
         "checkpoints",
         metavar="CHECKPOINT",

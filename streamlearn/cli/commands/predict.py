@@ -19,9 +19,9 @@ EXAMPLES = """\
 
 def arguments(parser: Parser) -> None:
     """Add the arguments."""
-    parser.add_argument("model", metavar="MODEL", help="a model file or a checkpoint directory")
+    parser.add_argument("model", metavar="MODEL", help="a model file or a daemon's checkpoint.path")
     add_format(parser)
-    parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint directory")
+    parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint.path")
     parser.add_argument(
         "--probability",
         action="store_true",

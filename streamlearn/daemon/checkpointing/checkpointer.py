@@ -14,6 +14,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.daemon.checkpointing.claim import UnconfirmedError
 from streamlearn.daemon.checkpointing.writer import (
     CheckpointWriter,
     FailedCheckpoint,
@@ -214,11 +215,12 @@ class Checkpointer:
             seconds=round(result.seconds, 3),
             records=self._copied_records,
         )
-        self.ownership.check()
-        fault_point("commit")
         try:
+            self.ownership.check()
+            fault_point("commit")
             self.source.commit(result.positions)
-        except SourceError as error:  # only lag tools read committed positions
+        # only lag tools read committed positions
+        except (SourceError, UnconfirmedError) as error:
             self.log.rate_limited("commit", "warning", "commit failed", error=str(error))
 
     def _flush(self, seconds: float) -> None:

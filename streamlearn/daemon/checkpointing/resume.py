@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.core.files import make_directory
 from streamlearn.daemon.checkpointing import field_changes
 from streamlearn.daemon.checkpointing.field_changes import FieldChanges
 from streamlearn.daemon.process.exits import Exit, Stop
@@ -20,17 +19,18 @@ from streamlearn.stream.formats.label_set import LabelSet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from pathlib import Path
 
     from streamlearn.daemon.learners import Learners, Model
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
-    from streamlearn.estimators.checkpoints import CheckpointId
+    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.storage import Store
     from streamlearn.stream import Decoder, Partition, Source
 
     Found = tuple[CheckpointId, dict[str, Any]]
 
 ALL = "all"  # as in --reset all
+ARCHIVE = "archive"  # the folder of the models of removed learners
 
 
 @dataclass
@@ -223,21 +223,17 @@ def check_labels(name: str, model: Model, seen: list[Any]) -> None:
         ) from error
 
 
-def archive_learners(
-    directory: Path, found: tuple[CheckpointId, dict[str, Any]], changes: Changes
-) -> None:
+def archive_learners(store: Store, found: tuple[Place, dict[str, Any]], changes: Changes) -> None:
     """Save removed learners as model files, before a checkpoint without them is written."""
-    checkpoint_id, data = found
-    folder = directory / "archive"
+    place, data = found
     for name in changes.archived:
-        make_directory(folder)
         saved = data["learners"][name]["model"]
         state = {**saved["state"], "features": data["features"]["state"]}
-        path = folder / f"{name}-{checkpoint_id.name.removesuffix('.checkpoint')}.model"
-        model_file.write(path, {**saved, "state": state})
+        path = f"{ARCHIVE}/{name}-{place.name.removesuffix('.checkpoint')}.model"
+        store.write(path, model_file.pieces({**saved, "state": state}))
 
 
-def log_changes(log: Log, changes: Changes, pipeline: Pipeline, directory: Path | None) -> None:
+def log_changes(log: Log, changes: Changes, pipeline: Pipeline, store: Store | None) -> None:
     """Log what happens to each learner."""
     for name in changes.resumed:
         learner = pipeline.learners[name]
@@ -251,7 +247,7 @@ def log_changes(log: Log, changes: Changes, pipeline: Pipeline, directory: Path 
             "fields changed", added=fields.added, dropped=fields.dropped, changed=fields.changed
         )
     for name in changes.archived:
-        log.info("learner archived", name=name, directory=directory and directory / "archive")
+        log.info("learner archived", name=name, directory=store and f"{store}/{ARCHIVE}")
 
 
 def log_label_changes(pipeline: Pipeline, saved: Mapping[str, Any]) -> None:

@@ -2,11 +2,11 @@
 
 The loop copies its state at a batch boundary. A thread then takes these steps:
 
-    flush the outputs | write | fsync | check the epoch | rename | fsync the directory
+    flush the outputs | write | fsync | check the epoch | rename | fsync the directory | confirm
 
-The checkpoint is durable only after all of them. The loop then commits the source in its own
-thread, because a Kafka consumer belongs to one thread. After a failure the loop retries with a
-fresh copy and exponential backoff.
+In an object store, the end of the upload takes the place of the rename. The checkpoint is durable
+only after all of them. The loop then commits the source in its own thread, because a Kafka consumer
+belongs to one thread. After a failure the loop retries with a fresh copy and exponential backoff.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.core.files import PART, write_atomic
-from streamlearn.daemon.checkpointing.ownership import lease_path
+from streamlearn.core.files import PART
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import CheckpointId, epoch_name
+from streamlearn.estimators.checkpoints import Place, epoch_name, lease_name
+from streamlearn.storage import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from streamlearn.core.files import WriteStep
     from streamlearn.daemon.checkpointing.ownership import Ownership
+    from streamlearn.storage import Location, Store
     from streamlearn.stream import Partition
 
 BACKOFF_SECONDS = (0.5, 30.0)  # first and longest
@@ -112,7 +112,8 @@ class CheckpointWriter:
         flush_seconds: float | None = None,
     ) -> None:
         """Start writing a state, which nobody may change until the result is collected."""
-        checkpoint_id = CheckpointId(self.ownership.epoch, self.number + 1)
+        self.number += 1  # also after a failure: an upload that seemed to fail may appear later
+        place = Place(self.ownership.epoch, self.number)
         seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
             target=self._work,
@@ -134,7 +135,6 @@ class CheckpointWriter:
         if isinstance(result, Stop):
             raise result
         if isinstance(result, WrittenCheckpoint):
-            self.number = result.checkpoint_id.number
             self._backoff = 0.0
         elif isinstance(result, FailedCheckpoint):
             self.failures += 1
@@ -156,13 +156,12 @@ class CheckpointWriter:
             self.ownership.check()
             fault_point("flush")
             self.flush(flush_seconds)
-            data = {**state, "checkpoint": checkpoints.LAYOUT, "id": list(checkpoint_id)}
-            directory = self.ownership.directory
-            size = self._write(directory / checkpoint_id.name, model_file.pieces(data))
-            self._result = WrittenCheckpoint(
-                checkpoint_id, size, time.monotonic() - start, positions
-            )
-            prune(directory, self.keep)
+            data = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
+            store = self.ownership.store
+            size = store.write(place.name, model_file.pieces(data), before=self._before)
+            self.ownership.confirm()
+            self._result = WrittenCheckpoint(place, size, time.monotonic() - start, positions)
+            prune(store, self.keep)
             self.on_done()
         except Stop as stop:  # fenced, or the directory is gone
             self._result = stop
@@ -172,37 +171,37 @@ class CheckpointWriter:
                 retry_in = min(max(2.0 * self._backoff, first), longest)
                 self._result = FailedCheckpoint(error, time.monotonic() - start, retry_in)
 
-    def _write(self, path: Path, pieces: Iterable[bytes | memoryview]) -> int:
-        def before(step: WriteStep) -> None:
-            if step == "rename":
-                self.ownership.check()
-            fault_point(step)
-
-        return write_atomic(path, pieces, temporary=path.with_name(path.name + PART), before=before)
+    def _before(self, step: WriteStep) -> None:
+        if step == "rename":
+            self.ownership.check()
+        fault_point(step)
 
 
-def prune(directory: Path, keep: int) -> None:
+def prune(location: Location, keep: int) -> None:
     """Remove older checkpoints, then older epochs, oldest first.
 
     A crash in between leaves more files than needed, never fewer.
     """
-    chain = checkpoints.valid(directory)
+    store = open_store(location)
+    names = store.names()
+    chain = checkpoints.valid(store, names)
     kept = chain[:keep]
     if len(kept) < 2:
         return
-    for checkpoint_id in checkpoints.all_ids(directory):
+    for place in checkpoints.places_of(names):
         # including late files of fenced epochs; those of a newer epoch belong to its owner
-        if checkpoint_id not in kept and checkpoint_id.epoch <= kept[0].epoch:
-            (directory / checkpoint_id.name).unlink(missing_ok=True)
-    for number in sorted(checkpoints.epochs(directory)):
+        if place not in kept and place.epoch <= kept[0].epoch:
+            store.delete(place.name)
+    for number in sorted(checkpoints.epochs_of(names)):
         if number < kept[-1].epoch:
-            lease_path(directory, number).unlink(missing_ok=True)
-            (directory / epoch_name(number)).unlink(missing_ok=True)
+            if lease_name(number) in names:
+                store.delete(lease_name(number))
+            store.delete(epoch_name(number))
 
 
-def remove_partial_files(directory: Path, epoch: int) -> None:
+def remove_partial_files(store: Store, epoch: int) -> None:
     """Remove partial files that killed processes left."""
-    for name in checkpoints.names(directory):
+    for name in store.names():
         other = name.startswith(f".{epoch_name(epoch + 1)}")
         if name.endswith(PART) and not name.startswith(f"{epoch:08}-") and not other:
-            (directory / name).unlink(missing_ok=True)
+            store.delete(name)

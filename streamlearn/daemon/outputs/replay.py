@@ -30,6 +30,7 @@ from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.estimators import checkpoints
+from streamlearn.storage import is_url
 from streamlearn.stream import Files, Partition
 
 if TYPE_CHECKING:
@@ -309,6 +310,11 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 def progress_directory(checkpoint: config.CheckpointConfig) -> Path:
     """Return the directory of the progress; without that file letters would be sent again."""
+    if is_url(checkpoint.path):
+        raise ValueError(
+            f"checkpoint.path: the progress of a replay cannot be kept in {checkpoint.path}; keep "
+            "it in a directory: --set checkpoint.path=DIR --set checkpoint.required=false"
+        )
     directory = Path(checkpoint.path)
     if checkpoint.required and not checkpoints.all_ids(directory):
         raise Stop(

@@ -13,6 +13,8 @@ from streamlearn.errors import (
     SourceDeniedError,
     SourceError,
     SourceNotFoundError,
+    StoreDeniedError,
+    StoreError,
     TableMismatchError,
 )
 
@@ -49,7 +51,7 @@ DESCRIPTIONS = {
     Exit.WATCHDOG: "the loop hung; the log has the stacks",
     Exit.OWNED: "another instance owns the models, and standby = false",
     Exit.UNSAVED: "stopped as requested, but without a final checkpoint",
-    Exit.DENIED: "the source or an output denied access",
+    Exit.DENIED: "the source, an output or the object store denied access",
     Exit.NOT_FOUND: "no such topic or file",
     Exit.NOTHING_LEARNED: "the end was reached, but no record could be learned",
     Exit.NO_CHECKPOINT: "no checkpoint, though one is required, or its directory is gone",
@@ -72,7 +74,7 @@ class Fenced(Stop):
         super().__init__(Exit.FENCED, reason)
 
 
-EXIT_CODES: dict[type[SourceError | SinkError], Exit] = {
+EXIT_CODES: dict[type[SourceError | SinkError | StoreError], Exit] = {
     SourceChangedError: Exit.SOURCE_CHANGED,
     SourceDeniedError: Exit.DENIED,
     SourceNotFoundError: Exit.NOT_FOUND,
@@ -80,11 +82,13 @@ EXIT_CODES: dict[type[SourceError | SinkError], Exit] = {
     SinkDeniedError: Exit.DENIED,
     SinkFencedError: Exit.FENCED,
     SinkNotFoundError: Exit.NOT_FOUND,
+    StoreDeniedError: Exit.DENIED,
+    StoreError: Exit.CHECKPOINT,
 }
 
 
-def exit_code(error: SourceError | SinkError) -> Exit:
-    """Return the exit code for an error of a source or an output.
+def exit_code(error: SourceError | SinkError | StoreError) -> Exit:
+    """Return the exit code for an error of a source, an output or the store of checkpoints.
 
     >>> exit_code(SourceNotFoundError("no topic 'cliks'"))
     <Exit.NOT_FOUND: 12>

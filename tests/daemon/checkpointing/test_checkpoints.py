@@ -22,13 +22,16 @@ from streamlearn.daemon.checkpointing.writer import (
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import CheckpointId, Epoch
+from streamlearn.estimators.checkpoints import Epoch, Place, epoch_name
 from streamlearn.rules.copy_buffer import CopyBuffer
+from streamlearn.storage import open_store
 from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from streamlearn.storage import Location
 
 CLICKS = Partition("clicks", 0)
 
@@ -37,10 +40,18 @@ def undisturbed(_: float) -> None:
     """Nothing was published, so nothing is to be flushed."""
 
 
+@pytest.fixture(params=["directory", "bucket"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    if request.param == "directory":
+        return tmp_path / "models"
+    bucket: str = request.getfixturevalue("bucket")
+    return bucket
+
+
 @pytest.fixture
-def owner(tmp_path: Path) -> Iterator[Ownership]:
-    owner = Ownership(tmp_path / "models")
-    owner.acquire(lambda: checkpoints.newest(owner.directory), wait=lambda: False)
+def owner(location: Path | str) -> Iterator[Ownership]:
+    owner = Ownership(location)
+    owner.acquire(lambda: checkpoints.newest(owner.store), wait=lambda: False)
     yield owner
     owner.release()
 
@@ -54,30 +65,28 @@ def write(writer: CheckpointWriter, events: int) -> WrittenCheckpoint | FailedCh
     return writer.collect(10.0)
 
 
-def put(directory: Path, checkpoint_id: CheckpointId, events: int = 0) -> None:
-    model_file.write(directory / checkpoint_id.name, {"checkpoint": checkpoints.LAYOUT, "events": events})
+def put(location: Location, place: Place, events: int = 0) -> None:
+    data = {"checkpoint": checkpoints.LAYOUT, "events": events}
+    open_store(location).write(place.name, model_file.pieces(data))
 
 
-def own(directory: Path, number: int, base: CheckpointId | None) -> None:
-    (directory / checkpoints.epoch_name(number)).write_bytes(Epoch(number, "me", base).packed())
+def own(location: Location, number: int, base: Place | None) -> None:
+    open_store(location).write(epoch_name(number), [Epoch(number, "me", base).packed()])
 
 
 def test_checkpoint_round_trip(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=undisturbed)
-    assert checkpoints.newest(owner.directory) is None
+    assert checkpoints.newest(owner.store) is None
     for events in (10, 20, 30):
         written = write(writer, events)
         assert isinstance(written, WrittenCheckpoint)
         assert written.positions == {CLICKS: events}
-    found = checkpoints.newest(owner.directory)
+    found = checkpoints.newest(owner.store)
     assert found is not None
     assert found[0] == CheckpointId(1, 3)
     assert found[1]["events"] == 30
     assert np.array_equal(found[1]["weights"], np.arange(3.0) * 30)
-    assert checkpoints.all_ids(owner.directory) == [
-        CheckpointId(1, 3),
-        CheckpointId(1, 2),
-    ]  # one before is kept
+    assert checkpoints.places(owner.store) == [Place(1, 3), Place(1, 2)]  # one before is kept
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty", "other"])
@@ -85,32 +94,33 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(owner: Ownership, dam
     writer = CheckpointWriter(owner, flush=undisturbed)
     for events in (10, 20):
         write(writer, events)
-    path = owner.directory / CheckpointId(1, 2).name
-    data = bytearray(path.read_bytes())
+    name = Place(1, 2).name
+    data = bytearray(owner.store.read(name))
     if damage == "flipped":
         data[len(data) // 2] ^= 1
     elif damage == "other":
         data = bytearray(model_file.pack({"no": "checkpoint"}))
-    path.write_bytes(data[: {"short": len(data) // 2, "empty": 0}.get(damage, len(data))])
-    damaged: list[CheckpointId] = []
-    found = checkpoints.newest(owner.directory, lambda checkpoint_id, _: damaged.append(checkpoint_id))
+    length = {"short": len(data) // 2, "empty": 0}.get(damage, len(data))
+    owner.store.write(name, [bytes(data[:length])])
+    damaged: list[Place] = []
+    found = checkpoints.newest(owner.store, lambda place, _: damaged.append(place))
     assert found is not None
     assert (found[0], found[1]["events"], damaged) == (CheckpointId(1, 1), 10, [CheckpointId(1, 2)])
 
 
 def test_all_checkpoints_damaged_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
-    (owner.directory / CheckpointId(1, 1).name).write_bytes(b"")
+    owner.store.write(Place(1, 1).name, [b""])
     with pytest.raises(sl.ModelFileError, match="checkpoints are damaged"):
-        checkpoints.newest(owner.directory)
+        checkpoints.newest(owner.store)
 
 
 def test_checkpoint_of_a_newer_layout_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
-    model_file.write(owner.directory / CheckpointId(1, 2).name, newer)
+    owner.store.write(Place(1, 2).name, model_file.pieces(newer))
     with pytest.raises(model_file.NewerFormatError, match="upgrade"):
-        checkpoints.newest(owner.directory)
+        checkpoints.newest(owner.store)
 
 
 def test_late_files_of_fenced_epochs_are_ignored(tmp_path: Path) -> None:
@@ -163,10 +173,10 @@ def test_prune_keeps_what_may_be_needed(tmp_path: Path) -> None:
 
 def test_partial_files_of_killed_processes_are_removed(owner: Ownership) -> None:
     for name in ("00000000-00000009.checkpoint.part", ".epoch-00000001.aa.part"):
-        (owner.directory / name).touch()
-    (owner.directory / ".epoch-00000002.bb.part").touch()  # a standby, about to claim
-    remove_partial_files(owner.directory, owner.epoch)
-    left = [name for name in checkpoints.names(owner.directory) if name.endswith(".part")]
+        owner.store.write(name, [b""])
+    owner.store.write(".epoch-00000002.bb.part", [b""])  # a standby, about to claim
+    remove_partial_files(owner.store, owner.epoch)
+    left = [name for name in checkpoints.names(owner.store) if name.endswith(".part")]
     assert left == [".epoch-00000002.bb.part"]
 
 
@@ -190,16 +200,16 @@ def test_failed_step_keeps_the_old_checkpoint_and_is_retried(
         assert not writer.ready
         waits.append(failed.retry_in)
         now += failed.retry_in
-        found = checkpoints.newest(owner.directory)
+        found = checkpoints.newest(owner.store)
         assert found is not None
         # renamed, but not yet durable: it may be there
         assert found[1]["events"] == (20 if step == "fsync-directory" else 10)
     assert waits == [0.5, 1.0, 2.0]
     assert isinstance(write(writer, 30), WrittenCheckpoint)
-    found = checkpoints.newest(owner.directory)
+    found = checkpoints.newest(owner.store)
     assert found is not None
     assert found[1]["events"] == 30
-    assert not [name for name in checkpoints.names(owner.directory) if name.endswith(".part")]
+    assert not [name for name in checkpoints.names(owner.store) if name.endswith(".part")]
 
 
 def test_failed_flush_prevents_the_checkpoint(owner: Ownership) -> None:
@@ -208,7 +218,7 @@ def test_failed_flush_prevents_the_checkpoint(owner: Ownership) -> None:
 
     failed = write(CheckpointWriter(owner, flush=unreachable), 10)
     assert isinstance(failed, FailedCheckpoint)
-    assert checkpoints.newest(owner.directory) is None
+    assert checkpoints.newest(owner.store) is None
 
 
 def test_state_that_cannot_be_packed_is_a_failure(owner: Ownership) -> None:
@@ -219,11 +229,12 @@ def test_state_that_cannot_be_packed_is_a_failure(owner: Ownership) -> None:
     assert isinstance(failed.error, sl.ModelFileError)
 
 
+@pytest.mark.parametrize("location", ["directory"], indirect=True)
 def test_writer_of_an_old_epoch_is_fenced(owner: Ownership) -> None:
-    writer = CheckpointWriter(owner, flush=lambda _: own(owner.directory, 2, None))
+    writer = CheckpointWriter(owner, flush=lambda _: own(owner.store, 2, None))
     with pytest.raises(Fenced):
         write(writer, 10)
-    assert checkpoints.all_ids(owner.directory) == []
+    assert checkpoints.places(owner.store) == []
 
 
 def test_path_that_cannot_be_a_directory(tmp_path: Path) -> None:

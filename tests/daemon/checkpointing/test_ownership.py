@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,25 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn.daemon.checkpointing import ownership
+from streamlearn.daemon.checkpointing import directory_claim
+from streamlearn.daemon.checkpointing.directory_claim import DirectoryClaim
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.checkpointing.writer import prune
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import CheckpointId
+from streamlearn.estimators.checkpoints import Place
+from streamlearn.storage.directory import Directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 OWNER = """
-import sys, pathlib, time
+import sys, time
 from streamlearn.estimators import checkpoints
 from streamlearn.daemon.checkpointing.ownership import Ownership
 owner = Ownership(
-    pathlib.Path(sys.argv[1]), report=lambda stop: print(int(stop.code), flush=True)
+    sys.argv[1], lease_seconds=1.5, report=lambda stop: print(int(stop.code), flush=True)
 )
-owner.acquire(lambda: checkpoints.newest(owner.directory), wait=lambda: False)
+owner.acquire(lambda: checkpoints.newest(owner.store), wait=lambda: False)
 print(owner.epoch, flush=True)
 time.sleep(60)
 """
@@ -44,13 +45,21 @@ def acquire(owner: Ownership, looks: int = 0, seconds: float = 0.0) -> Any:
         threading.Event().wait(seconds)
         return next(left, None) is not None
 
-    return owner.acquire(lambda: checkpoints.newest(owner.directory), wait=wait)
+    return owner.acquire(lambda: checkpoints.newest(owner.store), wait=wait)
+
+
+@pytest.fixture(params=["directory", "bucket"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    if request.param == "directory":
+        return tmp_path
+    bucket: str = request.getfixturevalue("bucket")
+    return bucket
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that owns the directory, in epoch 1."""
-    command = [sys.executable, "-c", OWNER, str(tmp_path)]
+def other(location: Path | str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that owns the location, in epoch 1."""
+    command = [sys.executable, "-c", OWNER, str(location)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "1\n"
@@ -66,24 +75,24 @@ def reported(process: subprocess.Popen[str]) -> list[str]:
 
 def put(owner: Ownership, number: int) -> None:
     whole = {"checkpoint": checkpoints.LAYOUT, "number": number}
-    model_file.write(owner.directory / CheckpointId(owner.epoch, number).name, whole)
+    owner.store.write(Place(owner.epoch, number).name, model_file.pieces(whole))
 
 
-def test_ownership_is_handed_over(tmp_path: Path) -> None:
-    first = Ownership(tmp_path)
+def test_ownership_is_handed_over(location: Path | str) -> None:
+    first = Ownership(location, lease_seconds=2.0)
     assert acquire(first) is None
     put(first, 1)
     with pytest.raises(Stop) as caught:
-        acquire(Ownership(tmp_path), looks=3)
+        acquire(Ownership(location), looks=3)
     assert caught.value.code == Exit.OWNED
     assert first.instance in caught.value.reason
     first.check()
     first.release()
     first.release()
-    second = Ownership(tmp_path)
+    second = Ownership(location)
     place, data = acquire(second)
-    assert (second.epoch, place, data["number"]) == (2, CheckpointId(1, 1), 1)
-    epoch = checkpoints.read_epoch(tmp_path, 2)
+    assert (second.epoch, place, data["number"]) == (2, Place(1, 1), 1)
+    epoch = checkpoints.read_epoch(location, 2)
     assert epoch is not None
     assert (epoch.owner, epoch.base) == (second.instance, CheckpointId(1, 1))
     with pytest.raises(Fenced):
@@ -91,6 +100,7 @@ def test_ownership_is_handed_over(tmp_path: Path) -> None:
     second.release()
 
 
+@pytest.mark.parametrize("location", ["directory"], indirect=True)
 def test_dead_owner_is_replaced_immediately(tmp_path: Path, other: subprocess.Popen[str]) -> None:
     standby = Ownership(tmp_path, lease_seconds=3600.0)
     with pytest.raises(Stop):
@@ -103,10 +113,10 @@ def test_dead_owner_is_replaced_immediately(tmp_path: Path, other: subprocess.Po
 
 
 def test_frozen_owner_is_replaced_after_its_lease_and_exits_as_fenced(
-    tmp_path: Path, other: subprocess.Popen[str]
+    location: Path | str, other: subprocess.Popen[str]
 ) -> None:
     other.send_signal(signal.SIGSTOP)
-    standby = Ownership(tmp_path, lease_seconds=0.6)
+    standby = Ownership(location, lease_seconds=0.6)
     assert acquire(standby, looks=1000, seconds=0.05) is None
     assert standby.epoch == 2
     assert other.poll() is None
@@ -118,18 +128,18 @@ def test_frozen_owner_is_replaced_after_its_lease_and_exits_as_fenced(
     standby.release()
 
 
-def test_live_owner_is_not_replaced(tmp_path: Path, other: subprocess.Popen[str]) -> None:
-    standby = Ownership(tmp_path, lease_seconds=1.5)
+def test_live_owner_is_not_replaced(location: Path | str, other: subprocess.Popen[str]) -> None:
+    standby = Ownership(location, lease_seconds=1.5)
     with pytest.raises(Stop):
         acquire(standby, looks=50, seconds=0.05)
     assert other.poll() is None
 
 
-def test_only_one_of_many_takes_over(tmp_path: Path) -> None:
-    first = Ownership(tmp_path)
+def test_only_one_of_many_takes_over(location: Path | str) -> None:
+    first = Ownership(location)
     acquire(first)
     first.release()
-    contenders = [Ownership(tmp_path) for _ in range(8)]
+    contenders = [Ownership(location, lease_seconds=2.0) for _ in range(8)]
     start = threading.Barrier(len(contenders))
     results: list[int] = []
 
@@ -152,21 +162,20 @@ def test_only_one_of_many_takes_over(tmp_path: Path) -> None:
     assert sorted(results) == [-Exit.OWNED] * 7 + [2]
 
 
-def test_load_is_repeated_if_a_waking_owner_wrote_a_checkpoint(tmp_path: Path) -> None:
-    first = Ownership(tmp_path)
+def test_load_is_repeated_if_a_waking_owner_wrote_a_checkpoint(location: Path | str) -> None:
+    first = Ownership(location)
     acquire(first)
     put(first, 1)
-    os.close(first._lock or 0)
-    first._lock = None  # as if it were dead; but it writes once more
+    first.claim.release()  # as if it were dead; but it writes once more
     late = iter([2])
 
     def load() -> Any:
-        found = checkpoints.newest(tmp_path)
+        found = checkpoints.newest(location)
         for number in late:
             put(first, number)
         return found
 
-    second = Ownership(tmp_path)
+    second = Ownership(location)
     found = second.acquire(load, wait=lambda: False)
     assert found is not None
     assert found[0] == CheckpointId(1, 2)
@@ -178,7 +187,7 @@ def test_lease_is_renewed_after_a_failed_renewal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease = tmp_path / "gone" / "lease"
-    monkeypatch.setattr(ownership, "lease_path", lambda *_: lease)
+    monkeypatch.setattr(directory_claim, "lease_path", lambda *_: lease)
     owner = Ownership(tmp_path)
     acquire(owner)
     owner.check()
@@ -199,23 +208,22 @@ def freeze(owner: Ownership) -> None:
     """As if its process were stopped: its lock is free, for it is the same one here."""
     assert owner._renewer is not None
     owner._renewer.stop()
-    os.close(owner._lock or 0)
-    owner._lock = None
+    owner.claim.release()
 
 
-def test_owner_frozen_through_two_takeovers_is_fenced(tmp_path: Path) -> None:
-    frozen = Ownership(tmp_path)
+def test_owner_frozen_through_two_takeovers_is_fenced(location: Path | str) -> None:
+    frozen = Ownership(location)
     acquire(frozen)
     freeze(frozen)
     for epoch in (2, 3):
-        owner = Ownership(tmp_path)
+        owner = Ownership(location)
         acquire(owner)
         assert owner.epoch == epoch
         for number in (1, 2):
             put(owner, number)
-        prune(tmp_path, keep=2)
+        prune(location, keep=2)
         owner.release()
-    assert checkpoints.epochs(tmp_path) == [3]  # neither its own nor the next is there
+    assert checkpoints.epochs(location) == [3]  # neither its own nor the next is there
     with pytest.raises(Fenced):
         frozen.check()
 
@@ -229,11 +237,11 @@ def test_frozen_standby_does_not_count_unobserved_time(
     owner._renewer.stop()
     looks = [0.0, 0.4, 1000.0, 1000.05, 1000.3]
     clock = SimpleNamespace(monotonic=iter(looks).__next__)
-    monkeypatch.setattr(ownership, "time", clock)
-    watch = ownership._OwnerWatch(tmp_path, lease_seconds=1.0)
-    silent = [watch.owner() is None for _ in looks]
+    monkeypatch.setattr(directory_claim, "time", clock)
+    watch = DirectoryClaim(Directory(tmp_path), lease_seconds=1.0)
+    silent = [watch.holder() is None for _ in looks]
     assert silent == [False, False, False, False, True]
-    watch.close()
+    watch.stop_watching()
     owner.release()
 
 
@@ -275,6 +283,7 @@ def test_lost_directory_has_its_own_exit_code(tmp_path: Path, go: Callable[[Path
     assert caught.value.code == Exit.NO_CHECKPOINT
 
 
+@pytest.mark.parametrize("location", ["directory"], indirect=True)
 def test_lost_directory_ends_an_owner_that_does_not_check(
     tmp_path: Path, other: subprocess.Popen[str]
 ) -> None:

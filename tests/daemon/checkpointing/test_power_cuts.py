@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streamlearn.daemon.checkpointing import ownership
+from streamlearn.daemon.checkpointing import directory_claim
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Partition
@@ -85,7 +85,7 @@ def predicted(root: Path) -> set[int]:
 @pytest.fixture
 def patch() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ownership, "write_lease", lambda *_: None)  # a lease is for the living
+        patch.setattr(directory_claim, "write_lease", lambda *_: None)  # a lease is for the living
         patch.setattr(os, "fsync", lambda _: None)  # the power cuts here are made up
         yield patch
 

@@ -1,0 +1,17 @@
+"""Where checkpoints are kept: a directory, or a prefix of an object store.
+
+`open_store` returns the `Store` of a location. `checkpoint.path`, `streamlearn models` and
+`LinearClassifier.load` all take either.
+"""
+
+from streamlearn.storage.location import Location, is_url, location_problem, open_store
+from streamlearn.storage.store import Entry, Store
+
+__all__ = [
+    "Entry",
+    "Location",
+    "Store",
+    "is_url",
+    "location_problem",
+    "open_store",
+]

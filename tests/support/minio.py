@@ -1,0 +1,139 @@
+"""A real S3 server for tests: MinIO, built from its Go module, without Docker or root.
+
+The program is built once into the user's cache. `python -m tests.support.minio` builds it, too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from tests.broker.apache_kafka import HOST, Unavailable, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
+BUCKET = "models"
+USER, PASSWORD = "alice", "in-wonderland"
+
+
+def program() -> Path:
+    """Return the program, built if it is not in the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    path = cache / "streamlearn" / f"minio-{VERSION}" / "minio"
+    if path.is_file():
+        return path
+    go = shutil.which("go")
+    if go is None:
+        raise Unavailable("MinIO needs Go 1.24 or newer on the path, to be built")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as work:
+        done = subprocess.run(
+            [go, "install", f"github.com/minio/minio@{VERSION}"],
+            env={**os.environ, "GOBIN": work, "GOFLAGS": "-buildvcs=false"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Unavailable(f"MinIO could not be built: {done.stderr[-2000:]}")
+        Path(work, "minio").replace(path)  # whole or not at all
+    return path
+
+
+class MinIO:
+    """A server with one bucket."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port, console = free_ports(2)
+        (directory / "data" / BUCKET).mkdir(parents=True)
+        addresses = ["--address", f"{HOST}:{self.port}", "--console-address", f"{HOST}:{console}"]
+        mortal = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+        command = [*mortal, str(program()), "server", str(directory / "data"), *addresses]
+        with (directory / "minio.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command,
+                env={**os.environ, "MINIO_ROOT_USER": USER, "MINIO_ROOT_PASSWORD": PASSWORD},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 60.0
+        while not self._ready():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.stop()
+                raise Unavailable(f"MinIO did not start: {(directory / 'minio.log').read_text()}")
+            time.sleep(0.05)
+
+    @property
+    def endpoint(self) -> str:
+        """Where it listens."""
+        return f"http://{HOST}:{self.port}"
+
+    def _ready(self) -> bool:
+        """Tell whether it serves requests; for a while after it listens it refuses them."""
+        try:
+            with urllib.request.urlopen(f"{self.endpoint}/minio/health/cluster", timeout=5) as got:  # noqa: S310
+                return bool(got.status == 200)
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.wait()
+
+    def temporary_credentials(self) -> dict[str, str]:
+        """Return new credentials with a session token, as STS and container endpoints do."""
+        body = urlencode(
+            {"Action": "AssumeRole", "Version": "2011-06-15", "DurationSeconds": "900"}
+        ).encode()
+        request = urllib.request.Request(  # noqa: S310 - our own address
+            f"{self.endpoint}/", body, signed(body, {"host": f"{HOST}:{self.port}"})
+        )
+        with urllib.request.urlopen(request) as answer:  # noqa: S310
+            text = answer.read().decode()
+        found = dict(re.findall(r"<(AccessKeyId|SecretAccessKey|SessionToken)>(.*?)<", text))
+        found["Token"] = found.pop("SessionToken")
+        return found
+
+
+def signed(body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a request to STS, signed by Amazon's version 4."""
+    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
+    digest = hashlib.sha256(body).hexdigest()
+    given = {
+        "content-type": "application/x-www-form-urlencoded",
+        **headers,
+        "x-amz-content-sha256": digest,
+        "x-amz-date": stamp,
+    }
+    names = ";".join(sorted(given))
+    lines = [f"{name}:{given[name]}" for name in sorted(given)]
+    request = "\n".join(["POST", "/", "", *lines, "", names, digest])
+    scope = f"{stamp[:8]}/us-east-1/sts/aws4_request"
+    hashed = hashlib.sha256(request.encode()).hexdigest()
+    text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashed}"
+    key = f"AWS4{PASSWORD}".encode()
+    for part in (*scope.split("/"), text):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    login = f"AWS4-HMAC-SHA256 Credential={USER}/{scope}, SignedHeaders={names}"
+    return {**given, "authorization": f"{login}, Signature={key.hex()}"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{program()}\n")
