@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 PART_BYTES = 8 << 20  # of an upload; S3 takes at most 10,000 parts, so 80 GB in all
 PARALLEL_PARTS = 4
+PROGRESS = timedelta(seconds=30)  # the limit of an answer, and of a part of an upload
+DOWNLOAD = timedelta(hours=1)  # the limit of a whole download
+RETRY = timedelta(seconds=60)  # what fails later is not tried again
 RETRIES = 5
-PROGRESS_SECONDS = 30.0  # the limit of an answer, and of a part of an upload
-TIMEOUT = "1h"  # of a whole download
 NO_BUCKET = "<Code>NoSuchBucket</Code>"
 ANSWER = re.compile(r"<Code>(?P<code>.*?)</Code>.*?<Message>(?P<message>.*?)</Message>", re.DOTALL)
 HTTP_ERROR = re.compile(r"HttpError \{\s*kind: (\w+)")
@@ -42,7 +43,7 @@ class Bucket(Store):
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self._store = connect(self.url, PROGRESS_SECONDS, TIMEOUT, RETRIES)
+        self._store = connect(self.url, progress=PROGRESS, request=DOWNLOAD, retries=RETRY)
 
     def __str__(self) -> str:
         return self.url
@@ -117,17 +118,17 @@ class Bucket(Store):
             obstore.delete(self._store, name)
 
 
-def connect(url: str, progress_seconds: float, timeout: str, retries: int) -> Any:
-    """Connect to a prefix."""
+def connect(url: str, *, progress: timedelta, request: timedelta, retries: timedelta) -> Any:
+    """Connect to a prefix, with limits for progress, for a request, and for all its retries."""
     return from_url(
         url,
         client_options={
             "allow_http": True,  # for an endpoint that says so; those of the vendors are HTTPS
             "connect_timeout": "5s",
-            "read_timeout": f"{1000 * progress_seconds:.0f}ms",
-            "timeout": timeout,
+            "read_timeout": progress,
+            "timeout": request,
         },
-        retry_config={"max_retries": retries, "retry_timeout": timedelta(seconds=60.0)},
+        retry_config={"max_retries": RETRIES, "retry_timeout": retries},
     )
 
 

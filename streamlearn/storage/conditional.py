@@ -1,12 +1,13 @@
 """Conditional writes to objects, which decide between instances as hard links do in a directory.
 
-The answer to a write may be lost. The data of each write must therefore be unique: if the object
-holds this very data, the write was successful.
+The answer to a write may be lost, and the write repeated. Its data must therefore be unique: if the
+object holds this very data, the write was successful.
 """
 
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import obstore
@@ -26,11 +27,12 @@ PROBE = "conditional-writes"  # the object with which they are tried
 
 
 class ConditionalObjects:
-    """Small objects below a prefix; a request is not retried, and fails after `timeout` seconds."""
+    """Small objects below a prefix; what has no answer within `seconds` is not tried again."""
 
-    def __init__(self, url: str, timeout: float) -> None:
+    def __init__(self, url: str, seconds: float) -> None:
         self.url = url
-        self._store = connect(url, timeout, f"{1000 * timeout:.0f}ms", retries=0)
+        limit = timedelta(seconds=seconds)
+        self._store = connect(url, progress=limit, request=limit, retries=limit)
 
     def read(self, name: str) -> tuple[bytes, Version]:
         """Return the content of an object and its version; FileNotFoundError if there is none."""

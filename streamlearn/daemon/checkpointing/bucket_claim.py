@@ -50,7 +50,7 @@ class BucketClaim(Claim):
         self.lease_seconds = lease_seconds
         self.instance = instance
         self.renew_seconds = lease_seconds / RENEWALS
-        self.objects = ConditionalObjects(str(store), timeout=self.renew_seconds)
+        self.objects = ConditionalObjects(str(store), max(self.renew_seconds, 1.0))
         self._checked = False  # whether the store has conditional writes
         # of others
         self._watched: dict[str, Any] | None = None

@@ -166,6 +166,7 @@ class _Renewer(threading.Thread):
         """Renew until stopped."""
         claim, report = self.ownership.claim, self.ownership.report
         while True:
+            start = time.monotonic()
             claim.renew()
             if (stop := self._lost_reason()) is not None:
                 if not self.stopped.wait(GRACE_SECONDS):
@@ -173,7 +174,7 @@ class _Renewer(threading.Thread):
                         report(stop)
                     os._exit(stop.code)
                 return
-            if self.stopped.wait(claim.renew_seconds):
+            if self.stopped.wait(max(start + claim.renew_seconds - time.monotonic(), LOOK_SECONDS)):
                 return
 
     def _lost_reason(self) -> Stop | None:
