@@ -34,6 +34,7 @@ RETRIES = 5
 NO_BUCKET = "<Code>NoSuchBucket</Code>"
 ANSWER = re.compile(r"<Code>(?P<code>.*?)</Code>.*?<Message>(?P<message>.*?)</Message>", re.DOTALL)
 HTTP_ERROR = re.compile(r"HttpError \{\s*kind: (\w+)")
+INSTANCE_ROLE = "/latest/api/token"  # asked for last, if nothing else gives credentials
 DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 DENIED_STATUS = ("401 Unauthorized", "403 Forbidden")  # in answers to a list request
 
@@ -120,8 +121,11 @@ class Bucket(Store):
 
 def connect(url: str, *, progress: timedelta, request: timedelta, retries: timedelta) -> Any:
     """Connect to a prefix, with limits for progress, for a request, and for all its retries."""
+    # one request for many objects is not understood by all servers that speak S3's protocol
+    single: Any = {"disable_bulk_delete": True} if url.startswith("s3:") else {}
     return from_url(
         url,
+        config=single,
         client_options={
             "allow_http": True,  # for an endpoint that says so; those of the vendors are HTTPS
             "connect_timeout": "5s",
@@ -142,6 +146,11 @@ def reported(url: str, action: str, name: str = "") -> Iterator[None]:
         text = str(error)
         if isinstance(error, FileNotFoundError) and NO_BUCKET not in text:
             raise FileNotFoundError(errno.ENOENT, "no such object", where) from error
+        if INSTANCE_ROLE in text:
+            raise StoreDeniedError(
+                f"{where}: {action} denied: the environment has no credentials, and this machine "
+                "no role; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            ) from error
         denied = isinstance(error, DENIED) or any(status in text for status in DENIED_STATUS)
         kind, what = (StoreDeniedError, "denied") if denied else (StoreError, "failed")
         raise kind(f"{where}: {action} {what}: {reason(text)}") from error

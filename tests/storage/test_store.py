@@ -92,6 +92,14 @@ def test_wrong_credentials_are_denied(bucket: str, monkeypatch: pytest.MonkeyPat
             action()
 
 
+def test_missing_credentials_are_denied(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")  # of no instance of Amazon's
+    with pytest.raises(StoreDeniedError, match="AWS_ACCESS_KEY_ID"):
+        Bucket(bucket).names()
+
+
 @pytest.mark.parametrize("fault", ["500", "503", "cut", "lose"])
 @pytest.mark.parametrize("data", [b"small", LARGE])
 def test_faults_of_a_moment_are_survived(

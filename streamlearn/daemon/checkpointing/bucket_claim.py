@@ -82,7 +82,7 @@ class BucketClaim(Claim):
         except StoreError:
             if watched is None:
                 raise
-            self._looked_at = clock()  # unobserved time does not count
+            self._looked_at = clock()  # not again with every call
             return str(watched["owner"])
 
     def _look(self, now: float) -> str | None:
