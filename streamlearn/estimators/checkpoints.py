@@ -82,7 +82,7 @@ def read_epoch(location: Location, number: int) -> Epoch | None:
     store, name = open_store(location), epoch_name(number)
     try:
         data = json.loads(store.read(name))
-        base = None if data["base"] is None else Place(*map(int, data["base"]))
+        base = None if data["base"] is None else CheckpointId(*map(int, data["base"]))
         return Epoch(number, str(data["owner"]), base, str(data["identity"]))
     except FileNotFoundError:
         return None
@@ -104,15 +104,15 @@ def epochs_of(names: list[str]) -> list[int]:
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
-def places(location: Location) -> list[Place]:
+def all_ids(location: Location) -> list[CheckpointId]:
     """Return all checkpoints, valid or not, newest first."""
-    return places_of(names(location))
+    return ids_of(names(location))
 
 
-def places_of(names: list[str]) -> list[Place]:
+def ids_of(names: list[str]) -> list[CheckpointId]:
     """Return the checkpoints among these files, newest first."""
     found = (CHECKPOINT.fullmatch(name) for name in names)
-    return sorted((Place(int(m[1]), int(m[2])) for m in found if m), reverse=True)
+    return sorted((CheckpointId(int(m[1]), int(m[2])) for m in found if m), reverse=True)
 
 
 def names(location: Location) -> list[str]:
@@ -120,18 +120,18 @@ def names(location: Location) -> list[str]:
     return open_store(location).names()
 
 
-def valid(location: Location, names: list[str] | None = None) -> list[Place]:
+def valid(location: Location, names: list[str] | None = None) -> list[CheckpointId]:
     """Return the valid checkpoints, newest first; `names` are those of all files, if known."""
     store = open_store(location)
     names = store.names() if names is None else names
-    present = places_of(names)
-    chain: list[Place] = []
+    present = ids_of(names)
+    chain: list[CheckpointId] = []
     # Without epoch files, which were not copied, use the newest checkpoint's epoch.
-    known = epochs_of(names) or [place.epoch for place in present[:1]]
+    known = epochs_of(names) or [one.epoch for one in present[:1]]
     number, last = known[0] if known else None, None
     while number is not None:
         chain += [
-            id_ for id_ in present if id_.epoch == number and (last is None or id_.number <= last)
+            one for one in present if one.epoch == number and (last is None or one.number <= last)
         ]
         epoch = read_epoch(store, number)
         number, last = (None, None) if epoch is None or epoch.base is None else epoch.base
@@ -139,8 +139,8 @@ def valid(location: Location, names: list[str] | None = None) -> list[Place]:
 
 
 def newest(
-    location: Location, damaged: Callable[[Place, Exception], None] | None = None
-) -> tuple[Place, dict[str, Any]] | None:
+    location: Location, damaged: Callable[[CheckpointId, Exception], None] | None = None
+) -> tuple[CheckpointId, dict[str, Any]] | None:
     """Return the newest intact checkpoint and its content; None if there is no checkpoint.
 
     Call `damaged` for each damaged checkpoint that is skipped.
@@ -150,16 +150,16 @@ def newest(
         chain = valid(store)
         if not chain:
             return None
-        for id_ in chain:
+        for checkpoint_id in chain:
             try:
-                return place, read(store, place)
+                return checkpoint_id, read(store, checkpoint_id)
             except FileNotFoundError:
                 break  # a running daemon has replaced it by a newer one: list again
             except (model_file.NewerFormatError, StoreError):
                 raise
             except (OSError, ModelFileError) as error:
                 if damaged is not None:
-                    damaged(id_, error)
+                    damaged(checkpoint_id, error)
         else:
             raise ModelFileError(
                 f"{store}: all {len(chain)} checkpoints are damaged; restore a copy of one, or "
@@ -168,11 +168,11 @@ def newest(
     raise ModelFileError(f"{store}: checkpoints are deleted faster than they can be read")
 
 
-def read(location: Location, place: Place) -> dict[str, Any]:
+def read(location: Location, checkpoint_id: CheckpointId) -> dict[str, Any]:
     """Return the content of a checkpoint."""
     store = open_store(location)
-    path = f"{store}/{place.name}"
-    found = model_file.unpack(store.read(place.name), path)
+    path = f"{store}/{checkpoint_id.name}"
+    found = model_file.unpack(store.read(checkpoint_id.name), path)
     data: dict[str, Any] = found if isinstance(found, dict) else {}
     layout = data.get("checkpoint")
     if not isinstance(layout, int):
@@ -191,13 +191,13 @@ def model(location: Location, learner: str | None) -> dict[str, Any]:
     found = newest(store)
     if found is None:
         raise ModelFileError(f"{store} is a directory without a daemon's checkpoint")
-    place, data = found
+    checkpoint_id, data = found
     learners = data["learners"]
     if learner is None and len(learners) == 1:
         (learner,) = learners
     if learner is None or learner not in learners:
         raise ModelFileError(
-            f"{store}/{place.name} has the learners {', '.join(sorted(learners))}; "
+            f"{store}/{checkpoint_id.name} has the learners {', '.join(sorted(learners))}; "
             "choose one with learner=NAME, or --learner NAME on the command line"
         )
     return part(data, learner)

@@ -153,7 +153,7 @@ def test_what_is_no_event(text: str, tmp_path: Path, capsys: pytest.CaptureFixtu
 # -- checkpoints ----------------------------------------------------------------------------------
 
 
-def write(directory: Path, place: CheckpointId, models: dict[str, Any]) -> None:
+def write(directory: Path, checkpoint_id: CheckpointId, models: dict[str, Any]) -> None:
     """A checkpoint as a daemon has it: the features once, each model without."""
     saved = {}
     for name, model in models.items():
@@ -163,7 +163,7 @@ def write(directory: Path, place: CheckpointId, models: dict[str, Any]) -> None:
         features = saved[name]["state"].pop("features")
         path.unlink()
     model_file.write(
-        directory / place.name,
+        directory / checkpoint_id.name,
         {
             "checkpoint": checkpoints.LAYOUT,
             "features": {"state": features},

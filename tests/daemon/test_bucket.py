@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
     from tests.support.faulty_proxy import Action, FaultyProxy, Request
     from tests.support.minio import MinIO
 
@@ -59,7 +59,7 @@ def test_killed_at_random(tmp_path: Path, bucket: str, daemons: Daemons) -> None
     draw = random.Random(seed)
     length, kills = 3000, 0
     for run in range(12):
-        before = checkpoints.places(bucket)[:1]
+        before = checkpoints.all_ids(bucket)[:1]
         pid = daemons.start(tmp_path, run, length=length, location=bucket)
         wanted = draw.randrange(1, 3)  # how many checkpoints it may write
         deadline = time.monotonic() + 60.0
@@ -80,7 +80,7 @@ def test_frozen_owner_is_replaced_and_exits_as_fenced(
 ) -> None:
     length = 2000
     owner = daemons.start(tmp_path, 1, length=length, batch="8", location=bucket)
-    seen: list[tuple[Place, int]] = []
+    seen: list[tuple[CheckpointId, int]] = []
     look_until(bucket, seen, lambda: len(seen) > 2)
     os.kill(owner, signal.SIGSTOP)
     standby = daemons.start(tmp_path, 2, length=length, batch="8", location=bucket)
@@ -125,7 +125,7 @@ def test_faulty_network(
     until(lambda: bool(checkpoints.epochs(bucket)))  # without a fault, it may refuse to start
     proxy.rule = RULES[fault]()
     if fault != "slow":
-        until(lambda: len(checkpoints.places(bucket)) > 1 or not alive(pid))
+        until(lambda: len(checkpoints.all_ids(bucket)) > 1 or not alive(pid))
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
         assert daemons.finished(pid) in {*KILLED, Exit.OK}
@@ -147,7 +147,7 @@ def test_outage_longer_than_the_lease(
     length = 2000
     through = {"location": bucket, "AWS_ENDPOINT_URL": proxy.endpoint}
     pid = daemons.start(tmp_path, 1, length=length, batch="8", **through)
-    until(lambda: len(checkpoints.places(bucket)) > 1)
+    until(lambda: len(checkpoints.all_ids(bucket)) > 1)
     proxy.rule = lambda _: fault
     until(lambda: sizes_are_constant(tmp_path / "predictions.jsonl"))
     assert alive(pid)
@@ -163,7 +163,7 @@ def test_stop_during_an_outage_loses_nothing(
     length = 2000
     through = {"location": bucket, "AWS_ENDPOINT_URL": proxy.endpoint}
     pid = daemons.start(tmp_path, 1, length=length, batch="8", **through)
-    until(lambda: len(checkpoints.places(bucket)) > 1)
+    until(lambda: len(checkpoints.all_ids(bucket)) > 1)
     proxy.rule = lambda _: "503"
     until(lambda: sizes_are_constant(tmp_path / "predictions.jsonl"))
     os.kill(pid, signal.SIGTERM)

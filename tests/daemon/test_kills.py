@@ -23,7 +23,7 @@ from tests.support.streams import event, replay_models
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
     from streamlearn.storage import Location
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -193,7 +193,7 @@ def test_frozen_owner_is_replaced_and_exits_as_fenced(tmp_path: Path, daemons: D
 
 
 def look_until(
-    location: Location, seen: list[tuple[Place, int]], condition: Callable[[], bool]
+    location: Location, seen: list[tuple[CheckpointId, int]], condition: Callable[[], bool]
 ) -> None:
     """Note which checkpoint is the newest, and how many records it has, until it is so."""
     deadline = time.monotonic() + 60.0
@@ -205,9 +205,9 @@ def look_until(
         time.sleep(0.002)
 
 
-def newer(location: Location, before: list[Place]) -> int:
+def newer(location: Location, before: list[CheckpointId]) -> int:
     """How many checkpoints there are that are newer; as far as they are still there."""
-    return sum(place > before[0] if before else True for place in checkpoints.places(location))
+    return sum(place > before[0] if before else True for place in checkpoints.all_ids(location))
 
 
 def alive(pid: int) -> bool:

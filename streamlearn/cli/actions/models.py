@@ -19,7 +19,7 @@ from streamlearn.storage.directory import Directory
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
     from streamlearn.storage import Store
 
 
@@ -38,12 +38,12 @@ def list_all(store: Store, options: Options) -> int:
     valid = checkpoints.valid(store, list(entries))
     rows = [
         {
-            "checkpoint": short(place),
-            "written": timestamp(entries[place.name].written),
-            "bytes": entries[place.name].bytes,
-            **summary(store, place, valid=place in valid),
+            "checkpoint": short(checkpoint_id),
+            "written": timestamp(entries[checkpoint_id.name].written),
+            "bytes": entries[checkpoint_id.name].bytes,
+            **summary(store, checkpoint_id, valid=checkpoint_id in valid),
         }
-        for place in checkpoints.places_of(list(entries))
+        for checkpoint_id in checkpoints.ids_of(list(entries))
     ]
     if options.json:
         show_json(rows)
@@ -54,10 +54,10 @@ def list_all(store: Store, options: Options) -> int:
     return 0
 
 
-def summary(store: Store, place: Place, *, valid: bool) -> dict[str, Any]:
+def summary(store: Store, checkpoint_id: CheckpointId, *, valid: bool) -> dict[str, Any]:
     """Summarize a checkpoint; damaged ones are not valid."""
     try:
-        data = checkpoints.read(store, place)
+        data = checkpoints.read(store, checkpoint_id)
         models = {name: revive(store, data, name) for name in data["learners"]}
     except NewerFormatError as error:  # a daemon of this version stops at it
         return {"steps": None, "non-zeros": str(error), "valid": valid}
@@ -77,7 +77,7 @@ def diff(store: Store, options: Options) -> int:
     if not names and len(valid) < 2:
         raise ValueError(f"{store} has {len(valid)} valid checkpoints; diff needs two")
     old, new = [find(store, name) for name in names] or [valid[1], valid[0]]
-    before, after = (checkpoints.read(store, place) for place in (old, new))
+    before, after = (checkpoints.read(store, checkpoint_id) for checkpoint_id in (old, new))
     known = {**before["learners"], **after["learners"]}
     if options.learner is not None and options.learner not in known:
         raise ValueError(f"unknown learner {options.learner!r}; {nearest(options.learner, known)}")
@@ -139,15 +139,17 @@ def roll_back(store: Store, options: Options) -> int:
     """Start a new epoch based on an older checkpoint, from which the next daemon resumes."""
     if len(options.checkpoints) != 1:
         raise ValueError("rollback takes one checkpoint; see `streamlearn models list`")
-    place = find(store, options.checkpoints[0])
-    if place not in checkpoints.valid(store):
-        raise ValueError(f"{short(place)} was written by a fenced daemon; use a valid checkpoint")
-    found = place, checkpoints.read(store, place)  # damaged ones are refused here
+    checkpoint_id = find(store, options.checkpoints[0])
+    if checkpoint_id not in checkpoints.valid(store):
+        raise ValueError(
+            f"{short(checkpoint_id)} was written by a fenced daemon; use a valid checkpoint"
+        )
+    found = checkpoint_id, checkpoints.read(store, checkpoint_id)  # damaged ones are refused here
     ownership = Ownership(store)
     ownership.acquire(lambda: found, wait=lambda: False)
     ownership.release()
     sys.stdout.write(
-        f"the next daemon resumes from {short(id_)} (model and positions) "
+        f"the next daemon resumes from {short(checkpoint_id)} (model and positions) "
         f"as epoch {ownership.epoch + 1}\n"
     )
     return 0
@@ -163,17 +165,17 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
 
 
-def short(id_: CheckpointId) -> str:
+def short(checkpoint_id: CheckpointId) -> str:
     """Return the name of a checkpoint on the command line."""
-    return f"{id_.epoch}-{id_.number}"
+    return f"{checkpoint_id.epoch}-{checkpoint_id.number}"
 
 
-def find(store: Store, name: str) -> Place:
+def find(store: Store, name: str) -> CheckpointId:
     """Return the checkpoint of a name."""
-    places = checkpoints.places(store)
-    known = {short(place): place for place in places}
-    known |= {place.name: place for place in known.values()}
+    ids = checkpoints.all_ids(store)
+    known = {short(one): one for one in ids}
+    known |= {one.name: one for one in ids}
     if name not in known:
-        valid = ", ".join(short(place) for place in places) or "none"
+        valid = ", ".join(map(short, ids)) or "none"
         raise ValueError(f"{store} has no checkpoint {name!r}; valid: {valid}")
     return known[name]

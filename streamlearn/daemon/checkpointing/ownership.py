@@ -24,7 +24,7 @@ from streamlearn.daemon.checkpointing.directory_claim import DirectoryClaim
 from streamlearn.daemon.process.exits import Exit, Stop, exit_code
 from streamlearn.errors import StoreError
 from streamlearn.estimators import checkpoints
-from streamlearn.estimators.checkpoints import Epoch, Place
+from streamlearn.estimators.checkpoints import CheckpointId, Epoch
 from streamlearn.storage import Store, open_store
 from streamlearn.storage.directory import Directory
 
@@ -108,7 +108,7 @@ class Ownership:
         finally:
             claim.stop_watching()
 
-    def _create(self, number: int, base: Place | None) -> bool:
+    def _create(self, number: int, base: CheckpointId | None) -> bool:
         """Create the epoch and start to renew it; return False if another instance was faster."""
         self.models_id = self._previous_models_id() or secrets.token_hex(8)
         if not self.claim.create(Epoch(number, self.instance, base, self.models_id)):

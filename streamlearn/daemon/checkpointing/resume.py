@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learners, Model
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
-    from streamlearn.estimators.checkpoints import Place
+    from streamlearn.estimators.checkpoints import CheckpointId
     from streamlearn.storage import Store
     from streamlearn.stream import Decoder, Partition, Source
 
@@ -223,13 +223,15 @@ def check_labels(name: str, model: Model, seen: list[Any]) -> None:
         ) from error
 
 
-def archive_learners(store: Store, found: tuple[Place, dict[str, Any]], changes: Changes) -> None:
+def archive_learners(
+    store: Store, found: tuple[CheckpointId, dict[str, Any]], changes: Changes
+) -> None:
     """Save removed learners as model files, before a checkpoint without them is written."""
-    place, data = found
+    checkpoint_id, data = found
     for name in changes.archived:
         saved = data["learners"][name]["model"]
         state = {**saved["state"], "features": data["features"]["state"]}
-        path = f"{ARCHIVE}/{name}-{place.name.removesuffix('.checkpoint')}.model"
+        path = f"{ARCHIVE}/{name}-{checkpoint_id.name.removesuffix('.checkpoint')}.model"
         store.write(path, model_file.pieces({**saved, "state": state}))
 
 

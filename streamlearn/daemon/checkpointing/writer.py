@@ -20,7 +20,7 @@ from streamlearn.core.files import PART
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import Place, epoch_name, lease_name
+from streamlearn.estimators.checkpoints import CheckpointId, epoch_name, lease_name
 from streamlearn.storage import open_store
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class CheckpointWriter:
     ) -> None:
         """Start writing a state, which nobody may change until the result is collected."""
         self.number += 1  # also after a failure: an upload that seemed to fail may appear later
-        place = Place(self.ownership.epoch, self.number)
+        checkpoint_id = CheckpointId(self.ownership.epoch, self.number)
         seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
             target=self._work,
@@ -156,11 +156,13 @@ class CheckpointWriter:
             self.ownership.check()
             fault_point("flush")
             self.flush(flush_seconds)
-            data = {**state, "checkpoint": checkpoints.LAYOUT, "place": list(place)}
+            data = {**state, "checkpoint": checkpoints.LAYOUT, "id": list(checkpoint_id)}
             store = self.ownership.store
-            size = store.write(place.name, model_file.pieces(data), before=self._before)
+            size = store.write(checkpoint_id.name, model_file.pieces(data), before=self._before)
             self.ownership.confirm()
-            self._result = WrittenCheckpoint(place, size, time.monotonic() - start, positions)
+            self._result = WrittenCheckpoint(
+                checkpoint_id, size, time.monotonic() - start, positions
+            )
             prune(store, self.keep)
             self.on_done()
         except Stop as stop:  # fenced, or the directory is gone
@@ -188,10 +190,10 @@ def prune(location: Location, keep: int) -> None:
     kept = chain[:keep]
     if len(kept) < 2:
         return
-    for place in checkpoints.places_of(names):
+    for checkpoint_id in checkpoints.ids_of(names):
         # including late files of fenced epochs; those of a newer epoch belong to its owner
-        if place not in kept and place.epoch <= kept[0].epoch:
-            store.delete(place.name)
+        if checkpoint_id not in kept and checkpoint_id.epoch <= kept[0].epoch:
+            store.delete(checkpoint_id.name)
     for number in sorted(checkpoints.epochs_of(names)):
         if number < kept[-1].epoch:
             if lease_name(number) in names:

@@ -19,7 +19,7 @@ from streamlearn.daemon.checkpointing.writer import (
 )
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints
-from streamlearn.estimators.checkpoints import Epoch, Place, epoch_name
+from streamlearn.estimators.checkpoints import CheckpointId, Epoch, epoch_name
 from streamlearn.storage import open_store
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def test_checkpoint_of_a_replaced_owner_is_not_durable(bucket: str, owner: Owner
     trust(owner)
     with pytest.raises(Fenced):
         start(writer, 1)
-    assert checkpoints.places(bucket) == [Place(1, 1)]
+    assert checkpoints.all_ids(bucket) == [CheckpointId(1, 1)]
     assert checkpoints.valid(bucket) == []
     others[0].check()
     others[0].release()
@@ -171,7 +171,7 @@ def test_upload_that_seemed_to_fail_is_not_overwritten(bucket: str, proxy: Fault
     assert isinstance(start(writer, 1), FailedCheckpoint)
     proxy.rule = lambda _: "pass"
     assert isinstance(start(writer, 2), WrittenCheckpoint)
-    assert checkpoints.places(bucket) == [Place(1, 2), Place(1, 1)]
+    assert checkpoints.all_ids(bucket) == [CheckpointId(1, 2), CheckpointId(1, 1)]
     owner.release()
 
 

@@ -22,7 +22,7 @@ from streamlearn.daemon.checkpointing.writer import (
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import Epoch, Place, epoch_name
+from streamlearn.estimators.checkpoints import CheckpointId, Epoch, epoch_name
 from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.storage import open_store
 from streamlearn.stream import Partition
@@ -65,12 +65,12 @@ def write(writer: CheckpointWriter, events: int) -> WrittenCheckpoint | FailedCh
     return writer.collect(10.0)
 
 
-def put(location: Location, place: Place, events: int = 0) -> None:
+def put(location: Location, checkpoint_id: CheckpointId, events: int = 0) -> None:
     data = {"checkpoint": checkpoints.LAYOUT, "events": events}
-    open_store(location).write(place.name, model_file.pieces(data))
+    open_store(location).write(checkpoint_id.name, model_file.pieces(data))
 
 
-def own(location: Location, number: int, base: Place | None) -> None:
+def own(location: Location, number: int, base: CheckpointId | None) -> None:
     open_store(location).write(epoch_name(number), [Epoch(number, "me", base).packed()])
 
 
@@ -86,7 +86,10 @@ def test_checkpoint_round_trip(owner: Ownership) -> None:
     assert found[0] == CheckpointId(1, 3)
     assert found[1]["events"] == 30
     assert np.array_equal(found[1]["weights"], np.arange(3.0) * 30)
-    assert checkpoints.places(owner.store) == [Place(1, 3), Place(1, 2)]  # one before is kept
+    assert checkpoints.all_ids(owner.store) == [
+        CheckpointId(1, 3),
+        CheckpointId(1, 2),
+    ]  # one before is kept
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty", "other"])
@@ -94,7 +97,7 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(owner: Ownership, dam
     writer = CheckpointWriter(owner, flush=undisturbed)
     for events in (10, 20):
         write(writer, events)
-    name = Place(1, 2).name
+    name = CheckpointId(1, 2).name
     data = bytearray(owner.store.read(name))
     if damage == "flipped":
         data[len(data) // 2] ^= 1
@@ -102,15 +105,15 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(owner: Ownership, dam
         data = bytearray(model_file.pack({"no": "checkpoint"}))
     length = {"short": len(data) // 2, "empty": 0}.get(damage, len(data))
     owner.store.write(name, [bytes(data[:length])])
-    damaged: list[Place] = []
-    found = checkpoints.newest(owner.store, lambda place, _: damaged.append(place))
+    damaged: list[CheckpointId] = []
+    found = checkpoints.newest(owner.store, lambda checkpoint_id, _: damaged.append(checkpoint_id))
     assert found is not None
     assert (found[0], found[1]["events"], damaged) == (CheckpointId(1, 1), 10, [CheckpointId(1, 2)])
 
 
 def test_all_checkpoints_damaged_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
-    owner.store.write(Place(1, 1).name, [b""])
+    owner.store.write(CheckpointId(1, 1).name, [b""])
     with pytest.raises(sl.ModelFileError, match="checkpoints are damaged"):
         checkpoints.newest(owner.store)
 
@@ -118,7 +121,7 @@ def test_all_checkpoints_damaged_is_an_error(owner: Ownership) -> None:
 def test_checkpoint_of_a_newer_layout_is_an_error(owner: Ownership) -> None:
     write(CheckpointWriter(owner, flush=undisturbed), 10)
     newer = {"checkpoint": checkpoints.LAYOUT + 1}
-    owner.store.write(Place(1, 2).name, model_file.pieces(newer))
+    owner.store.write(CheckpointId(1, 2).name, model_file.pieces(newer))
     with pytest.raises(model_file.NewerFormatError, match="upgrade"):
         checkpoints.newest(owner.store)
 
@@ -234,7 +237,7 @@ def test_writer_of_an_old_epoch_is_fenced(owner: Ownership) -> None:
     writer = CheckpointWriter(owner, flush=lambda _: own(owner.store, 2, None))
     with pytest.raises(Fenced):
         write(writer, 10)
-    assert checkpoints.places(owner.store) == []
+    assert checkpoints.all_ids(owner.store) == []
 
 
 def test_path_that_cannot_be_a_directory(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.checkpointing.writer import prune
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.estimators.checkpoints import Place
+from streamlearn.estimators.checkpoints import CheckpointId
 from streamlearn.storage.directory import Directory
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def reported(process: subprocess.Popen[str]) -> list[str]:
 
 def put(owner: Ownership, number: int) -> None:
     whole = {"checkpoint": checkpoints.LAYOUT, "number": number}
-    owner.store.write(Place(owner.epoch, number).name, model_file.pieces(whole))
+    owner.store.write(CheckpointId(owner.epoch, number).name, model_file.pieces(whole))
 
 
 def test_ownership_is_handed_over(location: Path | str) -> None:
@@ -90,8 +90,8 @@ def test_ownership_is_handed_over(location: Path | str) -> None:
     first.release()
     first.release()
     second = Ownership(location)
-    place, data = acquire(second)
-    assert (second.epoch, place, data["number"]) == (2, Place(1, 1), 1)
+    checkpoint_id, data = acquire(second)
+    assert (second.epoch, checkpoint_id, data["number"]) == (2, CheckpointId(1, 1), 1)
     epoch = checkpoints.read_epoch(location, 2)
     assert epoch is not None
     assert (epoch.owner, epoch.base) == (second.instance, CheckpointId(1, 1))
