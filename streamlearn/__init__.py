@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamlearn import hindsight, losses, penalties, regret, rules, sklearn
+    from streamlearn import hindsight, losses, penalties, regret, rules, serving, sklearn
     from streamlearn.errors import (
         DivergenceError,
         IncompatibleError,
@@ -85,6 +85,7 @@ __all__ = [
     "penalties",
     "regret",
     "rules",
+    "serving",
     "sklearn",
 ]
 

@@ -26,6 +26,7 @@ from streamlearn.cli.commands import (
     publish,
     replay,
     run,
+    serve,
     train,
 )
 from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, Command] = {
     "demo": demo,
     "run": run,
+    "serve": serve,
     "check": check,
     "train": train,
     "predict": predict,

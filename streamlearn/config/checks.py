@@ -26,6 +26,7 @@ from streamlearn.config.structs import (
     PredictionsConfig,
     RunConfig,
     SecurityConfig,
+    ServeConfig,
     Source,
     SyntheticSourceConfig,
 )
@@ -387,6 +388,20 @@ def run_until(source: Source, run: RunConfig) -> Problems:
         yield ConfigProblem("run.until", "expected at least 1 event")
 
 
+def serving(serve: ServeConfig | None, checkpoint: CheckpointConfig | None) -> Problems:
+    """Check what is served, and that no version of it is used twice."""
+    if serve is None:
+        return
+    if checkpoint is None:
+        yield ConfigProblem("checkpoint.path", "missing; [serve] counts versions by its epochs")
+    if (serve.certfile is None) != (serve.keyfile is None):
+        yield ConfigProblem("serve.certfile", "set both `certfile` and `keyfile`, or neither")
+    for name in ("certfile", "keyfile"):
+        file = getattr(serve, name)
+        if file is not None and not Path(file).is_file():
+            yield ConfigProblem(f"serve.{name}", f"no such file: {file}")
+
+
 CHECKS: tuple[Callable[..., Problems], ...] = (
     kafka,
     checkpoint_path,
@@ -405,6 +420,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     feature_limits,
     outputs,
     run_until,
+    serving,
 )
 
 

@@ -27,6 +27,7 @@ from streamlearn.config.structs import (
     LabelsConfig,
     LearnerConfig,
     PredictionsConfig,
+    ServeConfig,
     Source,
     SyntheticSourceConfig,
 )
@@ -186,6 +187,24 @@ def names(learners: Sequence[LearnerConfig], predictions: PredictionsConfig) -> 
         yield ConfigProblem("predictions.learner", '[predictions.best] requires learner = "best"')
 
 
+def served(learners: Sequence[LearnerConfig], serve: ServeConfig | None) -> Problems:
+    """Check the names of the learners that are served."""
+    if serve is None:
+        return
+    known = [learner.name for learner in learners or (DEFAULT,)]
+    for i, name in enumerate(serve.learners):
+        if name not in known:
+            yield ConfigProblem(
+                f"serve.learners[{i}]", f"no learner {name!r}; valid: {', '.join(known)}"
+            )
+    chosen = serve.learner
+    if chosen is not None and chosen not in (serve.learners or known):
+        yield ConfigProblem(
+            "serve.learner",
+            f"no learner {chosen!r} is served; valid: {', '.join(serve.learners or known)}",
+        )
+
+
 def tasks(learners: Sequence[LearnerConfig], source: Source) -> Problems:
     """Check that all learners have the same task, the one that the labels are for."""
     given = {learner.task for learner in learners}
@@ -319,4 +338,4 @@ def incomparable(by: str, model: Linear) -> str | None:
     return None
 
 
-CHECKS: tuple[Callable[..., Problems], ...] = (names, tasks, models, corrections)
+CHECKS: tuple[Callable[..., Problems], ...] = (names, served, tasks, models, corrections)

@@ -404,6 +404,36 @@ class TelemetryConfig(Section, frozen=True):
     ] = False
 
 
+class ServeConfig(Section, frozen=True):
+    """Predictions over HTTP: the daemon publishes snapshots, `streamlearn serve` answers."""
+
+    path: Annotated[
+        str | None, about("directory of the snapshots; `serving` in checkpoint.path if not set")
+    ] = None
+    every_seconds: Annotated[float, about("minimum seconds between snapshots", gt=0)] = 1.0
+    keep: Annotated[int, about("number of snapshots to keep of each learner", ge=2)] = 5
+    learners: Annotated[
+        tuple[str, ...], about("learners that are served; all of them if not set")
+    ] = ()
+    learner: Annotated[
+        str | None, about("learner that answers if a request names none; the first if not set")
+    ] = None
+    host: Annotated[str, about("address to listen on", min_length=1)] = "127.0.0.1"
+    port: Annotated[int, about("port; 0 for any free port", ge=0, le=65_535)] = 8000
+    token: Annotated[Secret | None, about("bearer token that clients must send")] = None
+    certfile: Annotated[str | None, about("certificate file, for TLS")] = None
+    keyfile: Annotated[str | None, about("private key file of the certificate")] = None
+    max_in_flight: Annotated[
+        int, about("requests in work per process; further ones are refused with 503", ge=1)
+    ] = 256
+    max_events: Annotated[int, about("maximum events of a request", ge=1, le=1_000_000)] = 10_000
+    max_body_bytes: Annotated[int, about("maximum size of a request's body", ge=1024)] = 16 << 20
+    body_seconds: Annotated[float, about("maximum seconds to receive a body", gt=0)] = 10.0
+    shutdown_seconds: Annotated[
+        float, about("seconds that requests in work have at a shutdown", gt=0)
+    ] = 10.0
+
+
 class LogConfig(Section, frozen=True):
     """Logs on standard error."""
 
@@ -450,5 +480,6 @@ class Config(Section, frozen=True):
     ] = None
     regret: Annotated[RegretConfig, about("regret against the best fixed model")] = RegretConfig()
     telemetry: Annotated[TelemetryConfig, about("metrics and the live page")] = TelemetryConfig()
+    serve: Annotated[ServeConfig | None, about("predictions over HTTP")] = None
     log: Annotated[LogConfig, about("logs")] = LogConfig()
     run: Annotated[RunConfig, about("when the daemon exits")] = RunConfig()

@@ -209,6 +209,17 @@ cdef class Joint(RowLearner):
             return self.free_intercept.values(0, self.outputs)
         return np.zeros(self.outputs)
 
+    def scoring(self):
+        """Return the form of each output's score, and the free intercepts; None without them."""
+        wide = self.weights.scoring()
+        columns = {name: each.reshape(-1, self.outputs) for name, each in wide["columns"].items()}
+        forms = [
+            {**wide, "columns": {name: each[:, k] for name, each in columns.items()}}
+            for k in range(self.outputs)
+        ]
+        apart = self.free_intercept
+        return forms, None if apart is None else apart.values(0, self.outputs)
+
     def penalized_weights(self):
         return self.weights.values()
 

@@ -183,6 +183,11 @@ cdef class Single(RowLearner):
             return self.free_intercept.values(0, 1)
         return np.zeros(1)
 
+    def scoring(self):
+        """Return the form of each output's score, and the free intercepts; None without them."""
+        apart = self.free_intercept
+        return [self.weights.scoring()], None if apart is None else apart.values(0, 1)
+
     def penalized_weights(self):
         """Return the vector of weights that the penalty applies to."""
         return self.weights.values(self.weights.rule.free_slots)
@@ -329,6 +334,10 @@ cdef class OneVersusRest(RowLearner):
 
     def intercepts(self):
         return np.concatenate([single.intercepts() for single in self.singles])
+
+    def scoring(self):
+        forms, apart = zip(*[single.scoring() for single in self.singles], strict=True)
+        return [form for [form] in forms], None if apart[0] is None else np.concatenate(apart)
 
     def penalized_weights(self):
         return np.concatenate([single.penalized_weights() for single in self.singles])

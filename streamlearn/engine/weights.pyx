@@ -79,6 +79,10 @@ cdef class Weights:
         shown = self.rule if self.average is None else self.average
         return shown.weights(start, stop)
 
+    def scoring(self):
+        """Return how `predict` computes a score, as a form of docs/reference/snapshots.md."""
+        return (self.rule if self.average is None else self.average).scoring()
+
     def swap_classes(self):
         self.rule.swap_classes()
         if self.average is not None:

@@ -452,15 +452,39 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         codes = [self._codes[label] for label in self._labels]
         return super().state(features=features) | {"labels": list(self._labels), "codes": codes}
 
+    def description(self) -> dict[str, Any]:
+        """Return what turns scores into predictions; see `Linear.description`."""
+        found = super().description()
+        found["outputs"]["codes"] = [self._codes[label] for label in self._labels]
+        return found
+
+    def restore_outputs(self, outputs: Mapping[str, Any]) -> None:
+        """Restore the outputs of a description."""
+        self._restore_labels(outputs["names"], outputs["codes"])
+        learner, count = self.engine.learner, outputs["count"]
+        if isinstance(learner, Single) and count > 1:
+            self.engine.learner = OneVersusRest([self._new_single() for _ in range(count)])
+        elif isinstance(learner, Joint) and count > learner.outputs:
+            learner.widen(count)
+        self._bind_loss()
+
+    def _bind_loss(self) -> None:
+        """Bind a loss with costs of labels to the labels."""
+        learner = self.engine.learner
+        if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
+            learner.use_loss(self._loss.bound(self._labels))
+
+    def _restore_labels(self, labels: Sequence[Any], codes: Sequence[float]) -> None:
+        """Restore the labels and their codes."""
+        self._labels = list(labels)
+        self._codes.clear()
+        self._codes.update(zip(self._labels, codes, strict=True))
+
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`, bit for bit; features that it lacks are restored before."""
-        self._labels = list(state["labels"])
-        self._codes.clear()
-        self._codes.update(zip(self._labels, state["codes"], strict=True))
+        self._restore_labels(state["labels"], state["codes"])
         if "singles" in state["learner"]:
             singles = [self._new_single() for _ in state["learner"]["singles"]]
             self.engine.learner = OneVersusRest(singles)
         super().restore(state)
-        learner = self.engine.learner
-        if isinstance(learner, Joint) and isinstance(self._loss, MulticlassHinge) and self._labels:
-            learner.use_loss(self._loss.bound(self._labels))
+        self._bind_loss()

@@ -466,21 +466,18 @@ class Linear(base.Estimator):
         With several classes or targets, explain the score of `output`; None: of the predicted
         class, or the first target. The name of the intercept is None.
         """
-        learner, reader = self.engine.learner, self.engine.reader
-        k = 0 if learner.outputs == 1 else self._output(output)
-        # A fresh reader knows the names where the model has only their hashes.
-        names = exact_names(reader)
-        found = [contribution(None, 1.0, float(learner.intercepts()[k]))]
-        for own, value in names.read_event(x):
-            name = names.name_of(own)
-            slot = reader.slot_of(name)
-            weight = 0.0 if slot is None else float(learner.weights_at(slot)[k])
-            found.append(contribution(name, value, weight))
-        return sorted(found, key=lambda one: -abs(one.contribution))
+        learner = self.engine.learner
+        k = self.output_index(output)
 
-    def _output(self, wanted: Any) -> int:
-        """Return the index of a class or target among the outputs."""
-        if wanted is None:
+        def weight(slot: int | None) -> float:
+            found = learner.intercepts() if slot is None else learner.weights_at(slot)
+            return float(found[k])
+
+        return contributions(self.engine.reader, x, weight)
+
+    def output_index(self, wanted: Any) -> int:
+        """Return the index of a class or target among the outputs; None: of the first."""
+        if wanted is None or self.engine.learner.outputs == 1:
             return 0
         if wanted not in self.outputs:
             raise ValueError(f"{wanted!r} is not one of {self.outputs}")
@@ -620,6 +617,32 @@ class Linear(base.Estimator):
         model.restore(data["state"])
         return model
 
+    # -- without weights --------------------------------------------------------------------------
+
+    def description(self) -> dict[str, Any]:
+        """Return what turns scores into predictions, as plain data: all but features and weights.
+
+        `from_description` returns such a model.
+        """
+        params = {name: encode_param(getattr(self, name)) for name in self._get_params()}
+        params["features"] = None
+        outputs = {"names": self.outputs, "count": self.engine.learner.outputs}
+        return {"estimator": type(self).__name__, "params": params, "outputs": outputs}
+
+    @classmethod
+    def from_description(cls, data: Mapping[str, Any]) -> Self:
+        """Return the model of a description, which has its outputs but no weights."""
+        classes = {kind.__name__: kind for kind in (cls, *all_subclasses(cls))}
+        params = {key: decode_param(value) for key, value in data["params"].items()}
+        model: Self = classes[data["estimator"]](**params)
+        model.restore_outputs(data["outputs"])
+        return model
+
+    def restore_outputs(self, outputs: Mapping[str, Any]) -> None:
+        """Restore the outputs of a description."""
+        raise NotImplementedError
+
+
 
 class Contribution(NamedTuple):
     """What a feature adds to a score: value x weight. The name of the intercept is None."""
@@ -628,6 +651,23 @@ class Contribution(NamedTuple):
     value: float
     weight: float
     contribution: float
+
+
+def contributions(
+    reader: Reader, x: Event, weight: Callable[[int | None], float]
+) -> list[Contribution]:
+    """Return what intercept and features add to a score, given the weight of a slot.
+
+    The slot of the intercept is None.
+    """
+    # A fresh reader knows the names where the model has only their hashes.
+    names = exact_names(reader)
+    found = [contribution(None, 1.0, weight(None))]
+    for own, value in names.read_event(x):
+        name = names.name_of(own)
+        slot = reader.slot_of(name)
+        found.append(contribution(name, value, 0.0 if slot is None else weight(slot)))
+    return sorted(found, key=lambda one: -abs(one.contribution))
 
 
 def contribution(name: Any, value: float, weight: float) -> Contribution:

@@ -298,6 +298,11 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         """Return what was learned as plain data and arrays; see `Linear.state`."""
         return super().state(features=features) | {"targets": self._targets}
 
+    def restore_outputs(self, outputs: Mapping[str, Any]) -> None:
+        """Restore the outputs of a description."""
+        if not self._single_output() and outputs["names"]:
+            self._set_targets(list(outputs["names"]))
+
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`, bit for bit; features that it lacks are restored before."""
         self._targets = state["targets"]

@@ -413,12 +413,26 @@ one leave the field out or give None
         beyond = [f"#{k}" for k in range(self.buckets)] if self.has_buckets else []
         return [*range(self.column_count), *self.known, *beyond]
 
+    def saved_names(self, start=0):
+        """Return the names after the columns, from the `start`-th on, ready for JSON."""
+        return [list_of(name) if isinstance(name, tuple) else name for name in self.known[start:]]
+
+    @property
+    def name_count(self):
+        """The number of names that `saved_names` returns."""
+        return len(self.known)
+
+    def extend(self, names):
+        """Add names that `saved_names` returned."""
+        for name in names:
+            self.add_stored(name)
+
     # State
 
-    def state(self):
+    def state(self, *, names=True):
         """Return parameters and names as plain dict, list, str and int, ready for JSON."""
-        names = [list_of(name) if isinstance(name, tuple) else name for name in self.known]
-        state = {**Reader.state(self), "columns": self.column_count, "names": names}
+        saved = self.saved_names() if names else []
+        state = {**Reader.state(self), "columns": self.column_count, "names": saved}
         if self.is_bounded():
             state["full"] = self.full
             state["has_buckets"] = bool(self.has_buckets)

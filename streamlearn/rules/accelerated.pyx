@@ -100,6 +100,10 @@ cdef class AcceleratedDualAveraging(Dual):
     cdef double score(self, Row* row) noexcept nogil:
         return Rule.score(self, row)
 
+    def scoring(self):
+        """Return how `predict` computes a score."""
+        return Rule.scoring(self)
+
     cdef double query(self, Row* row) noexcept nogil:
         cdef double theta = 2.0 / (self.t + 2.0), p = 0.0, v
         cdef Py_ssize_t i, j

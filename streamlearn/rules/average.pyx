@@ -123,8 +123,17 @@ cdef class Average:
 
     def weights(self, start=0, stop=None):
         """Return the average weights of slots start .. stop - 1."""
-        last = self.rule.n if stop is None else stop
-        return np.array([self.weight(j) for j in range(start, last)])
+        cdef Py_ssize_t j, first = start, last = self.rule.n if stop is None else stop
+        out = np.empty(max(last - first, 0))
+        cdef double* w = <double*><size_t>out.ctypes.data
+        with nogil:
+            for j in range(first, last):
+                w[j - first] = self.weight(j)
+        return out
+
+    def scoring(self):
+        """Return how `score` computes a score, as a form of docs/reference/snapshots.md."""
+        return {"kind": "sum", "columns": {"weight": self.weights()}}
 
     def swap_classes(self):
         """Swap the two classes."""

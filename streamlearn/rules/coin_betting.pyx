@@ -68,6 +68,26 @@ cdef class CoinBetting(SelfTuning):
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.cell(j)[WEIGHT]
 
+    def scoring(self):
+        """Return how `predict` computes a score."""
+        weight, largest, sizes, total, reward = self.table.copy_columns(
+            self.offset, self.width, self.n
+        ).T
+        return {
+            "kind": "bets",
+            "low": self.low,
+            "high": self.high,
+            "beta": self.beta,
+            "least": TINY,
+            "most": HUGE,
+            "columns": {
+                "weight": weight,
+                "largest": largest,
+                "absolute": sizes,
+                "wealth": (self.alpha + reward) * total,
+            },
+        }
+
     cdef double predict(self, Row* row) noexcept nogil:
         return self.score_with_row(row, False)
 

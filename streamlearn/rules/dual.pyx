@@ -13,7 +13,7 @@ from libc.math cimport INFINITY, fabs, fmax, pow, sqrt
 from streamlearn.penalties.penalty cimport (
     DualVector, EVERYTHING, NOTHING, ORDER, slot_weight, set_soft,
 )
-from streamlearn.core.row cimport Row, soft_dot
+from streamlearn.core.row cimport Row, soft, soft_dot
 from streamlearn.rules.recorded_steps cimport RecordedSteps
 
 from streamlearn.rules.requirements import one_output_on_simplex
@@ -71,6 +71,18 @@ cdef class Dual(RecordedSteps):
         for i in range(row.n):
             p += slot_weight(&self.shape, self.cells[row.slot[i]], row.slot[i]) * row.value[i]
         return p
+
+    def scoring(self):
+        """Return how `predict` computes a score."""
+        cdef double* to
+        cdef Py_ssize_t j
+        if self.shape.transform != NULL:
+            return Rule.scoring(self)
+        vector = np.empty(self.n)
+        to = <double*><size_t>vector.ctypes.data
+        for j in range(self.n):
+            to[j] = soft(self.cells[j], self.shape.threshold)
+        return {"kind": "lanes", "factor": self.shape.scale, "columns": {"weight": vector}}
 
     cdef double query(self, Row* row) noexcept nogil:
         return Dual.score(self, row)

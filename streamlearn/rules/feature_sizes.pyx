@@ -64,6 +64,11 @@ cdef class FeatureSizes(SlotState):
             a, b = firsts(a, b), seconds(a, b)
             store(shown + i, multiply(within(load_values(row.value, i, j), a), b))
 
+    def scoring(self):
+        """Return the numbers that `measure` needs."""
+        cells = self.table.copy_columns(self.offset, 2, self.n)
+        return {"largest": cells[:, 0], "inverse": cells[:, 1]}
+
 
 cdef inline Pair within(Pair x, Pair largest) noexcept nogil:
     """Clip x to the largest |x| so far, so that an outlier counts as the largest value."""

@@ -187,6 +187,16 @@ cdef class Mixture(EventRule):
             p += self.pi[k] * (<Rule>self.each[k]).predict(row)
         return p
 
+    def scoring(self):
+        """Return how `predict` computes a score."""
+        sizes = {kind: one.scoring() for kind, one in self.sizes.items()}
+        members = [
+            member.scoring(sizes[member.size]) if isinstance(member, Normalized)
+            else member.scoring()
+            for member in self.members
+        ]
+        return {"kind": "mixture", "shares": self.shares, "members": members}
+
     cdef void observe(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
         cdef int k
         for k in range(self.count):

@@ -161,6 +161,13 @@ cdef class Rule(SlotState):
                 w[j - first] = self.weight(j) + 0.0  # no negative zeros
         return out
 
+    def scoring(self):
+        """Return how `predict` computes a score, as a form of docs/reference/snapshots.md.
+
+        A rule that overrides `score` or `predict` overrides this too.
+        """
+        return {"kind": "sum", "columns": {"weight": self.weights()}}
+
     def bound(self, u):
         """Return (the paper's regret bound against u, None), or (None, why there is none)."""
         return None, f"no bound is proved for {type(self).__name__}"

@@ -32,6 +32,11 @@ cdef class Scaled(RecordedSteps):
     cdef double score(self, Row* row) noexcept nogil:
         return self.scale * dot(self.cells, 1, row.slot, row.value, row.n)
 
+    def scoring(self):
+        """Return how `predict` computes a score."""
+        columns = {"weight": self.table.copy_columns(0, 1, self.n)[:, 0]}
+        return {"kind": "lanes", "factor": self.scale, "columns": columns}
+
     cdef double query(self, Row* row) noexcept nogil:
         """Return the score and cache it for `measure`, if this row is learned next."""
         self.cached_slots = row.slot

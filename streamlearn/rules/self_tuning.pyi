@@ -1,3 +1,5 @@
+from typing import Any
+
 from streamlearn.rules.event_rule import EventRule
 from streamlearn.rules.feature_sizes import SIZE_KINDS as SIZE_KINDS
 from streamlearn.rules.feature_sizes import FeatureSizes
@@ -8,6 +10,7 @@ class SelfTuning(EventRule):
 
 class Normalized(SelfTuning):
     size: str
+    def scoring(self, sizes: dict[str, Any] | None = None) -> dict[str, Any]: ...
     def share(self, sizes: dict[str, FeatureSizes]) -> None: ...
 
 def checked_size(owner: str, size: str) -> str: ...

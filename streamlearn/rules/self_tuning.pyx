@@ -83,6 +83,12 @@ cdef class Normalized(SelfTuning):
             self.sizes.observe(row)
         return self.sized_score(row)
 
+    def scoring(self, sizes=None):
+        """Return how `predict` computes a score; `sizes`: the columns of shared sizes."""
+        weights = self.table.copy_columns(self.offset, 1, self.n)[:, 0]
+        columns = {"weight": weights, **(self.sizes.scoring() if sizes is None else sizes)}
+        return {"kind": "sized", "low": self.low, "high": self.high, "columns": columns}
+
     cdef inline double sized_score(self, Row* row) noexcept nogil:
         """Return the score of the row measured last."""
         return self.clip(dot(self.cells, self.stride, row.slot, self.sizes.shown, row.n))

@@ -27,6 +27,7 @@ from streamlearn.cli.commands import evaluate, inspect, predict, train
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.config import Config, reading, reference
 from streamlearn.daemon.process.exits import DESCRIPTIONS
+from streamlearn.serving.http import metrics as serve_metrics
 from streamlearn.stream import Clicks, Synthetic
 from streamlearn.telemetry import reference as metrics
 from streamlearn.telemetry.catalog import METRICS, PREFIX
@@ -46,7 +47,7 @@ TUTORIALS = ("docs/getting-started.md", "docs/guides/vowpal-wabbit.md")  # see t
 DOCUMENTED_BUCKET = "s3://bucket/clicks"
 REPOSITORY = "https://github.com/streamlearn/streamlearn"
 STATE = "state/clicks"  # commands with this directory run on its checkpoints
-NEEDS_KAFKA = {"run", "replay", "publish"}  # tests/broker runs these
+RUN_ELSEWHERE = {"run", "replay", "publish", "serve"}  # tests/broker and tests/serving run these
 DAEMON = f"""
 [source]
 kind = "synthetic"
@@ -187,7 +188,7 @@ def test_commands_run(
         for name, words in commands()
         if name not in elsewhere and not {STATE, DOCUMENTED_BUCKET} & {*words}
     }
-    assert rest - {"check"} == NEEDS_KAFKA
+    assert rest - {"check"} == RUN_ELSEWHERE
 
 
 def test_examples_in_help_texts_run_in_order(
@@ -316,7 +317,8 @@ def test_documented_commands_exist() -> None:
 def test_documented_metrics_exist() -> None:
     named = {found for text in prose() for found in re.findall(rf"\b{PREFIX}\w+", text)}
     assert named
-    assert named <= {PREFIX + name for name in METRICS}
+    served = {serve_metrics.PREFIX + name for name in serve_metrics.HELP}
+    assert named <= {PREFIX + name for name in METRICS} | served
 
 
 def test_documented_keys_exist() -> None:

@@ -12,6 +12,7 @@ from streamlearn.daemon import build, preflight
 from streamlearn.daemon.process.exits import exit_code
 from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.errors import SinkError, SourceError
+from streamlearn.serving import build as serving
 from streamlearn.stream import Partition
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def run(options: Options) -> int:
             skip_to={Partition(topic, n): offset for topic, n, offset in options.skip_to},
             reset_offsets=options.reset_offsets,
             begin=options.begin,
+            observers=serving.observers(settings, log),
         )
     except (SourceError, SinkError) as error:  # an output is opened first
         code = exit_code(error)

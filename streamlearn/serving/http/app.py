@@ -1,0 +1,284 @@
+"""The routes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+import streamlearn
+from streamlearn.serving.http import inference, openapi, page
+from streamlearn.serving.http.follower import Follower
+from streamlearn.serving.http.guard import Guard, answer
+from streamlearn.serving.http.metrics import COUNTS, Counts, Exposition
+from streamlearn.serving.http.predicting import Answer, Predictor, Problem, Refusal
+from streamlearn.serving.http.reading import LINES, Disconnected, RequestError, read, split
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+    from streamlearn.serving.http.options import Options
+    from streamlearn.serving.http.reading import Receive, Scope, Send
+
+ENCODER = msgspec.json.Encoder(enc_hook=str)
+EVENTS, INVALID = COUNTS.index("events"), COUNTS.index("invalid_events")
+QUERIES = {"learner", "explain"}
+
+
+class Service:
+    """A server's state: the snapshots in use, and what is counted."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.follower = Follower(options.path, options.learners)
+        self.counts = Counts(options.counts)
+        self.exposition = Exposition(self.counts, self.follower)
+        self.predictors: dict[str, Predictor] = {}
+        self.draining = False
+
+    def predictor(self, learner: str | None) -> Predictor:
+        """Return the predictor of a learner, with its newest snapshot."""
+        snapshots = self.follower.snapshots
+        if not snapshots:
+            raise RequestError(503, "no model has been published yet", retry_after="1")
+        name = learner or self.options.learner or min(snapshots)
+        if name not in snapshots:
+            known = ", ".join(sorted(snapshots))
+            raise RequestError(404, f"no learner {name!r}; there are: {known}")
+        found = self.predictors.get(name)
+        if found is None or found.snapshot is not snapshots[name]:
+            found = self.predictors[name] = Predictor(snapshots[name])
+        return found
+
+    # -- POST /v1/predict -------------------------------------------------------------------------
+
+    async def predict(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Predict an event, a list of events, or lines of events."""
+        options = self.options
+        learner, explain = query(scope["query_string"])
+        body = await read(receive, options.max_body_bytes, options.body_seconds)
+        kind = content_type(scope)
+        given = split(body, kind, options.max_events)
+        # from here on nothing waits: one snapshot predicts the whole request
+        predictor = self.predictor(learner)
+        found = predictor.predict(given.records, explain=explain)
+        invalid = len(predictor.events.invalid)
+        self.counts.add(EVENTS, float(len(found) - invalid))
+        if invalid:
+            self.counts.add(INVALID, float(invalid))
+        headers = [
+            (b"streamlearn-learner", predictor.learner.encode()),
+            (b"streamlearn-version", predictor.version.encode()),
+        ]
+        if given.kind == "lines":
+            lines = [*headers, (b"content-type", LINES)]
+            await answer(send, ENCODER.encode_lines(found), headers=lines)
+        elif given.kind == "list":
+            whole = Answer(predictor.learner, predictor.version, found)
+            await answer(send, ENCODER.encode(whole), headers=headers)
+        else:
+            (one,) = found
+            if isinstance(one, Refusal):
+                await answer(send, ENCODER.encode(one), status=422, headers=headers)
+                return
+            one.learner, one.version = predictor.learner, predictor.version
+            await answer(send, ENCODER.encode(one), headers=headers)
+
+    # -- the Open Inference Protocol --------------------------------------------------------------
+
+    async def infer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Predict the events of an inference request."""
+        options = self.options
+        body = await read(receive, options.max_body_bytes, options.body_seconds)
+        request, records = inference.read(body, options.max_events)
+        predictor = self.predictor(scope["path_params"]["learner"])
+        found = predictor.predict(records, explain=False)
+        self.counts.add(EVENTS, float(len(found)))
+        tensors = inference.outputs(predictor, found)
+        result: dict[str, Any] = {
+            "model_name": predictor.learner,
+            "model_version": predictor.version,
+            "outputs": tensors,
+        }
+        if request.id is not None:
+            result["id"] = request.id
+        await answer(send, ENCODER.encode(result))
+
+    async def live(self, _: Request) -> Response:
+        """Answer as long as the process does."""
+        return encoded({"live": True})
+
+    async def ready(self, _: Request) -> Response:
+        """Answer whether there is a model, and no shutdown."""
+        ready = bool(self.follower.snapshots) and not self.draining
+        return encoded({"ready": ready}, 200 if ready else 503)
+
+    def drain(self) -> None:
+        """Tell balancers that the server is about to stop."""
+        self.draining = True
+
+    async def server(self, _: Request) -> Response:
+        """Describe the server."""
+        about = {"name": "streamlearn", "version": streamlearn.__version__, "extensions": []}
+        return encoded(about)
+
+    async def model(self, request: Request) -> Response:
+        """Describe a model."""
+        return encoded(inference.metadata(self.predictor(request.path_params["learner"])))
+
+    async def model_ready(self, request: Request) -> Response:
+        """Answer whether there is a model of this name."""
+        found = self.predictor(request.path_params["learner"])
+        return encoded({"name": found.learner, "ready": True})
+
+    # -- everything else --------------------------------------------------------------------------
+
+    async def learners(self, _: Request) -> Response:
+        """List the learners and their versions."""
+        found = [
+            {
+                "learner": name,
+                "version": str(one.version),
+                "written": one.written,
+                "outputs": one.model.outputs,
+                "default": name == (self.options.learner or min(self.follower.snapshots)),
+            }
+            for name, one in sorted(self.follower.snapshots.items())
+        ]
+        return encoded({"learners": found})
+
+    async def metrics(self, request: Request) -> Response:
+        """Return the metrics for Prometheus."""
+        text, kind = self.exposition.text(request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": kind})
+
+    async def openapi(self, _: Request) -> Response:
+        """Return the description of the interface."""
+        return encoded(openapi.document(self.options))
+
+    async def page(self, _: Request) -> Response:
+        """Return the page for trying it."""
+        return Response(page.HTML, headers=page.HEADERS)
+
+    def routes(self) -> list[Route]:
+        """Return all routes."""
+        return [
+            Route("/v1/predict", Endpoint(self.predict), methods=["POST"]),
+            Route("/v1/learners", self.learners),
+            Route("/v2", self.server),
+            Route("/v2/health/live", self.live),
+            Route("/v2/health/ready", self.ready),
+            Route("/v2/models/{learner}", self.model),
+            Route("/v2/models/{learner}/ready", self.model_ready),
+            Route("/v2/models/{learner}/infer", Endpoint(self.infer), methods=["POST"]),
+            Route("/metrics", self.metrics),
+            Route("/openapi.json", self.openapi),
+            Route("/", self.page),
+        ]
+
+
+class Endpoint:
+    """An ASGI application: Starlette wraps functions, but leaves objects as they are."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        await self.handle(scope, receive, send)
+
+
+def application(options: Options) -> tuple[Guard, Service]:
+    """Return the application, and its state."""
+    service = Service(options)
+
+    @asynccontextmanager
+    async def follow(_: Starlette) -> AsyncIterator[None]:
+        await service.follower.update()
+        task = asyncio.create_task(service.follower.follow(options.poll_seconds))
+        yield
+        task.cancel()
+
+    inner = Starlette(
+        routes=service.routes(),
+        lifespan=follow,
+        exception_handlers={
+            RequestError: refused,
+            Disconnected: gone,
+            404: unknown_route,
+            405: unknown_route,
+            500: failed,
+        },
+    )
+    guard = Guard(inner, options, service.counts)
+    guard.on_drain.append(service.drain)
+    return guard, service
+
+
+async def refused(_: Request, error: Exception) -> Response:
+    """Answer a request that is refused."""
+    status, headers = 500, {}
+    if isinstance(error, RequestError):
+        status, headers = error.status, error.headers
+    found = encoded(Refusal(Problem(str(error))), status)
+    found.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
+    if status in {408, 413}:  # the rest of the body is not read
+        found.headers["connection"] = "close"
+    return found
+
+
+async def gone(_: Request, __: Exception) -> Response:
+    """Answer nobody."""
+    return Response(status_code=499)
+
+
+async def failed(_: Request, __: Exception) -> Response:
+    """Answer without details; they are logged."""
+    return encoded(Refusal(Problem("internal error")), 500)
+
+
+async def unknown_route(_: Request, error: Exception) -> Response:
+    """Answer a request for a path or a method that there is not."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    reason = "method not allowed" if status == 405 else "not found; /openapi.json lists the paths"
+    found = encoded(Refusal(Problem(reason)), status)
+    found.headers.update((error.headers or {}) if isinstance(error, HTTPException) else {})
+    return found
+
+
+def query(text: bytes) -> tuple[str | None, bool]:
+    """Return the learner that a request names, and whether it wants an explanation."""
+    if not text:
+        return None, False
+    try:
+        found = parse_qs(text.decode("ascii"), keep_blank_values=True, max_num_fields=8)
+    except ValueError:
+        raise RequestError(400, "invalid query") from None
+    if unknown := sorted(found.keys() - QUERIES):
+        raise RequestError(400, f"unknown parameter {unknown[0]!r}; known: explain, learner")
+    explain = found.get("explain", ["false"])[-1]
+    if explain not in {"true", "false"}:
+        raise RequestError(400, f"explain={explain!r}: expected true or false")
+    return found.get("learner", [None])[-1], explain == "true"
+
+
+def content_type(scope: Scope) -> bytes:
+    """Return the type of a request's body."""
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            return bytes(value)
+    return b""
+
+
+def encoded(value: Any, status: int = 200) -> Response:
+    """Return an answer in JSON."""
+    return Response(ENCODER.encode(value), status, {"content-type": "application/json"})

@@ -1,0 +1,75 @@
+"""Follow a directory of snapshots: the newest one of each learner, exchanged between requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from streamlearn.errors import ModelFileError
+from streamlearn.serving import arrays, directory
+from streamlearn.serving.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from streamlearn.serving.directory import Entry
+
+LOG = logging.getLogger("streamlearn.serve")
+
+
+class Follower:
+    """The newest snapshots of a directory by learner."""
+
+    def __init__(self, path: Path, learners: Collection[str] = ()) -> None:
+        self.path = path
+        self.learners = learners
+        self.snapshots: dict[str, Snapshot] = {}
+        self._entries: dict[str, Entry] = {}
+        self._failed: set[Entry] = set()
+
+    def newer(self) -> list[Entry]:
+        """Return the snapshots that are newer than those in use."""
+        newest: dict[str, Entry] = {}
+        for entry in directory.entries(self.path):
+            wanted = not self.learners or entry.learner in self.learners
+            if wanted and entry not in self._failed:
+                newest.setdefault(entry.learner, entry)
+        return [
+            entry
+            for name, entry in newest.items()
+            if name not in self._entries or entry > self._entries[name]
+        ]
+
+    async def update(self) -> None:
+        """Exchange the snapshots for newer ones; files are read in a thread, ahead of use."""
+        for entry in await asyncio.to_thread(self.newer):
+            path = self.path / entry.name
+            try:
+                content = await asyncio.to_thread(arrays.read, path)
+                self.use(entry, Snapshot(path, before=self.before(entry), content=content))
+            except FileNotFoundError:
+                continue  # replaced by a newer one
+            except ModelFileError as error:
+                self._failed.add(entry)
+                LOG.error("snapshot refused: %s", error)  # noqa: TRY400 - it names the file
+
+    def before(self, entry: Entry) -> Snapshot | None:
+        """Return the snapshot whose names a new one may share: its own, or another learner's."""
+        own = self.snapshots.get(entry.learner)
+        return own or next(iter(self.snapshots.values()), None)
+
+    def use(self, entry: Entry, snapshot: Snapshot) -> None:
+        """Serve a snapshot from the next request on."""
+        self.snapshots[entry.learner] = snapshot
+        self._entries[entry.learner] = entry
+
+    async def follow(self, seconds: float) -> None:
+        """Update for ever."""
+        while True:
+            try:
+                await self.update()
+            except Exception:
+                LOG.exception("following %s failed", self.path)
+            await asyncio.sleep(seconds)

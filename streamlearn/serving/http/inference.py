@@ -1,0 +1,119 @@
+"""The Open Inference Protocol (V2): one named input for each field of the events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from streamlearn.serving.http.predicting import Prediction, Refusal
+from streamlearn.serving.http.reading import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlearn.serving.http.predicting import Predictor
+
+DATATYPES = ("BOOL", "INT64", "FP64", "BYTES")
+
+
+class Tensor(msgspec.Struct):
+    """An input or an output: a value of one field for each event."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[Any]
+
+
+class InferenceRequest(msgspec.Struct):
+    """A request; unknown members, such as parameters, are ignored."""
+
+    inputs: list[Tensor]
+    id: str | None = None
+
+
+REQUEST = msgspec.json.Decoder(InferenceRequest)
+
+
+def read(body: bytes, most: int) -> tuple[InferenceRequest, list[bytes]]:
+    """Return a request, and its events as records."""
+    try:
+        request = REQUEST.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, f"invalid request: {error}") from None
+    if not request.inputs:
+        raise RequestError(400, "inputs are missing: give one for each field")
+    count = len(request.inputs[0].data)
+    for one in request.inputs:
+        flat = one.shape in ([count], [count, 1])
+        if not flat or len(one.data) != count:
+            raise RequestError(
+                400,
+                f"input {one.name!r} has the shape {one.shape} and {len(one.data)} values: all "
+                f"inputs need the shape [{count}], one value for each event",
+            )
+    if len({one.name for one in request.inputs}) < len(request.inputs):
+        raise RequestError(400, "two inputs have the same name")
+    if count > most:
+        raise RequestError(413, f"{count} events are more than {most}; send fewer a request")
+    names = [one.name for one in request.inputs]
+    rows = zip(*[one.data for one in request.inputs], strict=True)
+    return request, [msgspec.json.encode(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def outputs(predictor: Predictor, found: Sequence[Prediction | Refusal]) -> list[Tensor]:
+    """Return the outputs: label or value, score, and probability if there is one."""
+    for number, one in enumerate(found):
+        if isinstance(one, Refusal):
+            raise RequestError(400, f"event {number}: {one.error.reason}")
+    good = [one for one in found if isinstance(one, Prediction)]
+    names = predictor.names
+    tensors = []
+    if predictor.classes:
+        tensors.append(tensor("label", [one.label for one in good]))
+    else:
+        tensors += columns("value", [one.value for one in good], names)
+    tensors += columns("score", [one.score for one in good], names)
+    if good and good[0].probability is not UNSET:
+        tensors.append(tensor("probability", [one.probability for one in good]))
+    if good and good[0].probabilities is not UNSET:
+        tensors += columns("probability", [one.probabilities for one in good], names)
+    return tensors
+
+
+def columns(name: str, values: list[Any], names: Sequence[str]) -> list[Tensor]:
+    """Return a value of each event as a tensor; of several, one for each label or target."""
+    if not values or not isinstance(values[0], dict):
+        return [tensor(name, values)]
+    return [tensor(f"{name}.{key}", [one[key] for one in values]) for key in names]
+
+
+def tensor(name: str, values: list[Any]) -> Tensor:
+    """Return values as a tensor of their type; text if they have several types."""
+    kinds = {type(value) for value in values}
+    for kind, datatype in ((bool, "BOOL"), (int, "INT64"), (float, "FP64")):
+        if kinds <= {kind}:
+            return Tensor(name, [len(values)], datatype, values)
+    texts = [value if isinstance(value, str) else str(value) for value in values]
+    return Tensor(name, [len(values)], "BYTES", texts)
+
+
+def metadata(predictor: Predictor) -> dict[str, Any]:
+    """Return the metadata of a model."""
+    inputs = [
+        {"name": name, "datatype": "FP64", "shape": [-1]}
+        for name in predictor.decoder.field_names()
+    ]
+    result = "label" if predictor.classes else "value"
+    return {
+        "name": predictor.learner,
+        "versions": [predictor.version],
+        "platform": "streamlearn",
+        "inputs": inputs,
+        "outputs": [
+            {"name": result, "datatype": "BYTES" if predictor.classes else "FP64", "shape": [-1]},
+            {"name": "score", "datatype": "FP64", "shape": [-1]},
+        ],
+    }

@@ -1,0 +1,157 @@
+"""Counts of all processes of a server, in files that they map into memory.
+
+Each process counts in a file of its own; whichever is scraped adds them up. The file of a process
+that died stays, so that no counter goes back.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from streamlearn.serving.http.follower import Follower
+
+PREFIX = "streamlearn_serve_"
+ROUTES = ("predict", "infer", "health", "metadata", "metrics", "page", "other")
+STATUSES = ("2xx", "4xx", "5xx")
+EDGES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+WIDTH = len(EDGES) + 2  # the buckets, one for what is slower, and the sum
+COUNTS = ("events", "invalid_events", "refused_requests", "in_flight")
+HELP = {
+    "request_seconds": "Time from a request's head to its answer.",
+    "requests": "Answers by route and class of status.",
+    "events": "Events that were predicted.",
+    "invalid_events": "Events that were invalid.",
+    "refused_requests": "Requests refused because too many were in work.",
+    "in_flight": "Requests in work.",
+    "snapshot_age_seconds": "Age of the snapshot in use.",
+    "snapshot_epoch": "Epoch of the snapshot in use.",
+    "snapshot_events": "Events learned by the snapshot in use.",
+    "snapshot_bytes": "Size of the snapshot in use.",
+}
+
+
+def described(name: str) -> tuple[str, str]:
+    """Return the full name of a metric, and its help."""
+    return PREFIX + name, HELP[name]
+
+
+class Counts:
+    """The counts of this process."""
+
+    def __init__(self, path: Path) -> None:
+        self.directory = path
+        size = len(ROUTES) * (WIDTH + len(STATUSES)) + len(COUNTS)
+        self.path = path / f"{os.getpid()}-{time.time_ns()}"
+        self.path.write_bytes(bytes(8 * size))
+        with self.path.open("rb+") as file:
+            self.item = memoryview(mmap.mmap(file.fileno(), 8 * size)).cast("d")
+
+    def answered(self, route: int, status: int, seconds: float) -> None:
+        """Count an answer."""
+        item, at = self.item, route * (WIDTH + len(STATUSES))
+        bucket = 0
+        for edge in EDGES:
+            if seconds <= edge:
+                break
+            bucket += 1
+        item[at + bucket] += 1.0
+        item[at + WIDTH - 1] += seconds
+        item[at + WIDTH + (0 if status < 400 else 1 if status < 500 else 2)] += 1.0
+
+    def add(self, name: int, amount: float) -> None:
+        """Add to a count of `COUNTS`."""
+        self.item[len(ROUTES) * (WIDTH + len(STATUSES)) + name] += amount
+
+    def total(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """Return the sum of all processes."""
+        found = np.zeros(len(self.item))
+        for path in self.directory.iterdir():
+            one = np.fromfile(path, dtype=np.float64)
+            if len(one) == len(found):
+                if not alive(path.name):
+                    one[-1] = 0.0  # in flight when the process died
+                found += one
+        return found
+
+
+def alive(name: str) -> bool:
+    """Return whether the process that wrote a file still runs."""
+    try:
+        os.kill(int(name.partition("-")[0]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class ServeCollector(Collector):
+    """The metrics of a server."""
+
+    def __init__(self, counts: Counts, follower: Follower) -> None:
+        self.counts = counts
+        self.follower = follower
+
+    def collect(self) -> Iterator[Metric]:
+        """Generate all metrics."""
+        total = self.counts.total()
+        table = total[: -len(COUNTS)].reshape(len(ROUTES), -1)
+        seconds = HistogramMetricFamily(*described("request_seconds"), labels=["route"])
+        answers = CounterMetricFamily(*described("requests"), labels=["route", "status"])
+        names = [*map(str, EDGES), "+Inf"]
+        for route, row in zip(ROUTES, table, strict=True):
+            sums = np.cumsum(row[: WIDTH - 1]).tolist()
+            seconds.add_metric([route], list(zip(names, sums, strict=True)), row[WIDTH - 1])
+            for status, count in zip(STATUSES, row[WIDTH:], strict=True):
+                answers.add_metric([route, status], count)
+        yield seconds
+        yield answers
+        for name, value in zip(COUNTS, total[-len(COUNTS) :].tolist(), strict=True):
+            kind = GaugeMetricFamily if name == "in_flight" else CounterMetricFamily
+            yield kind(*described(name), value=value)
+        yield from self.snapshots()
+
+    def snapshots(self) -> Iterator[Metric]:
+        """Generate what is known of the snapshots in use."""
+        names = ("age_seconds", "epoch", "events", "bytes")
+        families = [
+            GaugeMetricFamily(*described(f"snapshot_{name}"), labels=["learner"]) for name in names
+        ]
+        now = time.time()
+        for name, one in self.follower.snapshots.items():
+            values = (max(now - one.written, 0.0), *one.version, one.bytes)
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([name], value)
+        yield from families
+
+
+class Exposition:
+    """The metrics in the format that a client accepts."""
+
+    def __init__(self, counts: Counts, follower: Follower) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(ServeCollector(counts, follower))
+        ProcessCollector(registry=self.registry)
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        """Return the exposition and its content type."""
+        encode, kind = choose_encoder(accept)
+        return encode(self.registry), kind

@@ -1,0 +1,242 @@
+"""The HTTP interface, in a server of its own."""
+
+import concurrent.futures
+import contextlib
+import itertools
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import hypothesis
+import pytest
+import schemathesis
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from streamlearn.serving import Snapshot
+from tests.serving.conftest import model, publish, running
+
+UNTOLD = [positive_data_acceptance]  # the shapes of inputs must agree
+EMPTY = {"name": "age", "shape": [0], "datatype": "FP64", "data": []}
+EVENT = {"user": "u1", "age": 3.0, "place": {"city": "c2"}}
+
+
+def lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_one_event(client: httpx.Client, snapshots: Path) -> None:
+    answer = client.post("/v1/predict", json=EVENT)
+    snapshot = Snapshot(snapshots, "default")
+    found = answer.json()
+    assert answer.status_code == 200
+    assert found["score"] == snapshot.score(EVENT) == model().score_one(EVENT)
+    assert found["probability"] == model().predict_proba_one(EVENT)[True]
+    assert found["label"] is True
+    assert (found["learner"], found["version"]) == ("default", "1-400")
+
+
+def test_label_of_the_stream_is_no_feature(client: httpx.Client) -> None:
+    found = client.post("/v1/predict", json={**EVENT, "clicked": False, "id": 7}).json()
+    assert found["score"] == model().score_one(EVENT)
+    assert found["id"] == "7"
+
+
+def test_an_invalid_event_spoils_itself_alone(client: httpx.Client) -> None:
+    body = b'[{"user": "u1"}, {"age": 1e999}, 5, {"age": {"x": [1]}}, {"user": "u2"}]'
+    found = client.post("/v1/predict", content=body).json()["predictions"]
+    assert ["error" in one for one in found] == [False, True, True, True, False]
+    assert found[3]["error"]["field"] == "age.x"
+    assert found[0]["score"] == model().score_one({"user": "u1"})
+    assert found[4]["score"] == model().score_one({"user": "u2"})
+
+
+def test_lines(client: httpx.Client) -> None:
+    events = [{"user": f"u{i}"} for i in range(50)]
+    body = "\n".join(map(json.dumps, events)) + "\n\n"
+    answer = client.post(
+        "/v1/predict", content=body, headers={"content-type": "application/x-ndjson"}
+    )
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert answer.headers["streamlearn-version"] == "1-400"
+    scores = [one["score"] for one in lines(answer.text)]
+    assert scores == [model().score_one(event) for event in events]
+
+
+def test_contributions(client: httpx.Client) -> None:
+    found = client.post("/v1/predict?explain=true", json=EVENT).json()
+    total = sum(one["contribution"] for one in found["contributions"])
+    assert total == pytest.approx(found["score"])
+    assert {one["name"] for one in found["contributions"]} == {
+        None, "user=u1", "age", "place.city=c2",
+    }  # fmt: skip
+
+
+def test_several_classes(client: httpx.Client) -> None:
+    found = client.post("/v1/predict?learner=several", json={"age": 1.0}).json()
+    assert found["label"] == max(found["score"], key=found["score"].__getitem__)
+    assert sum(found["probabilities"].values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/predict", b"", 422),
+        ("/v1/predict", b"{", 422),
+        ("/v1/predict", b"[1,", 422),
+        ("/v1/predict", b"\xff\xfe", 422),
+        ("/v1/predict", b"[" * 100_000, 422),
+        ("/v1/predict", b'{"a":' * 100_000, 422),
+        ("/v1/predict", b"[" + b"{}," * 10_000 + b"{}]", 413),
+        ("/v1/predict?learner=none", b"{}", 404),
+        ("/v1/predict?learner=../../etc/passwd", b"{}", 404),
+        ("/v1/predict?explain=maybe", b"{}", 400),
+        ("/v1/predict?model=x", b"{}", 400),
+        ("/v1/nothing", b"{}", 404),
+        ("/v2/models/none/infer", json.dumps({"inputs": [EMPTY]}).encode(), 404),
+        ("/v2/models/default/infer", b"{}", 400),
+        ("/v2/models/default/infer", b'{"inputs":[]}', 400),
+    ],
+)  # fmt: skip
+def test_refused(client: httpx.Client, path: str, body: bytes, status: int) -> None:
+    answer = client.post(path, content=body)
+    assert answer.status_code == status
+    assert answer.json()["error"]["reason"]
+
+
+def test_open_inference(client: httpx.Client) -> None:
+    users = ["u1", "u2", "u6"]
+    request = {
+        "id": "42",
+        "inputs": [
+            {"name": "user", "shape": [3], "datatype": "BYTES", "data": users},
+            {"name": "age", "shape": [3, 1], "datatype": "FP64", "data": [1.0, 2.0, 3.0]},
+        ],
+    }
+    found = client.post("/v2/models/default/infer", json=request).json()
+    assert (found["id"], found["model_name"], found["model_version"]) == ("42", "default", "1-400")
+    outputs = {one["name"]: one for one in found["outputs"]}
+    events = [{"user": user, "age": i + 1.0} for i, user in enumerate(users)]
+    assert outputs["score"]["data"] == [model().score_one(event) for event in events]
+    assert outputs["label"] == {
+        "name": "label",
+        "shape": [3],
+        "datatype": "BOOL",
+        "data": [model().predict_one(event) for event in events],
+    }
+    assert client.get("/v2/models/default").json()["versions"] == ["1-400"]
+    assert client.get("/v2/models/default/ready").json()["ready"] is True
+
+
+def test_metrics(client: httpx.Client) -> None:
+    client.post("/v1/predict", json=EVENT)
+    text = client.get("/metrics").text
+    assert 'streamlearn_serve_snapshot_events{learner="default"} 400.0' in text
+    assert "streamlearn_serve_in_flight 1.0" in text
+
+
+def test_description_holds(client: httpx.Client) -> None:
+    """Every answer to generated requests is as the OpenAPI document says."""
+    schema = schemathesis.openapi.from_url(f"{client.base_url}/openapi.json")
+    checked = 0
+    for operation in schema.get_all_operations():
+        assert isinstance(operation, Ok)
+        found = operation.ok()
+
+        @hypothesis.given(case=found.as_strategy())
+        @hypothesis.settings(
+            max_examples=20,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        def check(case: Any) -> None:
+            case.call_and_validate(excluded_checks=UNTOLD if case.path.endswith("infer") else [])
+
+        check()
+        checked += 1
+    assert checked == 8
+
+
+def test_access(tmp_path: Path) -> None:
+    publish(tmp_path / "serving", model(), 1)
+    config = tmp_path / "serve.toml"
+    config.write_text(
+        f"""
+        [source]
+        kind = "synthetic"
+        [checkpoint]
+        path = "{tmp_path}"
+        [serve]
+        token = "secret"
+        max_body_bytes = 2000
+        body_seconds = 0.3
+        """
+    )
+    with running(str(config)) as (server, client):
+        assert client.post("/v1/predict", json={}).status_code == 401
+        for path in ("/metrics", "/v1/learners", "/v2/models/default"):
+            assert client.get(path).status_code == 401
+        assert client.get("/v2/health/live").status_code == 200
+        wrong = {"authorization": "Bearer secre"}
+        assert client.post("/v1/predict", json={}, headers=wrong).status_code == 401
+        right = {"authorization": "Bearer secret"}
+        assert client.post("/v1/predict", json={}, headers=right).status_code == 200
+        large = b'{"a": "' + b"x" * 2000 + b'"}'
+        assert client.post("/v1/predict", content=large, headers=right).status_code == 413
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10.0) as slow:
+            slow.sendall(
+                b"POST /v1/predict HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n"
+                b"Content-Length: 100\r\n\r\n{"
+            )
+            assert slow.recv(100).startswith(b"HTTP/1.1 408")
+        with socket.create_connection((host, int(port)), timeout=10.0) as endless:
+            endless.sendall(b"GET / HTTP/1.1\r\n")
+            with contextlib.suppress(ConnectionError):
+                for _ in range(1000):
+                    endless.sendall(b"X-A: " + b"x" * 1000 + b"\r\n")
+                assert endless.recv(100) == b""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_exchanges_and_shutdown(workers: str, tmp_path: Path) -> None:
+    """Every answer has the score of the version that it names, and a shutdown fails none."""
+    path = tmp_path / "snapshots"
+    models = {version: model(version) for version in range(1, 12)}
+    publish(path, models[1], 1)
+    expected = {f"1-{version}": one.score_one(EVENT) for version, one in models.items()}
+    assert len(set(expected.values())) > 3
+    stop = threading.Event()
+    versions: set[str] = set()
+
+    def ask(client: httpx.Client) -> int:
+        for count in itertools.count():
+            if stop.is_set():
+                return count
+            answer = client.post("/v1/predict", json=EVENT)
+            assert answer.status_code == 200
+            found = answer.json()
+            assert found["score"] == expected[found["version"]]
+            versions.add(found["version"])
+            if answer.headers.get("connection") == "close":  # ask another server from now on
+                return count
+        return 0
+
+    with (
+        running(str(path), "--workers", workers) as (server, client),
+        concurrent.futures.ThreadPoolExecutor(4) as pool,
+    ):
+        asking = [pool.submit(ask, client) for _ in range(4)]
+        for version in range(2, 12):
+            publish(path, models[version], version)
+            time.sleep(0.3)
+        assert server.stop() == 0
+        stop.set()
+        assert sum(one.result() for one in asking) > 20
+    assert len(versions) > 5

@@ -1,0 +1,148 @@
+"""Snapshots: the file, the names beside it, and what the daemon writes."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.daemon.process.log import Log
+from streamlearn.serving import Snapshot, arrays, directory, export
+from streamlearn.serving.publisher import Publisher
+from streamlearn.stream import Fields
+from tests.support.streams import ShuffledSource, make_loop
+
+
+def learned(features: Any = None, l1: float = 0.0) -> sl.FTRLClassifier:
+    model = sl.FTRLClassifier(l1=l1, features=features)
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        event = {f"f{int(j)}": 1.0 for j in rng.integers(0, 40, size=5)}
+        model.learn_one(event, "f3" in event)
+    return model
+
+
+def test_sparse_model_holds_its_nonzeros_only(tmp_path: Path) -> None:
+    model = learned(sl.Hashing(bits=20), l1=5.0)
+    path = tmp_path / "sparse.safetensors"
+    sl.serving.save(model, path)
+    assert 0 < model.nonzero < 40
+    assert path.stat().st_size < 4096
+    header, content = arrays.read(path)
+    assert header["slots"] == 1 << 20
+    stored = content["stored"]
+    assert stored.tolist() == np.flatnonzero(model.coefficients()[0]).tolist()
+    np.testing.assert_array_equal(content["table"][:, 0], model.coefficients()[0][stored])
+
+
+def test_file_is_readable_without_streamlearn(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy")
+    model = learned(l1=1e-3)
+    path = tmp_path / "model.safetensors"
+    sl.serving.save(model, path)
+    tensors = safetensors.load_file(path)
+    names = [json.loads(line) for line in Path(f"{path}.names.jsonl").read_text().splitlines()]
+    rows = tensors["stored"].tolist() if "stored" in tensors else range(len(names))
+    weights = {names[slot]: row[0] for slot, row in zip(rows, tensors["table"], strict=True)}
+    assert {name: w for name, w in weights.items() if w} == model.weights
+
+
+@pytest.mark.parametrize("cut", [0, 7, 100, 1000])
+def test_truncated_file(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    sl.serving.save(learned(), path)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(sl.ModelFileError):
+        Snapshot(path)
+
+
+def test_truncated_names(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    sl.serving.save(learned(), path)
+    names = Path(f"{path}.names.jsonl")
+    names.write_text("".join(names.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(sl.ModelFileError):
+        Snapshot(path)
+
+
+def test_full_table(tmp_path: Path) -> None:
+    model = learned(sl.Names(max_names=20))
+    sl.serving.save(model, tmp_path / "full.safetensors")
+    snapshot = Snapshot(tmp_path / "full.safetensors")
+    for j in range(60):
+        event = {f"f{j}": 2.0, "f1": 1.0}
+        assert snapshot.score(event) == model.score_one(event)
+
+
+def test_threads(tmp_path: Path) -> None:
+    model = learned()
+    sl.serving.save(model, tmp_path / "model.safetensors")
+    snapshot = Snapshot(tmp_path / "model.safetensors")
+    events = [{f"f{j}": 1.0, f"f{j + 1}": 2.0} for j in range(40)]
+    expected = [model.score_one(event) for event in events]
+    wrong: list[float] = []
+
+    def score() -> None:
+        for _ in range(50):
+            found = [snapshot.score(event) for event in events]
+            wrong.extend(a for a, b in zip(found, expected, strict=True) if a != b)
+
+    threads = [threading.Thread(target=score) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_daemon_publishes(tmp_path: Path) -> None:
+    """The last snapshot equals the daemon's model; earlier ones are pruned."""
+    snapshots = tmp_path / "serving"
+    log = Log("json", "error")
+    for epoch in (1, 2):
+        publisher = Publisher(snapshots, (), Fields(label="click"), log, every_seconds=1e-3, keep=3)
+        loop = make_loop(tmp_path / "checkpoints", ShuffledSource(3, 2000))
+        loop.pipeline.observers.append(publisher)
+        loop.run()
+        found = directory.entries(snapshots)
+        for learner in loop.pipeline.learners:
+            mine = [entry for entry in found if entry.learner == learner.name]
+            assert len(mine) <= 3
+            snapshot = Snapshot(snapshots, learner.name)
+            assert snapshot.version.epoch == epoch
+            assert snapshot.version.events >= learner.learned
+            for slot, name in enumerate(learner.model.feature_names()[:50]):
+                event = {name: 1.0}
+                assert snapshot.score(event) == learner.model.score_one(event), slot
+        epochs = {entry.epoch for entry in found}
+        names = {f"names-{number:010}.jsonl" for number in epochs}
+        assert {path.name for path in snapshots.glob("names-*")} == names
+
+
+def test_next_version_takes_over_the_names(tmp_path: Path) -> None:
+    model = learned()
+    publish(tmp_path, model, 1)
+    first = Snapshot(tmp_path)
+    before = first.score({"f3": 1.0, "new": 1.0})
+    for _ in range(20):
+        model.learn_one({"new": 1.0, "f3": 1.0}, False)
+    publish(tmp_path, model, 2)
+    second = Snapshot(tmp_path, before=first)
+    assert second.reader is first.reader
+    event = {"new": 1.0, "f3": 1.0}
+    assert second.score(event) == model.score_one(event)
+    assert first.score(event) == before  # the names of later versions are not known to it
+
+
+def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
+    header, content = export.content(model, model.reader)
+    assert isinstance(model.reader, sl.Names)
+    directory.append_names(path / "names-0000000001.jsonl", model.reader.saved_names(), start=True)
+    name = directory.Entry(1, version, "one").name
+    directory.write(
+        path / name, header, content, learner="one", version=(1, version),
+        names_file="names-0000000001.jsonl",
+    )  # fmt: skip
