@@ -1,6 +1,7 @@
 """Scores from the arrays of a snapshot, bit for bit those of the model that it was taken from.
 
-The additions are done in the order in which the rule does them; docs/reference/snapshots.md has the forms.
+The additions are done in the order in which the rule does them; docs/reference/snapshots.md has the
+forms.
 """
 
 cimport cython
