@@ -55,7 +55,7 @@ def publish(path: Path, bits: int, number: int) -> None:
     rng = np.random.default_rng(number)
     for i in range(100):
         model.learn_one(event(rng), bool(i % 2))
-    header, arrays = export.content(model, model.reader)
+    header, arrays = export.copy(model, model.reader).content()
     kept = {name: array for name, array in arrays.items() if name == "free_intercept"}
     weights = {"table": rng.normal(size=(1 << bits, 1)), **kept}
     name = directory.Entry(1, number, "default").name

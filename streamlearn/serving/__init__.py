@@ -42,7 +42,7 @@ def save(
     event's fields that are not features.
     """
     to = Path(path)
-    header, arrays = export.content(model, model.reader)
+    header, arrays = export.copy(model, model.reader).content()
     names_file = f"{to.name}.names.jsonl"
     if isinstance(model.reader, Names):
         directory.append_names(to.with_name(names_file), model.reader.saved_names(), start=True)

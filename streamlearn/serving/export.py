@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,29 +22,41 @@ FORMAT = 1
 DECISIVE = ("weight", "wealth")  # a slot where these columns are 0 adds nothing to a score
 
 
-def content(model: Model, reader: Reader) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return a copy of what predictions need: the header's part for the model, and the arrays."""
+class Copy(NamedTuple):
+    """A copy of what a model needs to score, taken between two batches."""
+
+    header: dict[str, Any]
+    columns: list[Array]
+    decisive: list[int]  # the columns of `DECISIVE`
+    shift: int  # 1 if the first slot is the intercept
+    free_intercept: Array | None
+
+    def content(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the header's part for the model, and the arrays of a snapshot."""
+        arrays: dict[str, Array] = {}
+        if self.shift:
+            arrays["intercept"] = np.array([column[0] for column in self.columns])
+        if self.free_intercept is not None:
+            arrays["free_intercept"] = self.free_intercept
+        arrays |= table([column[self.shift :] for column in self.columns], self.decisive)
+        return self.header, arrays
+
+
+def copy(model: Model, reader: Reader) -> Copy:
+    """Copy what predictions need."""
     learner = model.engine.learner
     forms, free_intercept = learner.scoring()
     columns: list[Array] = []
     decisive: set[int] = set()
-    numbered = [number_columns(form, columns, decisive) for form in forms]
-    shift = learner.shift
-    arrays: dict[str, Array] = {}
-    if shift:
-        arrays["intercept"] = np.array([column[0] for column in columns])
-    if free_intercept is not None:
-        arrays["free_intercept"] = free_intercept
-    arrays |= table([column[shift:] for column in columns], sorted(decisive))
     header = {
         "format": FORMAT,
         "model": model.description(),
-        "forms": numbered,
+        "forms": [number_columns(form, columns, decisive) for form in forms],
         "slots": max(learner.features, reader.size),
         "features": feature_state(reader),
         "names": reader.name_count if isinstance(reader, Names) else None,
     }
-    return header, arrays
+    return Copy(header, columns, sorted(decisive), learner.shift, free_intercept)
 
 
 def feature_state(reader: Reader) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.process.log import Log
     from streamlearn.features import Reader
+    from streamlearn.serving.export import Copy
     from streamlearn.stream.formats.fields import Fields
 
 
@@ -63,6 +64,10 @@ class Publisher(Observer):
         """Publish what was loaded."""
         self.learners, self.epoch = learners, status.epoch
         self.path.mkdir(parents=True, exist_ok=True)
+        for entry in directory.entries(self.path):
+            if entry.epoch >= self.epoch:  # of other models: their checkpoints are gone
+                self.log.warning("snapshot of other models deleted", name=entry.name)
+                (self.path / entry.name).unlink(missing_ok=True)
         directory.append_names(self.path / self.names_file, [], start=True)
         self._publish(learners)
 
@@ -92,7 +97,7 @@ class Publisher(Observer):
         self._copied_at, self._changed = time.monotonic(), False
         names = new_names(learners.reader, self._names)
         copies = [
-            (one, self._version(one), *export.content(one.model, learners.reader))
+            (one.name, self._version(one), export.copy(one.model, learners.reader))
             for one in learners
             if not self.served or one.name in self.served
         ]
@@ -104,20 +109,21 @@ class Publisher(Observer):
         self._versions[learner.name] = max(learner.learned, last + 1)
         return self._versions[learner.name]
 
-    def _write(self, names: list[Any], copies: list[Any]) -> None:
+    def _write(self, names: list[Any], copies: list[tuple[str, int, Copy]]) -> None:
         directory.append_names(self.path / self.names_file, names)
         self._names += len(names)
-        for learner, events, header, content in copies:
-            name = directory.Entry(self.epoch, events, learner.name).name
+        for learner, events, copy in copies:
+            name = directory.Entry(self.epoch, events, learner).name
+            header, content = copy.content()
             directory.write(
                 self.path / name,
                 {**header, "fields": self.fields},
                 content,
-                learner=learner.name,
+                learner=learner,
                 version=(self.epoch, events),
                 names_file=self.names_file,
             )
-            directory.prune(self.path, learner.name, self.keep)
+            directory.prune(self.path, learner, self.keep)
 
     def _collect(self) -> None:
         """Report what the thread could not write; the next snapshot is written in its place."""

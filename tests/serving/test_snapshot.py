@@ -138,7 +138,7 @@ def test_next_version_takes_over_the_names(tmp_path: Path) -> None:
 
 
 def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
-    header, content = export.content(model, model.reader)
+    header, content = export.copy(model, model.reader).content()
     assert isinstance(model.reader, sl.Names)
     directory.append_names(path / "names-0000000001.jsonl", model.reader.saved_names(), start=True)
     name = directory.Entry(1, version, "one").name
@@ -146,3 +146,18 @@ def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
         path / name, header, content, learner="one", version=(1, version),
         names_file="names-0000000001.jsonl",
     )  # fmt: skip
+
+
+def test_snapshots_of_other_models_are_deleted(tmp_path: Path) -> None:
+    """Without its checkpoints, a daemon begins at epoch 1 again."""
+    snapshots = tmp_path / "serving"
+    for checkpoints, records in (("first", 2000), ("second", 100)):
+        publisher = Publisher(snapshots, (), Fields(label="click"), Log("json", "error"))
+        loop = make_loop(tmp_path / checkpoints, ShuffledSource(3, records), names="default")
+        loop.pipeline.observers.append(publisher)
+        loop.run()
+        learner = loop.pipeline.learners["default"]
+        snapshot = Snapshot(snapshots)
+        assert snapshot.version == (1, learner.learned)
+        name = learner.model.feature_names()[3]
+        assert snapshot.score({name: 1.0}) == learner.model.score_one({name: 1.0})

@@ -30,17 +30,13 @@ class Follower:
         self._failed: set[Entry] = set()
 
     def newer(self) -> list[Entry]:
-        """Return the snapshots that are newer than those in use."""
+        """Return the newest snapshots of the directory that are not in use."""
         newest: dict[str, Entry] = {}
         for entry in directory.entries(self.path):
             wanted = not self.learners or entry.learner in self.learners
             if wanted and entry not in self._failed:
                 newest.setdefault(entry.learner, entry)
-        return [
-            entry
-            for name, entry in newest.items()
-            if name not in self._entries or entry > self._entries[name]
-        ]
+        return [entry for name, entry in newest.items() if entry != self._entries.get(name)]
 
     async def update(self) -> None:
         """Exchange the snapshots for newer ones; files are read in a thread, ahead of use."""
