@@ -77,11 +77,11 @@ cdef class Dual(RecordedSteps):
         cdef double* to
         cdef Py_ssize_t j
         if self.shape.transform != NULL:
-            return Rule.scoring(self)
+            return RecordedSteps.scoring(self)
         vector = np.empty(self.n)
         to = <double*><size_t>vector.ctypes.data
         for j in range(self.n):
-            to[j] = soft(self.cells[j], self.shape.threshold)
+            to[j] = soft(self.cell(j)[0], self.shape.threshold)
         return {"kind": "lanes", "factor": self.shape.scale, "columns": {"weight": vector}}
 
     cdef double query(self, Row* row) noexcept nogil:

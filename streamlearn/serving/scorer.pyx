@@ -8,10 +8,6 @@ cimport cython
 from libc.math cimport fabs
 from libc.stdlib cimport calloc, free, malloc
 
-from streamlearn.core.pairs cimport (
-    Pair, add, first, load_values, make_pair, maximum, minimum, multiply, partner, second,
-    subtract,
-)
 from streamlearn.core.row cimport Row
 from streamlearn.engine.events cimport Events
 from streamlearn.features.reader cimport Reader
@@ -147,7 +143,7 @@ cdef class Scorer:
         if form.kind == LANES:
             return form.factor * four_lanes(form, cell, value, n)
         if form.kind == SIZED:
-            return clip(form, sized(form, cell, value, n))
+            return clip(form, four_lanes(form, cell, value, n))
         if form.kind == BETS:
             return clip(form, bets(form, cell, value, n))
         for k in range(form.first, form.first + form.count):
@@ -206,43 +202,33 @@ cdef inline double clip(const Form* form, double p) noexcept nogil:
     return p if p >= form.low else form.low
 
 
+cdef inline double product(const Form* form, const double* a, double x) noexcept nogil:
+    """Return w x, with x in units of the feature's size if the form is sized."""
+    cdef double largest
+    if form.kind == SIZED:
+        largest = a[form.largest]
+        x = x if x < largest else largest
+        x = (x if x > 0.0 - largest else 0.0 - largest) * a[form.inverse]
+    return a[form.weight] * x
+
+
 cdef double four_lanes(
     const Form* form, const double** cell, const double* value, Py_ssize_t n
 ) noexcept nogil:
-    """Return <w, x> summed in four lanes (core/row.pxd)."""
+    """Return the sum of products in four lanes (core/row.pxd)."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0, total
     cdef Py_ssize_t i = 0
-    cdef int j = form.weight
     while i + 4 <= n:
-        a += cell[i][j] * value[i]
-        b += cell[i + 1][j] * value[i + 1]
-        c += cell[i + 2][j] * value[i + 2]
-        d += cell[i + 3][j] * value[i + 3]
+        a += product(form, cell[i], value[i])
+        b += product(form, cell[i + 1], value[i + 1])
+        c += product(form, cell[i + 2], value[i + 2])
+        d += product(form, cell[i + 3], value[i + 3])
         i += 4
     total = (a + c) + (b + d)
     while i < n:
-        total += cell[i][j] * value[i]
+        total += product(form, cell[i], value[i])
         i += 1
     return total
-
-
-cdef double sized(
-    const Form* form, const double** cell, const double* value, Py_ssize_t n
-) noexcept nogil:
-    """Return the score of values in units of their features' sizes (rules/self_tuning.pyx)."""
-    cdef Pair score = make_pair(0.0, 0.0), x, largest, inverse, zero = score
-    cdef const double* a
-    cdef const double* b
-    cdef Py_ssize_t i, j
-    for i in range(0, n, 2):
-        j = partner(i, n)
-        a, b = cell[i], cell[j]
-        largest = make_pair(a[form.largest], b[form.largest])
-        inverse = make_pair(a[form.inverse], b[form.inverse])
-        x = load_values(value, i, j)
-        x = multiply(maximum(minimum(x, largest), subtract(zero, largest)), inverse)
-        score = add(score, multiply(make_pair(a[form.weight], b[form.weight]), x))
-    return first(score) + second(score)
 
 
 cdef inline double bet(const Form* form, const double* cell, double x) noexcept nogil:
