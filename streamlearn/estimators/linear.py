@@ -643,7 +643,6 @@ class Linear(base.Estimator):
         raise NotImplementedError
 
 
-
 class Contribution(NamedTuple):
     """What a feature adds to a score: value x weight. The name of the intercept is None."""
 
