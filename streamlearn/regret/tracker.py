@@ -158,7 +158,7 @@ class Tracker:
         if isinstance(learner, OneVersusRest):
             return None
         w, intercepts = learner.coefficients(), learner.intercepts()
-        if learner.shift:
+        if self.ledger.intercept == "inside":
             w, intercepts = np.column_stack([intercepts, w]), np.zeros_like(intercepts)
         if isinstance(self.estimator.objective.loss, VectorLoss):
             return FixedModel(w, intercepts)
@@ -181,7 +181,7 @@ class Tracker:
         """Return the comparator's weights for the learner's slots, and its intercept."""
         features = self._learner.features
         w, intercept = solution.w, solution.intercept
-        if self._learner.shift:
+        if self.ledger.intercept == "inside":
             w, intercept = w[..., 1:], w[..., 0]
         wide = np.zeros((*w.shape[:-1], features))
         wide[..., : w.shape[-1]] = w[..., :features]

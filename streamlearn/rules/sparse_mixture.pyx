@@ -32,6 +32,8 @@ from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport SelfTuning
 
+import numpy as np
+
 from streamlearn.core.parameters import number
 from streamlearn.rules.requirements import l1_and_l2, scalar_loss
 from streamlearn.rules.slot_state import Field
@@ -212,6 +214,43 @@ cdef class SparseMixture(SelfTuning):
         for k in range(MEMBERS):
             total += self.audible[k] * w[k]
         return total
+
+    def scoring(self):
+        """Return how `predict` computes a score."""
+        cdef Py_ssize_t j
+        cdef Slot* slot
+        cdef const Strengths* penalty
+        cdef double[MEMBERS] w
+        cdef double[:, ::1] column = np.zeros((MEMBERS + 5, self.n))
+        cdef int k
+        for j in range(self.n):
+            slot, penalty = <Slot*>self.cell(j), self.strengths(j)
+            self.weigh(slot, self.t, penalty, w)
+            for k in range(MEMBERS):
+                column[k, j] = w[k]
+            wealth = 1.0 + slot.reward
+            column[MEMBERS, j] = slot.largest
+            column[MEMBERS + 1, j] = slot.coin_largest
+            column[MEMBERS + 2, j] = slot.absolute
+            column[MEMBERS + 3, j] = wealth * threshold(
+                slot.z[COIN], slot.norm[COIN], self.t, penalty)
+            column[MEMBERS + 4, j] = wealth * self.t * penalty.l2
+        *weights, largest, coin_largest, absolute, kept, ridge = np.asarray(column)
+        limits = {"low": self.low, "high": self.high, "least": TINY, "most": HUGE}
+        forms = [
+            {"kind": "limited", **limits, "columns": {"weight": one, "largest": largest}}
+            for one in weights
+        ]
+        forms[COIN] = {"kind": "coins", **limits, "columns": {
+            "weight": weights[COIN], "largest": coin_largest, "absolute": absolute,
+            "wealth": kept, "ridge": ridge,
+        }}
+        heard = [k for k in range(MEMBERS) if self.audible[k] > 0.0]
+        return {
+            "kind": "mixture",
+            "shares": [self.audible[k] for k in heard],
+            "members": [forms[k] for k in heard],
+        }
 
     # -- one row ----------------------------------------------------------------------------------
 

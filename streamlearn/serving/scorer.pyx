@@ -5,7 +5,7 @@ forms.
 """
 
 cimport cython
-from libc.math cimport fabs
+from libc.math cimport copysign, fabs
 from libc.stdlib cimport calloc, free, malloc
 
 from streamlearn.core.row cimport Row
@@ -19,10 +19,15 @@ cdef enum:
     LANES
     SIZED
     BETS
+    LIMITED
+    COINS
     MIXTURE
 
-KINDS = {"sum": SUM, "lanes": LANES, "sized": SIZED, "bets": BETS, "mixture": MIXTURE}
-COLUMNS = ("weight", "largest", "inverse", "absolute", "wealth")
+KINDS = {
+    "sum": SUM, "lanes": LANES, "sized": SIZED, "bets": BETS, "limited": LIMITED, "coins": COINS,
+    "mixture": MIXTURE,
+}
+COLUMNS = ("weight", "largest", "inverse", "absolute", "wealth", "ridge")
 SPREAD = 2654435769  # 2**32 / golden ratio: multiplied by it, slots spread over the index
 cdef unsigned int SPREAD_C = SPREAD
 
@@ -78,7 +83,7 @@ cdef class Scorer:
         if not all([0 <= column < max(self.width, 1) for column in columns]):
             raise ValueError(f"a form has the columns {columns}, the table {self.width}")
         to.kind = KINDS[form["kind"]]
-        to.weight, to.largest, to.inverse, to.absolute, to.wealth = columns
+        to.weight, to.largest, to.inverse, to.absolute, to.wealth, to.ridge = columns
         to.factor = form.get("factor", 1.0)
         to.low, to.high = form.get("low", 0.0), form.get("high", 0.0)
         to.beta = form.get("beta", 0.0)
@@ -146,6 +151,10 @@ cdef class Scorer:
             return clip(form, four_lanes(form, cell, value, n))
         if form.kind == BETS:
             return clip(form, bets(form, cell, value, n))
+        if form.kind == LIMITED or form.kind == COINS:
+            for k in range(n):
+                p += sparse_product(form, cell[k], value[k])
+            return clip(form, p)
         for k in range(form.first, form.first + form.count):
             p += self.share[k] * self.evaluate(k, cell, value, n)
         return p
@@ -210,6 +219,18 @@ cdef inline double product(const Form* form, const double* a, double x) noexcept
         x = x if x < largest else largest
         x = (x if x > 0.0 - largest else 0.0 - largest) * a[form.inverse]
     return a[form.weight] * x
+
+
+cdef inline double sparse_product(const Form* form, const double* a, double x) noexcept nogil:
+    """Return w x of a member of the default under l1 or l2 (rules/sparse_mixture.pyx)."""
+    cdef double m = fabs(x), w = a[form.weight]
+    if not form.least < m < form.most:
+        return 0.0
+    if m > a[form.largest] and form.kind == LIMITED:
+        x = copysign(a[form.largest], x)
+    elif m > a[form.largest]:
+        w = a[form.wealth] / (m * (a[form.absolute] + m) + a[form.ridge])
+    return w * x
 
 
 cdef double four_lanes(

@@ -28,7 +28,11 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"fit_intercept": "penalized"},
     {"average": "tail"},
 )
-PRESETS = [getattr(presets, name) for name in vars(presets) if name in sl.__all__]
+PRESETS = [
+    kind
+    for name, kind in vars(presets).items()
+    if name in sl.__all__ and isinstance(kind, type) and issubclass(kind, presets.Preset)
+]
 
 
 def events(model: Any) -> list[dict[int, float]]:

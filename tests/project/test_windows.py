@@ -1,6 +1,6 @@
 """The library and the commands on files work on Windows, which lacks what the daemon needs.
 
-The modules that Windows lacks are made unavailable; wheels.yml runs tools/smoke.py on Windows.
+The modules that Windows lacks are made unavailable; wheels.yml runs .ci/smoke.py on Windows.
 """
 
 from __future__ import annotations

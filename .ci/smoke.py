@@ -1,6 +1,6 @@
 """Test an installed wheel: the library, the commands on files, the demo, and a daemon.
 
-python tools/smoke.py
+python .ci/smoke.py
 
 It runs in an empty directory, so nothing is imported from a clone. On Windows it omits the demo and
 the daemon.
