@@ -95,30 +95,6 @@ cdef class QuadraticModel:
         self.x, self.features, self.rows, self.size = x, x.features, x.rows, len(x.features)
         self.l1, self.l2, self.intercept = l1, l2, intercept
 
-    def bend(self, h):
-        """Set the curvature of each row's loss."""
-        raise NotImplementedError
-
-    def begin(self, g, w):
-        """Begin at d = 0."""
-        raise NotImplementedError
-
-    def descend(self, coordinates):
-        """Minimize along each coordinate in turn; return the largest slope that was removed."""
-        raise NotImplementedError
-
-    def form(self, d, state):
-        """Return the quadratic form at d."""
-        raise NotImplementedError
-
-    def step(self):
-        """Return d, with the intercept's last."""
-        raise NotImplementedError
-
-    def scores(self, d):
-        """Return <x_i, d> for each row."""
-        raise NotImplementedError
-
     def value(self, d, state):
         """Return the model at d, without a constant."""
         after = np.abs(self.w + d)[: self.size].sum()
