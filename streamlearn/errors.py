@@ -113,3 +113,7 @@ class StoreError(StreamlearnError, OSError):
 
 class StoreDeniedError(StoreError):
     """The credentials do not permit using the store of checkpoints."""
+
+
+class RegistryError(SourceError):
+    """A schema registry that does not answer, refuses the login, or fails."""

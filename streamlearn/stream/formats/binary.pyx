@@ -1,0 +1,360 @@
+"""The base of binary formats: fields with names and typed values, without Python objects.
+
+A subclass walks over the bytes of a record. For each field it finds the key, and hands over its
+values: they become what the same values become in JSON.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from streamlearn.errors import InvalidEventError
+
+from streamlearn.core.numbers cimport utf8_length
+from streamlearn.engine.events cimport BOOL, FLOAT, INT, Events
+from streamlearn.features.pieces cimport Text
+from streamlearn.features.reader cimport Reader
+from streamlearn.features.transforms cimport A_BOOL, A_TEXT, LIST
+from streamlearn.features.transforms cimport TIME as A_TIME
+from streamlearn.stream.formats.decoder cimport Decoder
+from streamlearn.stream.formats.keys cimport (
+    DECLARED, FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys,
+)
+from streamlearn.stream.formats.text cimport put_number, put_text
+
+from streamlearn.features.pieces import field_error
+
+cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
+
+
+cdef class BinaryDecoder(Decoder):
+    """The base of binary formats.
+
+    `schemas` has the schema of a record by its header, `schemas.plan(header)`. The header has the
+    schema's id in a registry; without a registry it is empty.
+    """
+
+    def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
+        Decoder.__init__(self, reader, fields, learners, grow_always)
+        self.schemas = schemas
+        self.framed = schemas.framed
+        self.plans = {}
+        self.keys = Keys(self.fields, self.reader)
+        self.has_groups = len(self.reader.groups) > 0
+
+    cdef int record(self, bytes value, Events events) except -1:
+        cdef Reader reader = self.reader
+        self.first = self.p = PyBytes_AS_STRING(value)
+        self.end = self.p + PyBytes_GET_SIZE(value)
+        if self.keys.nearly_full() or self.records == 0xFFFFFFFF:
+            self.keys.clear()
+            self.records = 0
+        self.records += 1
+        self.has_label = False
+        self.read_header()
+        reader.enter()
+        try:
+            reader.begin()
+            self.walk()
+            reader.complete()
+            self.set_label()
+            reader.look_up(self.grows())
+        finally:
+            reader.leave()
+        return self.push(events)
+
+    # Schemas
+
+    cdef int read_header(self) except -1:
+        """Use the plan of the record's schema, and go on behind its header."""
+        cdef Py_ssize_t length = self.header_length() if self.framed else 0
+        if self.header is None or PyBytes_GET_SIZE(self.header) != length or memcmp(
+                PyBytes_AS_STRING(self.header), self.first, length) != 0:
+            self.use_header(length)
+        self.p = self.first + length
+        return 0
+
+    cdef int use_header(self, Py_ssize_t length) except -1:
+        header = self.first[:length]
+        plan = self.plans.get(header)
+        if plan is None:
+            plan = self.schemas.plan(header)
+            self.plans[header] = plan
+        self.use_plan(plan)
+        self.header = header
+        return 0
+
+    cdef Py_ssize_t header_length(self) except -1:
+        """Return the length of a registry's framing: 0 and a number, or 1 and a GUID."""
+        cdef Py_ssize_t n = self.end - self.first
+        if n >= 5 and self.first[0] == 0:
+            return 5
+        if n >= 17 and self.first[0] == 1:
+            return 17
+        raise InvalidEventError(
+            "the record does not begin with the id of its schema: set format.schema, or produce it"
+            " with a schema registry's serializer")
+
+    cdef int use_plan(self, object plan) except -1:
+        raise NotImplementedError
+
+    # Records
+
+    cdef int walk(self) except -1:
+        """Read a record into pieces, without looking names up."""
+        raise NotImplementedError
+
+    def field_names(self):
+        """Return the known fields of records, with dots for nested ones."""
+        cdef Keys keys = self.keys
+        cdef int i
+        return [
+            keys.key[i].name[:keys.key[i].name_length].decode("utf-8", "replace")
+            for i in range(keys.n)
+        ]
+
+    # Fields
+
+    cdef int find(self, int parent, const char* name, Py_ssize_t length) except -1:
+        """Return the number of a field's key."""
+        cdef int number = self.keys.find(parent, name, length)
+        if number < 0:
+            raise self.problem("holds a field with a name of more than 4,096 bytes", parent)
+        return number
+
+    cdef int begin_field(self, int number) except -1:
+        cdef Key* key = self.keys.key + number
+        if key.seen == self.records:
+            raise self.problem("is there twice", number)
+        key.seen = self.records
+        return 0
+
+    cdef int end_field(self, int number, Py_ssize_t piece) except -1:
+        """Note which pieces, from this one on, came from the field."""
+        cdef Key* key = self.keys.key + number
+        if self.has_groups:
+            self.reader.record_span(Text(key.name, 0, key.name_length), piece)
+        return 0
+
+    cdef bint is_skipped(self, int number) noexcept:
+        """Whether nothing in a field matters."""
+        cdef Key* key = self.keys.key + number
+        return number >= 0 and key.role == SKIPPED and not key.has_roles
+
+    cdef bint enters(self, int number) except -1:
+        """Whether the fields inside this one have names of their own."""
+        cdef Key* key = self.keys.key + number
+        if number < 0 or key.role == FEATURE or key.role == SKIPPED:
+            return True
+        if key.role == DECLARED and self.reader.nests(key.field):
+            return True
+        self.refuse_kind(number, "a mapping")
+        return False
+
+    cdef int refuse_kind(self, int number, object kind) except -1:
+        """Raise InvalidEventError for values that the field cannot have, unless they may miss."""
+        cdef Reader reader = self.reader
+        cdef Key* key = self.keys.key + number
+        cdef Text name = Text(key.name, 0, key.name_length)
+        if key.role == SKIPPED:
+            return 0
+        if key.role == DECLARED:
+            reader.invalid(reader.transform + key.field, name, (
+                f"is {kind}, which a {reader.kind_of(key.field)} cannot hold: declare it as"
+                " another kind"))
+            return 0
+        if key.role == FEATURE:
+            raise self.problem(f"is {kind}: exclude it, or declare what it is", number)
+        raise self.problem(
+            f"is {kind}: labels, weights, ids and times are numbers or text", number)
+
+    cdef int refuse_bytes(self, int number) except -1:
+        """Raise InvalidEventError for bytes, which only an undeclared field may hold: no feature."""
+        if self.keys.key[number].role != FEATURE:
+            self.refuse_kind(number, "bytes")
+        return 0
+
+    # Values
+
+    cdef int take(self, int number, Scalar* scalar) except -1:
+        """Add a value, which is not null."""
+        cdef Reader reader = self.reader
+        cdef Key* key = self.keys.key + number
+        cdef Value* value = &scalar.value
+        if key.role == FEATURE:
+            if value.kind == A_TEXT:
+                put_text(reader, key.name, key.name_length, value.text, value.length)
+                reader.repeats = True
+                return 0
+            if not isfinite(value.number):
+                raise self.problem(f"is {value.number}: values must be finite", number)
+            put_number(reader, key.name, key.name_length, value.number)
+            if key.parent >= 0:
+                reader.repeats = True  # a top-level field may have the same name
+            return 0
+        if key.role == DECLARED:
+            if scalar.is_whole:
+                self.write_digits(scalar)
+            if scalar.seconds and reader.transform[key.field].kind == A_TIME:
+                value.number *= scalar.seconds / reader.transform[key.field].unit
+            return reader.put(key.field, Text(key.name, 0, key.name_length), value)
+        return 0 if key.role == SKIPPED else self.take_role(key, scalar)
+
+    cdef int take_role(self, Key* key, Scalar* scalar) except -1:
+        cdef Value* value = &scalar.value
+        if key.role == LABEL:
+            self.label = scalar[0]
+            self.has_label = True
+        elif key.role == WEIGHT:
+            self.take_weight(self.as_object(scalar))
+        elif key.role == ID and value.kind == A_TEXT:
+            self.tags.id = value.text
+            self.tags.id_length = value.length
+        elif key.role == ID:
+            self.take_id(self.as_object(scalar))
+        elif scalar.seconds:
+            self.tags.time = value.number * scalar.seconds
+        else:
+            self.take_time(self.as_object(scalar))
+        return 0
+
+    cdef int set_label(self) except -1:
+        """Set the label, after the weight is known."""
+        cdef Value* value = &self.label.value
+        if not self.has_label:
+            return 0
+        if value.kind == A_TEXT:
+            return self.take_text(value.text, value.length)
+        if self.mapped or not isfinite(value.number) or (
+                self.label.is_whole and not -EXACT <= value.number <= EXACT):
+            return self.take_label(self.as_object(&self.label))
+        if value.kind == A_BOOL:
+            return self.take_number(value.number, BOOL)
+        return self.take_number(value.number, INT if self.label.is_whole else FLOAT)
+
+    cdef object as_object(self, Scalar* scalar):
+        cdef Value* value = &scalar.value
+        if value.kind == A_TEXT:
+            return value.text[:value.length].decode()
+        if value.kind == A_BOOL:
+            return value.number != 0.0
+        if scalar.is_whole:
+            return <uint64_t>scalar.whole if scalar.is_unsigned else scalar.whole
+        return value.number
+
+    cdef int take_object(self, bytes name, object value, int parent) except -1:
+        """Add a field from a Python object."""
+        cdef int number = self.find(parent, PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+        cdef Py_ssize_t piece = self.reader.n
+        cdef Scalar scalar
+        if value is None or self.is_skipped(number):
+            return 0
+        self.begin_field(number)
+        if isinstance(value, dict):
+            if self.enters(number):
+                for key, inner in value.items():
+                    self.take_object(key.encode(), inner, number)
+        elif isinstance(value, list):
+            for item in value:
+                self.set_scalar(item, &scalar)
+                self.take_item(number, &scalar)
+            self.end_items(number, piece)
+        else:
+            self.set_scalar(value, &scalar)
+            self.take(number, &scalar)
+        return self.end_field(number, piece)
+
+    cdef int set_scalar(self, object value, Scalar* to) except -1:
+        clear(to)
+        to.is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if isinstance(value, str):
+            self.kept_text = value.encode()
+            to.value.kind = A_TEXT
+            to.value.text = PyBytes_AS_STRING(self.kept_text)
+            to.value.length = PyBytes_GET_SIZE(self.kept_text)
+            return 0
+        if isinstance(value, bool):
+            to.value.kind = A_BOOL
+        to.value.number = value
+        if to.is_whole:
+            to.whole = value
+        return 0
+
+    # Lists
+
+    cdef int take_item(self, int number, Scalar* scalar) except -1:
+        """Add an item of a list."""
+        cdef Reader reader = self.reader
+        cdef Key* key = self.keys.key + number
+        cdef Value* value = &scalar.value
+        if key.role == DECLARED and reader.transform[key.field].kind == LIST:
+            if scalar.is_whole:
+                self.write_digits(scalar)
+            return reader.put_category(
+                reader.transform + key.field, Text(key.name, 0, key.name_length), value)
+        if key.role == FEATURE and value.kind == A_TEXT:
+            return self.take(number, scalar)
+        if key.role == FEATURE:
+            raise self.problem(
+                "is a list with numbers: declare it as a list, or exclude it", number)
+        return self.refuse_kind(number, "a list")
+
+    cdef int end_items(self, int number, Py_ssize_t piece) except -1:
+        """Remove the items of a list that are there twice."""
+        cdef Reader reader = self.reader
+        cdef Key* key = self.keys.key + number
+        if key.role == DECLARED and reader.transform[key.field].kind == LIST:
+            return reader.end_list(key.field, Text(key.name, 0, key.name_length), piece)
+        return reader.distinct(piece, False)
+
+    # Helpers
+
+    cdef int write_digits(self, Scalar* scalar) noexcept:
+        """Write an integer as text, which a category is."""
+        cdef uint64_t left = <uint64_t>scalar.whole
+        cdef bint negative = scalar.whole < 0 and not scalar.is_unsigned
+        cdef char* to = self.digits + 24
+        if negative:
+            left = 0 - left
+        while True:
+            to -= 1
+            to[0] = <char>(48 + left % 10)
+            left //= 10
+            if left == 0:
+                break
+        if negative:
+            to -= 1
+            to[0] = b"-"
+        scalar.value.text = to
+        scalar.value.length = self.digits + 24 - to
+        return 0
+
+    cdef Py_ssize_t check_utf8(self, const char* text, Py_ssize_t length) noexcept:
+        """Return the place of the first byte that is not UTF-8, -1 if there is none."""
+        cdef const char* p = text
+        cdef const char* end = text + length
+        cdef uint64_t eight
+        cdef int more
+        while p < end:
+            if end - p >= 8:
+                memcpy(&eight, p, 8)
+                if not eight & 0x8080808080808080u:
+                    p += 8
+                    continue
+            if <unsigned char>p[0] < 0x80:
+                p += 1
+                continue
+            more = utf8_length(p, end)
+            if more == 0:
+                return p - text
+            p += more
+        return -1
+
+    cdef object problem(self, object what, int number):
+        """Return an InvalidEventError that names the field and the byte."""
+        cdef Key* key = self.keys.key + number
+        where = f"{what}, at byte {self.p - self.first}"
+        if number < 0:
+            return InvalidEventError(f"the record {where}")
+        return field_error(key.name[:key.name_length].decode("utf-8", "replace"), where)

@@ -1,0 +1,223 @@
+"""Protobuf messages as plans: lists of messages and their fields, which a decoder walks through.
+
+Descriptors come in their serialized form, from a registry or a file of `protoc`; protobuf's own pool
+resolves them, so that nothing is generated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import (
+    any_pb2,
+    descriptor_pb2,
+    descriptor_pool,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.message import DecodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+# What a field's value is; the same numbers are in `protobuf.pyx`.
+INT32, INT64, UINT32, UINT64, SINT, FIXED32, FIXED64, SFIXED32, SFIXED64 = range(9)
+FLOAT, DOUBLE, BOOL, STRING, BYTES, ENUM, MESSAGE = range(9, 16)
+
+# What a message is.
+ORDINARY, TIMESTAMP, DURATION, WRAPPER, STRUCT, VALUE, LIST_VALUE = range(7)
+
+KINDS = {
+    "TYPE_INT32": INT32,
+    "TYPE_INT64": INT64,
+    "TYPE_UINT32": UINT32,
+    "TYPE_UINT64": UINT64,
+    "TYPE_SINT32": SINT,
+    "TYPE_SINT64": SINT,
+    "TYPE_FIXED32": FIXED32,
+    "TYPE_FIXED64": FIXED64,
+    "TYPE_SFIXED32": SFIXED32,
+    "TYPE_SFIXED64": SFIXED64,
+    "TYPE_FLOAT": FLOAT,
+    "TYPE_DOUBLE": DOUBLE,
+    "TYPE_BOOL": BOOL,
+    "TYPE_STRING": STRING,
+    "TYPE_BYTES": BYTES,
+    "TYPE_ENUM": ENUM,
+    "TYPE_MESSAGE": MESSAGE,
+    "TYPE_GROUP": MESSAGE,
+}
+TYPES = {number: KINDS[name] for name, number in descriptor_pb2.FieldDescriptorProto.Type.items()}
+GROUP = descriptor_pb2.FieldDescriptorProto.TYPE_GROUP
+WELL_KNOWN = {
+    "google.protobuf.Timestamp": TIMESTAMP,
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Struct": STRUCT,
+    "google.protobuf.Value": VALUE,
+    "google.protobuf.ListValue": LIST_VALUE,
+    **{
+        f"google.protobuf.{kind}Value": WRAPPER
+        for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String")
+    },
+}
+WITH_PROTOBUF = {
+    module.DESCRIPTOR.name: module.DESCRIPTOR
+    for module in (
+        any_pb2,
+        duration_pb2,
+        empty_pb2,
+        field_mask_pb2,
+        struct_pb2,
+        timestamp_pb2,
+        wrappers_pb2,
+    )
+}
+
+
+class SchemaError(ValueError):
+    """A schema that cannot be used."""
+
+
+@dataclass
+class Member:
+    """A field of a message."""
+
+    number: int
+    name: str
+    kind: int
+    message: int = -1  # the number of its message
+    repeated: bool = False
+    is_map: bool = False
+    implicit: bool = False  # not written where it is zero
+    oneof: int = -1
+    symbols: dict[int, str] = field(default_factory=dict)  # of an enum
+
+
+@dataclass
+class Message:
+    """A message and its fields, by number."""
+
+    kind: int
+    members: list[Member] = field(default_factory=list)
+
+
+def message_at(files: Mapping[str, bytes], path: Sequence[int]) -> Descriptor:
+    """Return the message at a path of indexes in the last of these serialized files."""
+    parsed = {name: _parsed(name, data) for name, data in files.items()}
+    file = list(parsed.values())[-1]
+    message: Any = file
+    names = [file.package] if file.package else []
+    try:
+        for depth, index in enumerate(path):
+            message = (message.nested_type if depth else message.message_type)[index]
+            names.append(message.name)
+    except IndexError:
+        raise SchemaError(f"{file.name} has no message at {list(path)}") from None
+    return message_named(parsed.values(), ".".join(names))
+
+
+def message_named(
+    files: Iterable[descriptor_pb2.FileDescriptorProto], name: str
+) -> Descriptor:
+    """Return a message by its full name; SchemaError if the files do not define it."""
+    left = {one.name: one for one in files}
+    pool = descriptor_pool.DescriptorPool()
+    while left:
+        _add(pool, left, next(iter(left)))
+    try:
+        return pool.FindMessageTypeByName(name)
+    except KeyError:
+        raise SchemaError(f"the descriptors have no message {name!r}") from None
+
+
+def descriptor_set(data: bytes) -> Iterable[descriptor_pb2.FileDescriptorProto]:
+    """Return the files of a descriptor set, as `protoc --descriptor_set_out` writes it."""
+    found = descriptor_pb2.FileDescriptorSet()
+    try:
+        found.ParseFromString(data)
+    except DecodeError as error:
+        raise SchemaError(f"this is not a descriptor set: {error}") from error
+    return found.file
+
+
+def _parsed(name: str, data: bytes) -> descriptor_pb2.FileDescriptorProto:
+    found = descriptor_pb2.FileDescriptorProto()
+    try:
+        found.ParseFromString(data)
+    except DecodeError as error:
+        raise SchemaError(f"{name} is not a serialized file descriptor: {error}") from error
+    found.name = name
+    return found
+
+
+def _add(pool: Any, left: dict[str, descriptor_pb2.FileDescriptorProto], name: str) -> None:
+    """Add a file to the pool, after those that it imports; some come with protobuf."""
+    file = left.pop(name, None)
+    if file is None:
+        if name not in WITH_PROTOBUF:
+            raise SchemaError(f"the imported file {name!r} is missing")
+        file = descriptor_pb2.FileDescriptorProto()
+        WITH_PROTOBUF[name].CopyToProto(file)
+    for imported in file.dependency:
+        try:
+            pool.FindFileByName(imported)
+        except KeyError:
+            _add(pool, left, imported)
+    try:
+        pool.Add(file)
+    except TypeError as error:
+        raise SchemaError(f"{name}: {error}") from error
+
+
+def plan(message: Descriptor) -> list[Message]:
+    """Return a message and all that it contains; the first is the message."""
+    planner = _Planner()
+    planner.number_of(message)
+    return planner.messages
+
+
+class _Planner:
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._numbers: dict[str, int] = {}
+
+    def number_of(self, message: Descriptor) -> int:
+        """Return the number of a message, added with what it contains."""
+        name = message.full_name
+        if name not in self._numbers:
+            self._numbers[name] = len(self.messages)
+            made = Message(WELL_KNOWN.get(name, ORDINARY))
+            self.messages.append(made)
+            made.members = [self._member(one) for one in message.fields]
+            made.members.sort(key=lambda one: one.number)
+        return self._numbers[name]
+
+    def _member(self, one: FieldDescriptor) -> Member:
+        kind = TYPES[one.type]
+        inner = one.message_type
+        return Member(
+            number=one.number,
+            name=one.name,
+            kind=kind,
+            message=-1 if inner is None else self.number_of(inner),
+            repeated=one.is_repeated,
+            is_map=inner is not None and inner.GetOptions().map_entry,
+            implicit=not one.is_repeated and not one.has_presence,
+            oneof=-1 if one.containing_oneof is None else one.containing_oneof.index,
+            symbols={} if one.enum_type is None else _symbols(one.enum_type),
+        )
+
+
+def _symbols(enum: Any) -> dict[int, str]:
+    """Return the first name of each number."""
+    found: dict[int, str] = {}
+    for value in enum.values:
+        found.setdefault(value.number, value.name)
+    return found
