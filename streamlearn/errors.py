@@ -115,5 +115,9 @@ class StoreDeniedError(StoreError):
     """The credentials do not permit using the store of checkpoints."""
 
 
+class SchemaError(StreamlearnError, ValueError):
+    """A schema that records cannot be read by."""
+
+
 class RegistryError(SourceError):
     """A schema registry that does not answer, refuses the login, or fails."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import ssl
 import time
 import urllib.error
@@ -17,13 +16,14 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from streamlearn.errors import InvalidEventError, RegistryError
+from streamlearn.errors import RegistryError, SchemaError
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+SERIALIZED = "?format=serialized"
 NO_SCHEMA = {40401, 40402, 40403}  # error codes: no such subject, version, schema
 DENIED = {401, 403}
 RETRY_SECONDS = 0.25
-FORGET_SECONDS = 60.0  # after which unknown schemas are waited for again
+FORGET_SECONDS = 60.0  # after which an unknown schema is asked for again
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class SchemaRegistry:
     keyfile: str | None = None
     timeout_seconds: float = 5.0
     wait_seconds: float = 10.0
-    _schemas: dict[tuple[str, bool], Schema] = field(default_factory=dict, repr=False)
-    _unknown_since: float = field(default=-math.inf, repr=False)
+    _schemas: dict[int | str, Schema] = field(default_factory=dict, repr=False)
+    _unknown: dict[int | str, float] = field(default_factory=dict, repr=False)  # until when
 
     def __post_init__(self) -> None:
         self._urls = [one.strip().rstrip("/") for one in self.url.split(",") if one.strip()]
@@ -84,7 +84,7 @@ class SchemaRegistry:
             raise ValueError("the URL of the registry is empty")
         if self.token is not None and self.username is not None:
             raise ValueError("registry: give a username or a token, not both")
-        self._headers = {"Accept": ACCEPT, "Content-Type": "application/json"}
+        self._headers = {"Accept": ACCEPT}
         if self.username is not None:
             login = f"{self.username}:{self.password or ''}".encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
@@ -95,50 +95,31 @@ class SchemaRegistry:
             context.load_cert_chain(self.certfile, self.keyfile)
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
 
-    def schema(self, schema_id: int | str, *, serialized: bool = False) -> Schema:
-        """Return the schema of an id, a number or a GUID.
+    def schema(self, schema_id: int | str, kind: str) -> Schema:
+        """Return the schema of an id, a number or a GUID; of Protobuf, its base64 descriptor.
 
-        Wait for one that is not known yet; then raise InvalidEventError. `serialized`: Protobuf as
-        a base64-encoded descriptor. RegistryError if the registry does not answer.
+        Wait for a schema that is not known yet. SchemaError if it stays unknown, or is of another
+        kind; RegistryError if the registry does not answer.
         """
-        key = (str(schema_id), serialized)
-        found = self._schemas.get(key)
-        if found is not None:
-            return found
-        kind = "ids" if isinstance(schema_id, int) else "guids"
-        path = f"/schemas/{kind}/{schema_id}{'?format=serialized' if serialized else ''}"
-        answer = self._wait_for(path)
-        if answer is None:
-            raise InvalidEventError(
-                f"the registry has no schema with the id {schema_id}: the producer uses another "
-                "registry, or the schema was deleted",
-                "schema",
-            )
-        found = self._schema_of(answer, serialized=serialized)
-        self._schemas[key] = found
+        found = self._schemas.get(schema_id)
+        if found is None:
+            path = f"/schemas/{'ids' if isinstance(schema_id, int) else 'guids'}/{schema_id}"
+            serialized = kind == "PROTOBUF"
+            answer = self._wait_for(schema_id, path + (SERIALIZED if serialized else ""))
+            if answer is None:
+                raise SchemaError(
+                    "it is not in the registry; the producer uses another one, or it was deleted"
+                )
+            found = self._schemas[schema_id] = self._schema_of(answer, serialized=serialized)
+        if found.kind != kind:
+            raise SchemaError(f"it is of kind {found.kind}, not {kind}")
         return found
-
-    def latest(self, subject: str, *, serialized: bool = False) -> tuple[int, Schema]:
-        """Return the id and the newest schema of a subject."""
-        answer = self._get(f"/subjects/{quote(subject, safe='')}/versions/latest")
-        if answer is None:
-            raise RegistryError(f"{self._urls[0]}: no subject {subject!r}")
-        return int(answer["id"]), self.schema(int(answer["id"]), serialized=serialized)
-
-    def register(self, subject: str, schema: Schema) -> int:
-        """Register a schema, unless it is registered already; return its id."""
-        body = {"schema": schema.text, "schemaType": schema.kind}
-        answer = self._request(f"/subjects/{quote(subject, safe='')}/versions", body)
-        if answer is None:
-            raise RegistryError(f"{self._urls[0]}: cannot register a schema of {subject!r}")
-        return int(answer["id"])
 
     def _schema_of(self, answer: dict[str, Any], *, serialized: bool) -> Schema:
         imports = []
         for one in answer.get("references") or ():
-            form = "?format=serialized" if serialized else ""
-            path = f"/subjects/{quote(one['subject'], safe='')}/versions/{one['version']}{form}"
-            inner = self._get(path)
+            path = f"/subjects/{quote(one['subject'], safe='')}/versions/{one['version']}"
+            inner = self._get(path + (SERIALIZED if serialized else ""))
             if inner is None:
                 raise RegistryError(
                     f"{self._urls[0]}: schema {one['name']!r} is referred to, but does not exist"
@@ -146,49 +127,48 @@ class SchemaRegistry:
             imports.append((str(one["name"]), self._schema_of(inner, serialized=serialized)))
         return Schema(answer.get("schemaType") or "AVRO", str(answer["schema"]), tuple(imports))
 
-    def _wait_for(self, path: str) -> dict[str, Any] | None:
+    def _wait_for(self, schema_id: int | str, path: str) -> dict[str, Any] | None:
         """Ask until the answer is known; None for what stays unknown.
 
-        After one schema stayed unknown, others are not waited for: a stream with many wrong ids
-        must not take this long for each.
+        It is not asked for again for a while, nor are others waited for: a stream with many wrong
+        ids must not take this long for each.
         """
-        waits = time.monotonic() - self._unknown_since > FORGET_SECONDS
-        deadline = time.monotonic() + (self.wait_seconds if waits else 0.0)
-        while True:
-            answer = self._get(path)
-            if answer is not None:
-                return answer
-            if time.monotonic() >= deadline:
-                if waits:
-                    self._unknown_since = time.monotonic()
+        start = time.monotonic()
+        self._unknown = {one: until for one, until in self._unknown.items() if until > start}
+        if schema_id in self._unknown:
+            return None
+        deadline = start if self._unknown else start + self.wait_seconds
+        while (answer := self._get(path)) is None:
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                self._unknown[schema_id] = time.monotonic() + FORGET_SECONDS
                 return None
-            time.sleep(min(RETRY_SECONDS, max(deadline - time.monotonic(), 0.0)))
+            time.sleep(min(RETRY_SECONDS, left))
+        return answer
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        return self._request(path, None)
-
-    def _request(self, path: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the answer of the first registry that gives one; None for a schema it lacks."""
         problem = ""
         for url in self._urls:
             try:
-                return self._ask(url + path, body)
+                return self._ask(url + path)
             except RegistryError as error:
                 problem = str(error)
         raise RegistryError(problem)
 
-    def _ask(self, url: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, self._headers)  # noqa: S310 - checked above
+    def _ask(self, url: str) -> dict[str, Any] | None:
+        request = urllib.request.Request(url, headers=self._headers)  # noqa: S310 - checked above
         try:
             with self._opener.open(request, timeout=self.timeout_seconds) as answer:
-                found: dict[str, Any] = json.loads(answer.read())
+                found = json.loads(answer.read())
         except urllib.error.HTTPError as error:
             with error:
                 return self._refused(url, error)
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise RegistryError(f"{url}: the schema registry does not answer: {reason}") from error
+        if not isinstance(found, dict) or "schema" not in found:
+            raise RegistryError(f"{url}: the answer is not a schema; is this a schema registry?")
         return found
 
     @staticmethod
@@ -203,7 +183,9 @@ class SchemaRegistry:
             return
         if error.code in DENIED:
             raise RegistryError(
-                f"{url}: the schema registry refuses the login ({error.code}): set the username and "
-                "password, the token or the certificate"
+                f"{url}: the schema registry refuses the login ({error.code}): set the username "
+                "and password, the token or the certificate"
             )
-        raise RegistryError(f"{url}: the schema registry answers {error.code}: {message or error.reason}")
+        raise RegistryError(
+            f"{url}: the schema registry answers {error.code}: {message or error.reason}"
+        )

@@ -11,8 +11,6 @@ from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from streamlearn.errors import InvalidEventError
-
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT
 from streamlearn.stream.formats.binary cimport DEEPEST, BinaryDecoder, Scalar, clear
 
@@ -36,7 +34,7 @@ cdef enum NodeKind:  # as in avro_plan
     UUID_FIXED
 
 cdef enum:
-    MORE_ITEMS = 1000  # an array may have so many items more than bytes
+    MORE_ITEMS = 1000  # a record may have so many items more than bytes: nulls take none
 
 cdef struct Child:  # a field, a branch of a union, or a symbol
     const char* name  # NULL: it is left out
@@ -95,9 +93,11 @@ cdef class AvroDecoder(BinaryDecoder):
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
+    >>> from streamlearn.stream.formats.schemas import AvroSchema
     >>> schema = {"type": "record", "name": "Click", "fields": [
     ...     {"name": "ad", "type": "string"}, {"name": "clicked", "type": "boolean"}]}
-    >>> decoder, events = AvroDecoder(AvroSchema(schema), Names(), Fields(label="clicked")), Events()
+    >>> decoder = AvroDecoder(AvroSchema(schema), Names(), Fields(label="clicked"))
+    >>> events = Events()
     >>> decoder.decode([b"\\x0ashoes\\x01", b"\\x0asho"], events)
     >>> decoder.reader.names(), events.labels
     (['ad=shoes'], array([1.]))
@@ -107,6 +107,7 @@ cdef class AvroDecoder(BinaryDecoder):
 
     cdef Plan plan
     cdef uint64_t runs  # of the keys
+    cdef int64_t items  # of all arrays and maps that the record may still have
     cdef char[36] uuid
 
     def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
@@ -120,6 +121,7 @@ cdef class AvroDecoder(BinaryDecoder):
     cdef int walk(self) except -1:
         if self.records == 1:
             self.runs += 1  # keys were cleared, or are new
+        self.items = self.end - self.first + MORE_ITEMS
         self.record_fields(0, -1, 0)
         if self.p != self.end:
             raise self.problem("ends before its last byte: it has another schema", -1)
@@ -128,10 +130,10 @@ cdef class AvroDecoder(BinaryDecoder):
     cdef int record_fields(self, int number, int parent, int depth) except -1:
         cdef Node* node = self.plan.node + number
         cdef Child* child = self.plan.child + node.first
-        cdef int i
+        cdef int _i
         if depth == DEEPEST:
             raise self.problem(f"is nested more than {DEEPEST} levels deep", parent)
-        for i in range(node.count):
+        for _i in range(node.count):
             if child.name == NULL:
                 self.skip(child.node, parent, depth + 1)
             else:
@@ -204,15 +206,11 @@ cdef class AvroDecoder(BinaryDecoder):
         cdef Py_ssize_t piece = self.reader.n
         cdef Node* item
         cdef Scalar scalar
-        cdef int64_t left, items = 0
+        cdef int64_t left
         while True:
             left = self.block(key)
             if left == 0:
                 return self.end_items(key, piece)
-            items += left
-            if left > self.end - self.first + MORE_ITEMS or items > (
-                    self.end - self.first + MORE_ITEMS):
-                raise self.problem(f"has {items} items, more than the record can hold", key)
             while left:
                 left -= 1
                 item = self.plan.node + kind
@@ -292,8 +290,6 @@ cdef class AvroDecoder(BinaryDecoder):
                 left = self.block(key)
                 if left == 0:
                     return 0
-                if left > self.end - self.first + MORE_ITEMS:
-                    raise self.problem(f"has {left} items, more than the record can hold", key)
                 while left:
                     if node.kind == MAP_NODE:
                         self.text(key, &length)
@@ -347,8 +343,9 @@ cdef class AvroDecoder(BinaryDecoder):
         if n < 0:
             self.length(key)  # of the block in bytes
             n = -n
-        if n < 0:
-            raise self.problem("has a block of 2**63 items", key)
+        if not 0 <= n <= self.items:
+            raise self.problem(f"has {n} items, more than the record can hold", key)
+        self.items -= n
         return n
 
     cdef const char* take_bytes(self, int64_t n, int key) except NULL:

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastavro.schema import SchemaParseException, UnknownType, parse_schema
+from streamlearn.errors import SchemaError
+
+try:
+    from fastavro.schema import SchemaParseException, UnknownType, parse_schema
+except ImportError as error:
+    raise ImportError("Avro requires fastavro; run pip install 'streamlearn[registry]'") from error
 
 # What a node is; the same numbers are in `avro.pyx`.
 NULL, BOOL, INT, FLOAT, DOUBLE, TEXT, BYTES, FIXED, ENUM, ARRAY, MAP, RECORD, UNION = range(13)
@@ -34,10 +39,6 @@ SECONDS = {  # the unit of times
     "local-timestamp-micros": 1e-6,
     "local-timestamp-nanos": 1e-9,
 }
-
-
-class SchemaError(ValueError):
-    """A schema that cannot be used."""
 
 
 @dataclass
@@ -127,7 +128,9 @@ class _Planner:
         node = Node(RECORD)
         return self._add(node, lambda: self._fields(node, schema, wanted))
 
-    def _fields(self, node: Node, schema: dict[str, Any], reader: dict[str, Any] | None) -> list[int]:
+    def _fields(
+        self, node: Node, schema: dict[str, Any], reader: dict[str, Any] | None
+    ) -> list[int]:
         if reader is None:
             node.names = [one["name"] for one in schema["fields"]]
             return [self._node(one["type"], None) for one in schema["fields"]]

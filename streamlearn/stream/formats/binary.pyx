@@ -6,7 +6,7 @@ values: they become what the same values become in JSON.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport isfinite
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
 from streamlearn.errors import InvalidEventError
@@ -19,12 +19,13 @@ from streamlearn.features.transforms cimport A_BOOL, A_TEXT, LIST
 from streamlearn.features.transforms cimport TIME as A_TIME
 from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.formats.keys cimport (
-    DECLARED, FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys,
+    DECLARED, FEATURE, ID, LABEL, SKIPPED, WEIGHT, Key, Keys,
 )
 from streamlearn.stream.formats.text cimport put_number, put_text
 
 from streamlearn.features.pieces import field_error
 
+cdef int MAX_PLANS = 10_000
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 
 
@@ -80,6 +81,8 @@ cdef class BinaryDecoder(Decoder):
         plan = self.plans.get(header)
         if plan is None:
             plan = self.schemas.plan(header)
+            if len(self.plans) == MAX_PLANS:
+                self.plans.clear()
             self.plans[header] = plan
         self.use_plan(plan)
         self.header = header
@@ -170,7 +173,7 @@ cdef class BinaryDecoder(Decoder):
             f"is {kind}: labels, weights, ids and times are numbers or text", number)
 
     cdef int refuse_bytes(self, int number) except -1:
-        """Raise InvalidEventError for bytes, which only an undeclared field may hold: no feature."""
+        """Raise InvalidEventError for bytes, unless the field is undeclared: it is no feature."""
         if self.keys.key[number].role != FEATURE:
             self.refuse_kind(number, "bytes")
         return 0

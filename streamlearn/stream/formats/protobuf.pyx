@@ -160,7 +160,18 @@ cdef class Plan:
 
 
 cdef class ProtobufDecoder(BinaryDecoder):
-    """Protobuf records."""
+    """Protobuf records.
+
+    >>> from google.protobuf.duration_pb2 import Duration
+    >>> from streamlearn import Names
+    >>> from streamlearn.stream import Events, Fields
+    >>> from streamlearn.stream.formats.schemas import ProtobufMessage
+    >>> schemas = ProtobufMessage(Duration.DESCRIPTOR)
+    >>> decoder, events = ProtobufDecoder(schemas, Names(), Fields(label="nanos")), Events()
+    >>> decoder.decode([Duration(seconds=3, nanos=7).SerializeToString()], events)
+    >>> decoder.reader.names(), events.labels
+    (['seconds'], array([7.]))
+    """
 
     cdef Plan plan
     cdef uint64_t runs  # of the keys
@@ -380,15 +391,15 @@ cdef class ProtobufDecoder(BinaryDecoder):
         cdef const char* end = part.end
         cdef uint64_t tag
         cdef bytes one
-        whole = b""
+        found = []
         while p < end:
             p = self.varint(p, end, &tag, key)
             at = p
             p = self.past(p, end, tag, key, 0)
             if tag >> 3 == member.number and tag & 7 == BYTES:
                 at = self.content(&at, p, key)
-                whole += at[:p - at]
-        one = bytes(varint_of(len(whole))) + whole
+                found.append(at[:p - at])
+        one = b"".join([bytes(varint_of(sum(map(len, found)))), *found])
         self.merged.append(one)
         part.at = PyBytes_AS_STRING(one)
         part.end = part.at + PyBytes_GET_SIZE(one)

@@ -1,7 +1,7 @@
 """Protobuf messages as plans: lists of messages and their fields, which a decoder walks through.
 
-Descriptors come in their serialized form, from a registry or a file of `protoc`; protobuf's own pool
-resolves them, so that nothing is generated.
+Descriptors come in their serialized form, from a registry or a file of `protoc`; protobuf's own
+pool resolves them, so that nothing is generated.
 """
 
 from __future__ import annotations
@@ -9,18 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf import (
-    any_pb2,
-    descriptor_pb2,
-    descriptor_pool,
-    duration_pb2,
-    empty_pb2,
-    field_mask_pb2,
-    struct_pb2,
-    timestamp_pb2,
-    wrappers_pb2,
-)
-from google.protobuf.message import DecodeError
+from streamlearn.errors import SchemaError
+
+try:
+    from google.protobuf import (
+        any_pb2,
+        descriptor_pb2,
+        descriptor_pool,
+        duration_pb2,
+        empty_pb2,
+        field_mask_pb2,
+        struct_pb2,
+        timestamp_pb2,
+        wrappers_pb2,
+    )
+    from google.protobuf.message import DecodeError
+except ImportError as error:
+    raise ImportError(
+        "Protobuf requires protobuf; run pip install 'streamlearn[registry]'"
+    ) from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +61,9 @@ KINDS = {
     "TYPE_MESSAGE": MESSAGE,
     "TYPE_GROUP": MESSAGE,
 }
-TYPES = {number: KINDS[name] for name, number in descriptor_pb2.FieldDescriptorProto.Type.items()}
+TYPES: dict[int, int] = {
+    number: KINDS[name] for name, number in descriptor_pb2.FieldDescriptorProto.Type.items()
+}
 GROUP = descriptor_pb2.FieldDescriptorProto.TYPE_GROUP
 WELL_KNOWN = {
     "google.protobuf.Timestamp": TIMESTAMP,
@@ -79,10 +88,6 @@ WITH_PROTOBUF = {
         wrappers_pb2,
     )
 }
-
-
-class SchemaError(ValueError):
-    """A schema that cannot be used."""
 
 
 @dataclass
@@ -116,16 +121,15 @@ def message_at(files: Mapping[str, bytes], path: Sequence[int]) -> Descriptor:
     names = [file.package] if file.package else []
     try:
         for depth, index in enumerate(path):
-            message = (message.nested_type if depth else message.message_type)[index]
+            inner = message.nested_type if depth else message.message_type
+            message = inner[index if index >= 0 else len(inner)]
             names.append(message.name)
     except IndexError:
         raise SchemaError(f"{file.name} has no message at {list(path)}") from None
     return message_named(parsed.values(), ".".join(names))
 
 
-def message_named(
-    files: Iterable[descriptor_pb2.FileDescriptorProto], name: str
-) -> Descriptor:
+def message_named(files: Iterable[descriptor_pb2.FileDescriptorProto], name: str) -> Descriptor:
     """Return a message by its full name; SchemaError if the files do not define it."""
     left = {one.name: one for one in files}
     pool = descriptor_pool.DescriptorPool()
@@ -195,11 +199,16 @@ class _Planner:
             self._numbers[name] = len(self.messages)
             made = Message(WELL_KNOWN.get(name, ORDINARY))
             self.messages.append(made)
-            made.members = [self._member(one) for one in message.fields]
+            proto = descriptor_pb2.DescriptorProto()
+            message.CopyToProto(proto)
+            lists = {one.number for one in proto.field if one.label == one.LABEL_REPEATED}
+            made.members = [
+                self._member(one, repeated=one.number in lists) for one in message.fields
+            ]
             made.members.sort(key=lambda one: one.number)
         return self._numbers[name]
 
-    def _member(self, one: FieldDescriptor) -> Member:
+    def _member(self, one: FieldDescriptor, *, repeated: bool) -> Member:
         kind = TYPES[one.type]
         inner = one.message_type
         return Member(
@@ -207,9 +216,9 @@ class _Planner:
             name=one.name,
             kind=kind,
             message=-1 if inner is None else self.number_of(inner),
-            repeated=one.is_repeated,
+            repeated=repeated,
             is_map=inner is not None and inner.GetOptions().map_entry,
-            implicit=not one.is_repeated and not one.has_presence,
+            implicit=not repeated and not one.has_presence,
             oneof=-1 if one.containing_oneof is None else one.containing_oneof.index,
             symbols={} if one.enum_type is None else _symbols(one.enum_type),
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-from streamlearn.errors import RegistryError
+from streamlearn.errors import InvalidEventError, RegistryError, SchemaError
 from streamlearn.stream.formats import avro_plan, protobuf_plan
 from streamlearn.stream.formats.avro import Plan as AvroPlan
 from streamlearn.stream.formats.protobuf import Plan as ProtobufPlan
@@ -16,7 +17,7 @@ from streamlearn.stream.formats.protobuf import Plan as ProtobufPlan
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
-    from streamlearn.stream.schema_registry import SchemaRegistry
+    from streamlearn.stream.schema_registry import Schema, SchemaRegistry
 
 
 class Schemas(Protocol):
@@ -25,7 +26,7 @@ class Schemas(Protocol):
     framed: bool  # records begin with a header that has the id of their schema
 
     def plan(self, header: bytes) -> Any:
-        """Return the plan of records with this header."""
+        """Return the plan of records with this header; InvalidEventError if there is none."""
 
 
 class AvroSchema:
@@ -41,58 +42,109 @@ class AvroSchema:
         return self._plan
 
 
-class RegisteredAvro:
-    """The Avro schemas of a registry."""
-
-    framed = True
-
-    def __init__(self, registry: SchemaRegistry, reader_schema: Any = None) -> None:
-        self._registry = registry
-        self._reader_schema = reader_schema
-
-    def plan(self, header: bytes) -> AvroPlan:
-        """Return the plan of the schema with the header's id."""
-        schema = self._registry.schema(id_of(header))
-        *imported, text = [json.loads(one.text) for one in schema.with_imports().values()]
-        return AvroPlan(avro_plan.plan(text, self._reader_schema, imported))
-
-
 class ProtobufMessage:
-    """One Protobuf message, for records without a header."""
+    """One Protobuf message, for all records; `framed`: skip the headers of a registry."""
 
-    framed = False
-
-    def __init__(self, message: Descriptor) -> None:
+    def __init__(self, message: Descriptor, *, framed: bool = False) -> None:
         self._plan = ProtobufPlan(protobuf_plan.plan(message))
+        self.framed = framed
 
     def plan(self, header: bytes) -> ProtobufPlan:  # noqa: ARG002 - a registry's
         """Return the plan of the message."""
         return self._plan
 
 
-class RegisteredProtobuf:
-    """The Protobuf schemas of a registry, which must serve their serialized descriptors."""
+class RegisteredSchemas:
+    """The schemas of a registry, of one kind."""
 
     framed = True
+    kind: str  # as the registry calls it
 
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
 
-    def plan(self, header: bytes) -> ProtobufPlan:
-        """Return the plan of the message with the header's id and path."""
+    def plan(self, header: bytes) -> Any:
+        """Return the plan of the schema with the header's id."""
         schema_id = id_of(header)
-        schema = self._registry.schema(schema_id, serialized=True)
+        try:
+            schema = self._registry.schema(schema_id, self.kind)
+            return self._plan(schema, header)
+        except (SchemaError, json.JSONDecodeError) as error:
+            raise InvalidEventError(f"the schema {schema_id} cannot be used: {error}") from error
+
+    def _plan(self, schema: Schema, header: bytes) -> Any:
+        raise NotImplementedError
+
+
+class RegisteredAvro(RegisteredSchemas):
+    """The Avro schemas of a registry; records are read as the reader's schema, if there is one."""
+
+    kind = "AVRO"
+
+    def __init__(self, registry: SchemaRegistry, reader_schema: Any = None) -> None:
+        super().__init__(registry)
+        if reader_schema is not None:
+            avro_plan.plan(reader_schema)  # or every record would be invalid
+        self._reader_schema = reader_schema
+
+    def _plan(self, schema: Schema, header: bytes) -> AvroPlan:  # noqa: ARG002 - Protobuf's
+        *imported, text = [json.loads(one.text) for one in schema.with_imports().values()]
+        return AvroPlan(avro_plan.plan(text, self._reader_schema, imported))
+
+
+class RegisteredProtobuf(RegisteredSchemas):
+    """The Protobuf schemas of a registry, which must serve their serialized descriptors."""
+
+    kind = "PROTOBUF"
+
+    def _plan(self, schema: Schema, header: bytes) -> ProtobufPlan:
         files = {}
-        for name, one in schema.with_imports(f"schema-{schema_id}.proto").items():
+        for name, one in schema.with_imports("schema.proto").items():
             try:
                 files[name] = base64.b64decode(one.text, validate=True)
             except binascii.Error as error:
                 raise RegistryError(
-                    f"{self._registry.url}: the registry serves Protobuf schema {schema_id} only as "
-                    "text; set format.descriptors to a file of protoc --descriptor_set_out"
+                    f"{self._registry.url}: the registry serves Protobuf schemas only as text; set "
+                    "format.descriptors to a file of protoc --descriptor_set_out"
                 ) from error
         path = indexes_of(header[5 if header[0] == 0 else 17 :])
         return ProtobufPlan(protobuf_plan.plan(protobuf_plan.message_at(files, path)))
+
+
+def avro_schemas(path: str | None, registry: SchemaRegistry | None) -> Schemas:
+    """Return the schemas of Avro records: that of a file, a registry's, or both.
+
+    The file is then the schema of the reader.
+    """
+    given = None if path is None else json_of(path)
+    return AvroSchema(given) if registry is None else RegisteredAvro(registry, given)
+
+
+def protobuf_schemas(
+    path: str | None, message: str | None, registry: SchemaRegistry | None
+) -> Schemas:
+    """Return the schemas of Protobuf records: a message of a descriptor set, or a registry's."""
+    if path is None and registry is not None:
+        return RegisteredProtobuf(registry)
+    files = protobuf_plan.descriptor_set(content(path or ""))
+    found = protobuf_plan.message_named(files, message or "")
+    return ProtobufMessage(found, framed=registry is not None)
+
+
+def json_of(path: str) -> Any:
+    """Return the content of a JSON file."""
+    try:
+        return json.loads(content(path))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise SchemaError(f"{path} is not JSON, which an Avro schema is: {error}") from error
+
+
+def content(path: str) -> bytes:
+    """Return the bytes of a file."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise SchemaError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def id_of(header: bytes) -> int | str:
@@ -105,9 +157,9 @@ def id_of(header: bytes) -> int | str:
 
 
 def indexes_of(path: bytes) -> list[int]:
-    """Return the indexes of a message in its file and in the messages around it.
+    r"""Return the indexes of a message in its file and in the messages around it.
 
-    >>> indexes_of(b"\\0"), indexes_of(bytes([4, 2, 0]))
+    >>> indexes_of(b"\0"), indexes_of(bytes([4, 2, 0]))
     ([0], [1, 0])
     """
     numbers, shift, number = [], 0, 0
@@ -115,6 +167,6 @@ def indexes_of(path: bytes) -> list[int]:
         number |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            numbers.append(number >> 1)
+            numbers.append((number >> 1) ^ -(number & 1))  # zigzag
             shift, number = 0, 0
     return numbers[1:] or [0]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import streamlearn as sl
 from streamlearn import fields
+from streamlearn.errors import SchemaError
 from streamlearn.stream import Events, Fields
 from streamlearn.stream.formats.avro import AvroDecoder
-from streamlearn.stream.formats.avro_plan import SchemaError
 from streamlearn.stream.formats.schemas import AvroSchema
 from tests.support.formats import read, same
 
@@ -63,7 +63,8 @@ def typed(draw: Any, depth: int = 0) -> tuple[Any, Any]:
     kinds = ["leaf"] * 3 + ["union", "strings", "enum", *(["map", "record"] if depth < 2 else [])]
     kind = draw(st.sampled_from(kinds))
     if kind == "leaf":
-        return draw(st.sampled_from(LEAVES))
+        leaf: tuple[Any, Any] = draw(st.sampled_from(LEAVES))
+        return leaf
     if kind == "union":
         schema, values = draw(st.sampled_from(LEAVES[1:]))
         return ["null", schema], st.none() | values
@@ -76,7 +77,8 @@ def typed(draw: Any, depth: int = 0) -> tuple[Any, Any]:
     if kind == "map":
         schema, values = draw(typed(depth + 1))
         return {"type": "map", "values": schema}, st.dictionaries(TEXTS, values, max_size=4)
-    return draw(records(depth + 1))
+    inner: tuple[Any, Any] = draw(records(depth + 1))
+    return inner
 
 
 @st.composite
@@ -123,8 +125,14 @@ def test_bytes_that_were_cut_or_changed_never_crash(data: Any) -> None:
 LOGICAL = {
     "decimal": ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, 12.25),
     "fixed decimal": (
-        {"type": "fixed", "name": "D", "size": 5, "logicalType": "decimal", "precision": 9,
-         "scale": 2},
+        {
+            "type": "fixed",
+            "name": "D",
+            "size": 5,
+            "logicalType": "decimal",
+            "precision": 9,
+            "scale": 2,
+        },
         -12.25,
     ),
     "date": ({"type": "int", "logicalType": "date"}, 20_000),
@@ -278,11 +286,22 @@ def test_invalid_schemas_are_refused(schema: Any) -> None:
 
 
 def test_json_writes_the_same_names() -> None:
-    schema = record(("a", "string"), ("n", "double"), ("tags", {"type": "array", "items": "string"}))
+    schema = record(
+        ("a", "string"), ("n", "double"), ("tags", {"type": "array", "items": "string"})
+    )
     event = {"a": "x", "n": 1.5, "tags": ["p", "q", "p"]}
     avro, plain = sl.Names(), sl.Names()
-    AvroDecoder(AvroSchema(schema), avro, grow_always=True).decode(
-        written(schema, event), Events()
-    )
+    AvroDecoder(AvroSchema(schema), avro, grow_always=True).decode(written(schema, event), Events())
     plain.read_event(json.loads(json.dumps(event)))
     assert avro.names() == plain.names()
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("name", ["skipped", "items"])
+def test_items_without_bytes_are_limited(name: str) -> None:
+    schema = record((name, {"type": "array", "items": "null"}))
+    blocks = b"\x80\x10" * 200_000  # of 1,024 nulls each
+    events = read(decoder(schema, Fields(label="y", exclude=("skipped",))), [blocks + b"\x00"])
+    [(_, field, reason)] = events.invalid
+    assert field == name
+    assert "items" in reason

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import streamlearn as sl
 from streamlearn import fields
+from streamlearn.errors import SchemaError
 from streamlearn.stream import Fields
 from streamlearn.stream.formats.protobuf import ProtobufDecoder
-from streamlearn.stream.formats.protobuf_plan import SchemaError, message_at, message_named
+from streamlearn.stream.formats.protobuf_plan import message_at, message_named
 from streamlearn.stream.formats.schemas import ProtobufMessage, indexes_of
 from tests.support.formats import read, same
 
@@ -126,7 +127,9 @@ def test_records_become_what_their_values_become(data: Any) -> None:
     kind, strategies = data.draw(kinds())
     values = st.fixed_dictionaries({}, optional=strategies)
     messages = [kind(**one) for one in data.draw(st.lists(values, min_size=1, max_size=5))]
-    same(decoder(kind), [one.SerializeToString() for one in messages], list(map(as_event, messages)))
+    same(
+        decoder(kind), [one.SerializeToString() for one in messages], list(map(as_event, messages))
+    )
 
 
 @given(st.data())
@@ -149,7 +152,11 @@ def test_parts_of_messages_are_merged_and_the_last_value_counts() -> None:
     for name in ("p", "q"):
         add(inner, name, Proto.TYPE_INT32)
     kind = message_of(file)
-    parts = [{"a": {"p": 1}, "n": 1}, {"a": {"q": 2}}, {"a": {"p": 3}, "n": 4}]
+    parts: list[dict[str, Any]] = [
+        {"a": {"p": 1}, "n": 1},
+        {"a": {"q": 2}},
+        {"a": {"p": 3}, "n": 4},
+    ]
     encoded = b"".join(kind(**part).SerializeToString() for part in parts)
     whole = kind.FromString(encoded)
     assert as_event(whole) == {"a": {"p": 3, "q": 2}, "n": 4}
@@ -244,9 +251,7 @@ def test_timestamps_are_the_time() -> None:
     kind = well_known("Timestamp")
     message = kind()
     message.x.FromMilliseconds(1_700_000_000_500)
-    events = read(
-        decoder(kind, Fields(time="x", time_unit="ms")), [message.SerializeToString()]
-    )
+    events = read(decoder(kind, Fields(time="x", time_unit="ms")), [message.SerializeToString()])
     assert events.times.tolist() == [1_700_000_000.5]
 
 
@@ -267,16 +272,16 @@ def test_enums_are_text_by_name() -> None:
 
 
 def test_a_zero_that_is_not_written_is_the_label_and_a_declared_field() -> None:
-    kind = simple(
-        ("clicked", Proto.TYPE_BOOL), ("ad", Proto.TYPE_INT64), ("n", Proto.TYPE_DOUBLE)
-    )
+    kind = simple(("clicked", Proto.TYPE_BOOL), ("ad", Proto.TYPE_INT64), ("n", Proto.TYPE_DOUBLE))
     declared = {"ad": fields.Category(), "n": fields.Number(indicator=True)}
     reader = decoder(kind, Fields(label="clicked"), fields=declared)
     events = read(reader, [b"", kind(clicked=True, ad=3, n=2.0).SerializeToString()])
     assert events.labels.tolist() == [0.0, 1.0]
     names = reader.reader.names()
-    assert [{names[slot] for slot, _ in events.row_of(k)} >= {one} for k, one in
-            enumerate(("ad=0", "ad=3"))] == [True, True]
+    assert [
+        {names[slot] for slot, _ in events.row_of(k)} >= {one}
+        for k, one in enumerate(("ad=0", "ad=3"))
+    ] == [True, True]
 
 
 def test_integers_of_64_bits_are_exact() -> None:
@@ -324,8 +329,9 @@ def test_hostile_bytes_are_invalid_records(hostile: bytes) -> None:
 def test_messages_that_contain_themselves_are_bounded() -> None:
     kind = simple(("x", Proto.TYPE_INT32), ("next", Proto.TYPE_MESSAGE, ONE, ".shop.Event"))
     event: dict[str, Any] = {"x": 1}
-    same(decoder(kind), [kind(x=1, next={"x": 2}).SerializeToString()],
-         [{"x": 1, "next": {"x": 2}}])
+    same(
+        decoder(kind), [kind(x=1, next={"x": 2}).SerializeToString()], [{"x": 1, "next": {"x": 2}}]
+    )
     for _ in range(80):
         event = {"x": 1, "next": event}
     assert len(read(decoder(kind), [kind(**event).SerializeToString()]).invalid) == 1

@@ -1,0 +1,10 @@
+from collections.abc import Sequence
+from typing import Self
+
+from streamlearn.stream.formats.avro_plan import Node
+from streamlearn.stream.formats.binary import BinaryDecoder
+
+class Plan:
+    def __new__(cls, nodes: Sequence[Node]) -> Self: ...
+
+class AvroDecoder(BinaryDecoder): ...
