@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -24,6 +25,7 @@ from streamlearn.config.structs import (
     Label,
     LabelsConfig,
     PredictionsConfig,
+    RegistryConfig,
     RunConfig,
     SecurityConfig,
     ServeConfig,
@@ -40,7 +42,8 @@ from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
 
 Problems = Iterator[ConfigProblem]
-FORMATS = ("json", "svmlight", "vw", "csv")
+BINARY = {"avro": "fastavro", "protobuf": "google.protobuf"}  # the packages they require
+FORMATS = ("json", "svmlight", "vw", "csv", *BINARY)
 CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -215,7 +218,7 @@ def label_field(
             )
     elif labels is not None and labels.label is not None:
         return
-    elif format.label is None and format.kind in {"json", "csv"}:
+    elif format.label is None and format.kind in {"json", "csv", *BINARY}:
         yield ConfigProblem("format.label", "missing; nothing is learned without labels")
 
 
@@ -298,6 +301,87 @@ def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
             yield ConfigProblem(
                 f"format.interactions[{i}]", "expected at least two different fields"
             )
+
+
+def schemas(
+    format: FormatConfig,  # noqa: A002 - the table's name
+    registry: RegistryConfig | None,
+    source: Source,
+    labels: LabelsConfig | None,
+) -> Problems:
+    """Check where the schemas of binary records come from."""
+    for name, kind in (("schema", "avro"), ("descriptors", "protobuf"), ("message", "protobuf")):
+        if getattr(format, name) is not None and format.kind != kind:
+            yield ConfigProblem(f"format.{name}", f'requires kind = "{kind}"')
+    if format.kind not in BINARY:
+        if registry is not None:
+            kinds = " or ".join(f'"{kind}"' for kind in BINARY)
+            yield ConfigProblem("registry", f"not used; it requires format.kind = {kinds}")
+        return
+    if not is_installed(BINARY[format.kind]):
+        yield ConfigProblem(
+            "format.kind", f"{format.kind} requires pip install 'streamlearn[registry]'"
+        )
+    if not isinstance(source, KafkaSourceConfig):
+        yield ConfigProblem(
+            "format.kind",
+            f"{format.kind} is only read from Kafka: files and standard input are read by lines, "
+            "which binary records do not have",
+        )
+    key = "schema" if format.kind == "avro" else "descriptors"
+    if registry is None and getattr(format, key) is None:
+        yield ConfigProblem(f"format.{key}", "missing; set it, or the url of a [registry]")
+    if (format.descriptors is None) != (format.message is None):
+        yield ConfigProblem("format.message", "set both `descriptors` and `message`, or neither")
+    own_topic = labels is not None and labels.topic is not None
+    if own_topic and getattr(format, key) is not None:
+        yield ConfigProblem(
+            f"format.{key}",
+            "is of all records, but labels.topic has others; use the schemas of a [registry]",
+        )
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a package can be imported."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
+
+
+def registry_access(registry: RegistryConfig | None, run: RunConfig) -> Problems:
+    """Check the address of the registry and its timeouts."""
+    if registry is None:
+        return
+    for url in registry.url.split(","):
+        parts = urlsplit(url.strip())
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            yield ConfigProblem("registry.url", "expected http://HOST:PORT or https://HOST:PORT")
+        elif parts.username is not None:
+            yield ConfigProblem("registry.url", "has a login; use `username` and `password`")
+    requests = len(registry.url.split(",")) * registry.timeout_seconds
+    if registry.wait_seconds + 2 * requests >= run.watchdog_seconds:
+        yield ConfigProblem(
+            "registry.wait_seconds",
+            "with two requests of `timeout_seconds` to each address, expected less than "
+            "run.watchdog_seconds",
+        )
+
+
+def registry_login(registry: RegistryConfig | None) -> Problems:
+    """Check the authentication at the registry."""
+    if registry is None:
+        return
+    if (registry.username is None) != (registry.password is None):
+        yield ConfigProblem("registry.username", "set both `username` and `password`, or neither")
+    if registry.token is not None and registry.username is not None:
+        yield ConfigProblem("registry.token", "set either `token` or `username`")
+    for name in ("cafile", "certfile", "keyfile"):
+        file = getattr(registry, name)
+        if file is not None and not Path(file).is_file():
+            yield ConfigProblem(f"registry.{name}", f"no such file: {file}")
+    if registry.keyfile is not None and registry.certfile is None:
+        yield ConfigProblem("registry.keyfile", "requires `certfile`, the certificate of this key")
 
 
 def label_values(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
@@ -411,6 +495,9 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     synthetic,
     delimiter,
     format_kind,
+    schemas,
+    registry_access,
+    registry_login,
     label_values,
     field_roles,
     field_kinds,

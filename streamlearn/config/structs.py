@@ -148,8 +148,27 @@ class FormatConfig(Section, frozen=True):
     """
 
     kind: Annotated[
-        str, about('"json", "svmlight", "vw", "csv", or module:callable of a custom decoder')
+        str,
+        about(
+            '"json", "svmlight", "vw", "csv", "avro", "protobuf", or module:callable of a custom '
+            "decoder"
+        ),
     ] = "json"
+    schema: Annotated[
+        str | None,
+        about("schema file of all records; with [registry], the reader's schema (avro)"),
+    ] = None
+    descriptors: Annotated[
+        str | None,
+        about(
+            "file of protoc --include_imports --descriptor_set_out; with [registry], used instead "
+            "of the registry's schemas (protobuf)"
+        ),
+    ] = None
+    message: Annotated[
+        str | None,
+        about("full name of the message in `descriptors`, such as shop.Click (protobuf)"),
+    ] = None
     label: Annotated[str | None, about("field that holds the label (json, csv)")] = None
     labels: Annotated[
         Literal["open"] | tuple[Label, ...],
@@ -200,6 +219,28 @@ class FormatConfig(Section, frozen=True):
             "1000 records before any is learned (csv)"
         ),
     ] = None
+
+
+class RegistryConfig(Section, frozen=True):
+    """The schema registry that Avro and Protobuf records name their schemas in."""
+
+    url: Annotated[
+        str, about("address; several, separated by commas, are tried in this order", min_length=1)
+    ]
+    username: Annotated[str | None, about("for basic authentication")] = None
+    password: Annotated[Secret | None, about("for basic authentication")] = None
+    token: Annotated[Secret | None, about("bearer token")] = None
+    cafile: Annotated[str | None, about("CA certificate file that verifies the registry")] = None
+    certfile: Annotated[str | None, about("client certificate file")] = None
+    keyfile: Annotated[str | None, about("private key file of the client certificate")] = None
+    timeout_seconds: Annotated[float, about("maximum seconds of a request", gt=0)] = 5.0
+    wait_seconds: Annotated[
+        float,
+        about(
+            "seconds to wait for a schema that is not registered yet; then its records are invalid",
+            ge=0,
+        ),
+    ] = 10.0
 
 
 class LabelsConfig(Section, frozen=True):
@@ -464,6 +505,7 @@ class Config(Section, frozen=True):
 
     source: Annotated[Source, about("where events come from")]
     format: Annotated[FormatConfig, about("how bytes become events")] = FormatConfig()
+    registry: Annotated[RegistryConfig | None, about("schemas of Avro and Protobuf")] = None
     labels: Annotated[LabelsConfig | None, about("delayed labels")] = None
     features: Annotated[FeaturesConfig, about("how feature names become slots")] = FeaturesConfig()
     learners: Annotated[tuple[LearnerConfig, ...], about("one [[learner]] table per model")] = (

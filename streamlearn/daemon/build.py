@@ -25,6 +25,7 @@ from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
 from streamlearn.stream import Clicks, DelayedClicks, Files, StandardInput, Synthetic, decoder_of
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
+from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.json_lines import FileSink
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.process.log import Log
     from streamlearn.features import Reader
     from streamlearn.stream import Decoder, Partition, Source
+    from streamlearn.stream.formats.schemas import Schemas
     from streamlearn.stream.sinks.sink import Sink
 
 TRANSACTION_MARGIN_SECONDS = 30.0  # by which a transaction may outlast `max_age_seconds`
@@ -152,11 +154,12 @@ def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any
     labels, table = settings.labels, settings.format
     if labels is None:
         return EventReader(decoder(settings, shared, learners))
+    found = schemas(settings)
     of_events, of_labels = config.label_fields(table, labels)
-    events = decoder_of(table.kind, shared, of_events, learners, grow_always=True)
+    events = decoder_of(table.kind, shared, of_events, learners, grow_always=True, schemas=found)
     label_decoder = None
     if of_labels is not None:
-        label_decoder = decoder_of(table.kind, Names(), of_labels, learners)
+        label_decoder = decoder_of(table.kind, Names(), of_labels, learners, schemas=found)
     guess = labels.on_timeout
     if guess != DROP:
         guess = (events if label_decoder is None else label_decoder).resolve_label(guess)
@@ -179,7 +182,8 @@ def input_settings(settings: config.Config) -> dict[str, str]:
     """
     format_ = plan.plain(settings.format)
     excluded = {format_.pop(name) for name in ("id", "time")} - {None}
-    for name in ("time_unit", "labels", "label_warmup", "max_classes"):
+    others = ("time_unit", "labels", "label_warmup", "max_classes")
+    for name in (*others, "schema", "descriptors", "message"):  # schemas may evolve
         del format_[name]
     features = plan.plain(settings.features)
     del features["max_bytes"]  # may be raised before the table is full
@@ -214,6 +218,37 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
         delimiter=table.delimiter,
         columns=table.columns,
         text=table.text,
+        schemas=schemas(settings),
+    )
+
+
+def schemas(settings: config.Config) -> Schemas | None:
+    """Build the schemas of binary formats; None for other formats."""
+    table, given = settings.format, settings.registry
+    registry = None if given is None else schema_registry(given)
+    if table.kind == "avro":
+        from streamlearn.stream.formats.schemas import avro_schemas  # noqa: PLC0415 - optional
+
+        return avro_schemas(table.schema, registry)
+    if table.kind == "protobuf":
+        from streamlearn.stream.formats.schemas import protobuf_schemas  # noqa: PLC0415 - optional
+
+        return protobuf_schemas(table.descriptors, table.message, registry)
+    return None
+
+
+def schema_registry(given: config.RegistryConfig) -> SchemaRegistry:
+    """Build the client of the schema registry."""
+    return SchemaRegistry(
+        given.url,
+        username=given.username,
+        password=None if given.password is None else given.password.reveal(),
+        token=None if given.token is None else given.token.reveal(),
+        cafile=given.cafile,
+        certfile=given.certfile,
+        keyfile=given.keyfile,
+        timeout_seconds=given.timeout_seconds,
+        wait_seconds=given.wait_seconds,
     )
 
 

@@ -30,6 +30,7 @@ STAGES = ("poll", "decode", "learn", "publish")
 # reasons for invalid records that do not show their content
 REASONS = {
     "syntax": "the record is not in the configured format",
+    "schema": "the schema of the record is not in the registry, or cannot be used",
     "label": "the label is invalid",
     "weight": "the weight is invalid",
     "id": "the id is invalid",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -326,6 +327,72 @@ def test_an_invalid_configuration_names_its_key(
 
 def test_kafka_requires_a_checkpoint() -> None:
     assert "checkpoint.path" in problems(KAFKA.split("[checkpoint]", maxsplit=1)[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"format.kind": "avro"}, "format.schema"),
+        ({"format.kind": "protobuf"}, "format.descriptors"),
+        ({"format.schema": "a.avsc"}, "format.schema"),
+        (
+            {"format": {"kind": "avro", "schema": "a.avsc", "label": "y", "message": "A"}},
+            "format.message",
+        ),
+        ({"format": {"kind": "protobuf", "descriptors": "a.pb", "label": "y"}}, "format.message"),
+        ({"registry.url": "http://a"}, "registry"),
+        ({"format.kind": "avro", "registry.url": "localhost:8081"}, "registry.url"),
+        ({"format.kind": "avro", "registry.url": "http://a,"}, "registry.url"),
+        ({"format.kind": "avro", "registry.url": "http://me:pass@a"}, "registry.url"),
+        (
+            {"format.kind": "avro", "registry": {"url": "http://a", "username": "me"}},
+            "registry.username",
+        ),
+        (
+            {
+                "format.kind": "avro",
+                "registry": {"url": "http://a", "username": "a", "password": "b", "token": "c"},
+            },
+            "registry.token",
+        ),
+        (
+            {"format.kind": "avro", "registry": {"url": "http://a", "keyfile": __file__}},
+            "registry.keyfile",
+        ),
+        (
+            {"format.kind": "avro", "registry": {"url": "http://a", "cafile": "none"}},
+            "registry.cafile",
+        ),
+        (
+            {"format.kind": "avro", "registry": {"url": "http://a", "wait_seconds": 50}},
+            "registry.wait_seconds",
+        ),
+        (
+            {
+                "format": {"kind": "avro", "schema": "a.avsc", "label": "y", "id": "id"},
+                "labels.topic": "labels",
+            },
+            "format.schema",
+        ),
+        (
+            {
+                "format": {"kind": "avro", "schema": "a.avsc", "label": "y"},
+                "source": {"kind": "stdin"},
+            },
+            "format.kind",
+        ),
+    ],
+)
+def test_what_schemas_need(change: dict[str, Any], path: str) -> None:
+    assert problems(KAFKA, overrides=change).keys() == {path}
+
+
+@pytest.mark.parametrize("kind", ["avro", "protobuf"])
+def test_a_missing_extra_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fastavro", "google", "google.protobuf"):
+        monkeypatch.setitem(sys.modules, name, None)
+    given = {"format.kind": kind, "registry.url": "http://a"}
+    assert "streamlearn[registry]" in problems(KAFKA, overrides=given)["format.kind"]
 
 
 @pytest.mark.parametrize("text", ["a = ", "[source]\n[source]", "\x00", "x = " + "[" * 5000])

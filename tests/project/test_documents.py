@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from google.protobuf import descriptor_pb2
 
 import streamlearn as sl
 from streamlearn.cli import reference as cli
@@ -126,6 +127,13 @@ def test_every_metric_is_in_a_group() -> None:
     assert grouped == METRICS.keys()
 
 
+def descriptors() -> bytes:
+    """What protoc makes of a file with the message `shop.Click`."""
+    file = descriptor_pb2.FileDescriptorProto(name="clicks.proto", package="shop")
+    file.message_type.add(name="Click")
+    return bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
+
+
 @pytest.mark.parametrize(("name", "text"), blocks("toml"))
 def test_configurations_are_valid(
     name: str,
@@ -137,7 +145,8 @@ def test_configurations_are_valid(
 ) -> None:
     monkeypatch.setenv("STREAMLEARN_TOKEN", "from a secret")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "clicks.csv").touch()  # a configuration reads it
+    (tmp_path / "clicks.csv").touch()  # configurations read these
+    (tmp_path / "clicks.pb").write_bytes(descriptors())
     file = tmp_path / f"{Path(name).stem}.toml"
     if DOCUMENTED_BUCKET in text:
         text = text.replace(DOCUMENTED_BUCKET, request.getfixturevalue("bucket"))

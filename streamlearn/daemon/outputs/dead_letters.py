@@ -94,7 +94,11 @@ def reason_code(field: str | None, reason: str) -> str:
     'label'
     >>> reason_code("age", "field 'age' is nan"), reason_code(None, "no JSON")
     ('value', 'syntax')
+    >>> reason_code(None, "the schema 7 cannot be used: it is not in the registry")
+    'schema'
     """
+    if field is None and reason.startswith("the schema "):
+        return "schema"
     for role in ROLES:
         if reason.startswith((f"field {field!r} ({role})", f"the {role} ", f"there is no {role}")):
             return role

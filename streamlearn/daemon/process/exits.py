@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from streamlearn.errors import (
+    RegistryError,
     SinkDeniedError,
     SinkError,
     SinkFencedError,
@@ -37,6 +38,7 @@ class Exit(IntEnum):
     NOT_FOUND = 12
     NOTHING_LEARNED = 13
     NO_CHECKPOINT = 14
+    REGISTRY = 15
 
 
 DESCRIPTIONS = {
@@ -55,6 +57,7 @@ DESCRIPTIONS = {
     Exit.NOT_FOUND: "no such topic or file",
     Exit.NOTHING_LEARNED: "the end was reached, but no record could be learned",
     Exit.NO_CHECKPOINT: "no checkpoint, though one is required, or its directory is gone",
+    Exit.REGISTRY: "the schema registry does not answer, or denied access",
 }
 
 
@@ -75,6 +78,7 @@ class Fenced(Stop):
 
 
 EXIT_CODES: dict[type[SourceError | SinkError | StoreError], Exit] = {
+    RegistryError: Exit.REGISTRY,
     SourceChangedError: Exit.SOURCE_CHANGED,
     SourceDeniedError: Exit.DENIED,
     SourceNotFoundError: Exit.NOT_FOUND,

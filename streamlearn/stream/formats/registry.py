@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlearn.stream.formats.avro import AvroDecoder
 from streamlearn.stream.formats.csv import CSVDecoder
 from streamlearn.stream.formats.custom import CustomDecoder, import_path
 from streamlearn.stream.formats.decoder import Decoder
 from streamlearn.stream.formats.json import JSONDecoder
+from streamlearn.stream.formats.protobuf import ProtobufDecoder
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamlearn.features import Reader
+    from streamlearn.stream.formats.binary import BinaryDecoder
     from streamlearn.stream.formats.fields import Fields, Learns
+    from streamlearn.stream.formats.schemas import Schemas
 
 FORMATS: dict[str, type[Decoder]] = {
     "json": JSONDecoder,
@@ -23,6 +27,7 @@ FORMATS: dict[str, type[Decoder]] = {
     "vw": VWDecoder,
     "csv": CSVDecoder,
 }
+BINARY: dict[str, type[BinaryDecoder]] = {"avro": AvroDecoder, "protobuf": ProtobufDecoder}
 
 
 def decoder_of(
@@ -35,11 +40,12 @@ def decoder_of(
     delimiter: str = ",",
     columns: Sequence[str] = (),
     text: Sequence[str] | None = None,
+    schemas: Schemas | None = None,
 ) -> Decoder:
-    """Return the decoder of a format: one of `FORMATS`, or a custom `module:name`.
+    """Return the decoder of a format: one of `FORMATS` or `BINARY`, or a custom `module:name`.
 
     A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
-    `columns` and `text` are for CSV.
+    `columns` and `text` are for CSV, `schemas` for Avro and Protobuf.
 
     >>> from streamlearn import Names
     >>> type(decoder_of("vw", Names())).__name__, type(decoder_of("json:loads", Names())).__name__
@@ -57,9 +63,13 @@ def decoder_of(
         )
     if kind in FORMATS:
         return FORMATS[kind](reader, fields, learners, grow_always)
+    if kind in BINARY:
+        if schemas is None:
+            raise ValueError(f"format {kind!r} requires schemas: see stream.formats.schemas")
+        return BINARY[kind](schemas, reader, fields, learners, grow_always)
     if ":" not in kind:
         raise ValueError(
-            f"format {kind!r}: expected one of {', '.join(FORMATS)}, or module:function"
+            f"format {kind!r}: expected one of {', '.join([*FORMATS, *BINARY])}, or module:function"
         )
     named = import_path(kind)
     if isinstance(named, type) and issubclass(named, Decoder):
