@@ -136,7 +136,7 @@ class Soak:
     def catch_up(self, total: int) -> None:
         """Let it learn all records, as long as it makes progress."""
         while (learned := self.daemons.records()) < total:
-            self.daemons.wait_for(lambda known=learned: self.daemons.records() > known)
+            self.daemons.wait_for(lambda: self.daemons.records() > learned)
 
     def epoch(self) -> int:
         """The newest epoch in which there is learning."""
