@@ -42,7 +42,7 @@ cdef struct Child:  # a field, a branch of a union, or a symbol
     int node
     int key  # the field's key below `parent`, as found last
     int parent
-    uint64_t run  # of the keys, which may have been cleared since
+    uint64_t run  # in which this is so
 
 cdef struct Node:
     NodeKind kind
@@ -106,21 +106,14 @@ cdef class AvroDecoder(BinaryDecoder):
     """
 
     cdef Plan plan
-    cdef uint64_t runs  # of the keys
     cdef int64_t items  # of all arrays and maps that the record may still have
     cdef char[36] uuid
-
-    def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
-        BinaryDecoder.__init__(self, schemas, reader, fields, learners, grow_always)
-        self.runs = 1
 
     cdef int use_plan(self, object plan) except -1:
         self.plan = plan
         return 0
 
     cdef int walk(self) except -1:
-        if self.records == 1:
-            self.runs += 1  # keys were cleared, or are new
         self.items = self.end - self.first + MORE_ITEMS
         self.record_fields(0, -1, 0)
         if self.p != self.end:
@@ -137,10 +130,10 @@ cdef class AvroDecoder(BinaryDecoder):
             if child.name == NULL:
                 self.skip(child.node, parent, depth + 1)
             else:
-                if child.parent != parent or child.run != self.runs:
+                if child.parent != parent or child.run != self.run:
                     child.key = self.find(parent, child.name, child.length)
                     child.parent = parent
-                    child.run = self.runs
+                    child.run = self.run
                 self.field(child.node, child.key, depth)
             child += 1
         if self.plan.defaults[number]:

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from streamlearn.engine.events cimport Events
 from streamlearn.features.transforms cimport A_NUMBER, Value
@@ -33,6 +33,7 @@ cdef class BinaryDecoder(Decoder):
     cdef const char* p  # the current byte
     cdef const char* end
     cdef uint32_t records  # counted to notice duplicate fields
+    cdef uint64_t run  # of the keys, since they were cleared: plans remember keys of one run
     cdef bint has_groups
     cdef char[24] digits  # of the last integer
     cdef Scalar label

@@ -27,6 +27,14 @@ from streamlearn.features.pieces import field_error
 
 cdef int MAX_PLANS = 10_000
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
+cdef uint64_t RUNS = 0  # so far
+
+
+cdef uint64_t next_run() noexcept:
+    """Return a number that no other run of keys has, of this decoder or another."""
+    global RUNS
+    RUNS += 1
+    return RUNS
 
 
 cdef class BinaryDecoder(Decoder):
@@ -42,6 +50,7 @@ cdef class BinaryDecoder(Decoder):
         self.framed = schemas.framed
         self.plans = {}
         self.keys = Keys(self.fields, self.reader)
+        self.run = next_run()
         self.has_groups = len(self.reader.groups) > 0
 
     cdef int record(self, bytes value, Events events) except -1:
@@ -51,6 +60,7 @@ cdef class BinaryDecoder(Decoder):
         if self.keys.nearly_full() or self.records == 0xFFFFFFFF:
             self.keys.clear()
             self.records = 0
+            self.run = next_run()
         self.records += 1
         self.has_label = False
         self.read_header()

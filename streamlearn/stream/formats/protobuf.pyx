@@ -71,7 +71,7 @@ cdef struct Member:
     int oneof
     int first_symbol, symbols
     int key, parent  # the key below `parent`, as found last
-    uint64_t run  # of the keys, which may have been cleared since
+    uint64_t run  # in which this is so
 
 cdef struct Message:
     MessageKind kind
@@ -174,7 +174,6 @@ cdef class ProtobufDecoder(BinaryDecoder):
     """
 
     cdef Plan plan
-    cdef uint64_t runs  # of the keys
     cdef Part* part
     cdef Py_ssize_t parts, part_room
     cdef Entry* entry
@@ -183,7 +182,6 @@ cdef class ProtobufDecoder(BinaryDecoder):
 
     def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
         BinaryDecoder.__init__(self, schemas, reader, fields, learners, grow_always)
-        self.runs = 1
         self.merged = []
 
     def __dealloc__(self):
@@ -211,8 +209,6 @@ cdef class ProtobufDecoder(BinaryDecoder):
         return p - self.first
 
     cdef int walk(self) except -1:
-        if self.records == 1:
-            self.runs += 1  # keys were cleared, or are new
         self.parts = self.entries = 0
         if self.merged:
             self.merged = []
@@ -277,10 +273,10 @@ cdef class ProtobufDecoder(BinaryDecoder):
         return base
 
     cdef int key_of(self, Member* member, int parent) except -1:
-        if member.parent != parent or member.run != self.runs:
+        if member.parent != parent or member.run != self.run:
             member.key = self.find(parent, member.name, member.length)
             member.parent = parent
-            member.run = self.runs
+            member.run = self.run
         return member.key
 
     cdef int field(self, Member* member, Part part, int key, int depth) except -1:

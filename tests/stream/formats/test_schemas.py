@@ -18,6 +18,7 @@ from streamlearn.stream import Decoder, Fields
 from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.registry import decoder_of
 from streamlearn.stream.formats.schemas import (
+    AvroSchema,
     RegisteredAvro,
     RegisteredProtobuf,
     Schemas,
@@ -225,3 +226,15 @@ def test_protobuf_that_is_only_served_as_text(server: FakeRegistry) -> None:
     found = decoder("protobuf", RegisteredProtobuf(registry_of(server)))
     with pytest.raises(RegistryError, match=r"format\.descriptors"):
         read(found, [b"\0\0\0\0\x01\0"])
+
+
+def test_decoders_share_a_schema() -> None:
+    schemas = AvroSchema(V1)
+    records = [b"\x02x" + bytes(8)]
+    first, second = (decoder("avro", schemas, Fields(label=None, exclude=("ad",))) for _ in "ab")
+    whole = decoder("avro", schemas)
+    for _ in range(2):
+        same(whole, records, [{"ad": "x", "price": 0.0}])
+        for one in (first, second):
+            same(one, records, [{"price": 0.0}])
+            assert sorted(one.field_names()) == ["ad", "price"]

@@ -1,0 +1,139 @@
+"""Decode the same records of JSON, Avro and Protobuf to rows, from memory, as they come from Kafka.
+
+python -m benchmarks.records [--events N] [--rounds N]
+
+The records are those of `benchmarks.formats`: a label and eleven features, five of them text. The
+Python baselines read a record into a dict: fastavro, and a class of protobuf. The last row has
+1,000 schema ids in random order, each with a plan of its own.
+"""
+
+import argparse
+import io
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import msgspec
+from google.protobuf import descriptor_pb2, message_factory
+
+import streamlearn as sl
+from benchmarks.formats import Record, make_records
+from benchmarks.report import alternate, table, unprepared
+from streamlearn.stream import Events, Fields, decoder_of
+from streamlearn.stream.formats.protobuf_plan import message_named
+from streamlearn.stream.formats.schemas import AvroSchema, ProtobufMessage, Schemas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BATCH = 2000
+IDS = 1000
+Proto = descriptor_pb2.FieldDescriptorProto
+AVRO_TYPES = {str: "string", float: "double", int: "int"}
+PROTOBUF_TYPES = {str: Proto.TYPE_STRING, float: Proto.TYPE_DOUBLE, int: Proto.TYPE_INT32}
+
+
+class ManyIds:
+    """A schema with many ids, for records that begin with one."""
+
+    framed = True
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+
+    def plan(self, header: bytes) -> Any:
+        """Return a new plan."""
+        return AvroSchema(self._schema).plan(header)
+
+
+def avro_schema(record: Record) -> Any:
+    """Return the schema of the records."""
+    members = [{"name": name, "type": AVRO_TYPES[type(x)]} for name, x in record.items()]
+    return fastavro.parse_schema({"type": "record", "name": "Event", "fields": members})
+
+
+def message_class(record: Record) -> Any:
+    """Return the class of the records, as protoc would generate it."""
+    file = descriptor_pb2.FileDescriptorProto(name="event.proto", syntax="proto3")
+    message = file.message_type.add(name="Event")
+    for number, (name, x) in enumerate(record.items(), 1):
+        message.field.add(
+            name=name, number=number, type=PROTOBUF_TYPES[type(x)], label=Proto.LABEL_OPTIONAL
+        )
+    return message_factory.GetMessageClass(message_named([file], "Event"))
+
+
+def avro_bytes(schema: Any, record: Record) -> bytes:
+    """Return a record in Avro."""
+    to = io.BytesIO()
+    fastavro.schemaless_writer(to, schema, record)
+    return to.getvalue()
+
+
+def decode(kind: str, values: list[bytes], schemas: Schemas | None = None) -> int:
+    """Decode records in batches; return the number of events."""
+    decoder = decoder_of(kind, sl.Hashing(20), Fields(label="label"), schemas=schemas)
+    events, count = Events(), 0
+    for start in range(0, len(values), BATCH):
+        events.clear()
+        decoder.decode(values[start : start + BATCH], events)
+        count += len(events)
+    return count
+
+
+def fastavro_dicts(schema: Any, values: list[bytes]) -> int:
+    """Read records into dicts by fastavro."""
+    count = 0
+    for value in values:
+        count += isinstance(fastavro.schemaless_reader(io.BytesIO(value), schema, None), dict)
+    return count
+
+
+def message_dicts(kind: Any, values: list[bytes]) -> int:
+    """Read records into dicts by the class of their message."""
+    names = [field.name for field in kind.DESCRIPTOR.fields]
+    count = 0
+    for value in values:
+        message = kind.FromString(value)
+        count += isinstance({name: getattr(message, name) for name in names}, dict)
+    return count
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.records", description=__doc__)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    records = list(make_records(args.events))
+    schema, kind = avro_schema(records[0]), message_class(records[0])
+    avro = [avro_bytes(schema, record) for record in records]
+    protobuf = [kind(**record).SerializeToString() for record in records]
+    draw = random.Random(0)
+    framed = [b"\0" + draw.randrange(IDS).to_bytes(4) + value for value in avro]
+    one_id = [b"\0\0\0\0\x01" + value for value in avro]
+    runs: dict[str, Callable[[], int]] = {
+        "JSON": partial(decode, "json", [msgspec.json.encode(record) for record in records]),
+        "Avro": partial(decode, "avro", avro, AvroSchema(schema)),
+        "fastavro and a dict": partial(fastavro_dicts, schema, avro),
+        "Protobuf": partial(decode, "protobuf", protobuf, ProtobufMessage(kind.DESCRIPTOR)),
+        "a generated class and a dict": partial(message_dicts, kind, protobuf),
+        "Avro, one id": partial(decode, "avro", one_id, ManyIds(schema)),
+        f"Avro, {IDS:,} ids": partial(decode, "avro", framed, ManyIds(schema)),
+    }
+    for name, run in runs.items():
+        if (count := run()) != args.events:
+            raise AssertionError(f"{name}: {count} of {args.events} records")
+    timings = alternate({name: partial(unprepared, run) for name, run in runs.items()}, args.rounds)
+    print(f"{args.events:,} records of 12 fields, 5 of text; median of {args.rounds} rounds\n")
+    ratio = "{:.2f} ({:.2f} to {:.2f})"
+    lines = [
+        [name, timing.per_event(args.events), ratio.format(*timings["JSON"].ratio(timing))]
+        for name, timing in timings.items()
+    ]
+    print(table(["records", "us/record", "time, JSON = 1"], lines))
+
+
+if __name__ == "__main__":
+    main()
