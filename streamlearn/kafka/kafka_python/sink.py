@@ -63,8 +63,14 @@ UNKNOWN, DENIED = (
 BATCH_BYTES = 1 << 16
 SPLIT_SECONDS = 0.005
 RECONNECT_SECONDS = 0.02
+# Errors of a producer that another has replaced. One that asks for a newer epoch is about to be
+# refused (`Reconnecting`); a commit until then fails because of that state.
 LOST = [
-    kind.__name__ for kind in (ProducerFencedError, InvalidProducerEpochError, IllegalStateError)
+    *(
+        kind.__name__
+        for kind in (ProducerFencedError, InvalidProducerEpochError, IllegalStateError)
+    ),
+    "BUMPING_PRODUCER_EPOCH",
 ]
 
 
