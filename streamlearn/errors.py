@@ -121,3 +121,7 @@ class SchemaError(StreamlearnError, ValueError):
 
 class RegistryError(SourceError):
     """A schema registry that does not answer, refuses the login, or fails."""
+
+
+class FleetError(SourceError):
+    """A Ray cluster that is not installed, does not answer, or fails."""

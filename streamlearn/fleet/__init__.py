@@ -1,0 +1,1 @@
+"""Several processes or machines for one model, on Ray (the extra `ray`)."""

@@ -1,0 +1,55 @@
+"""Ray is started and connected to safely."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from streamlearn.errors import FleetError
+from streamlearn.fleet import cluster
+
+
+def test_a_cluster_asks_for_a_token(ray: Any) -> None:
+    with cluster.connected() as again:
+        assert again is ray
+    assert ray.is_initialized(), "a connection that existed before is kept"
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert len(os.environ["RAY_AUTH_TOKEN"]) >= 32
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+@pytest.mark.nightly  # Ray tries for 20 s
+def test_clients_without_the_token_are_refused(ray: Any) -> None:
+    address = ray.get_runtime_context().gcs_address
+    code = (
+        "from streamlearn.fleet.cluster import connected\n"
+        f"with connected({address!r}) as ray: print(ray.cluster_resources())\n"
+    )
+    wrong = {**os.environ, "RAY_AUTH_TOKEN": "0" * 64}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=wrong
+    )
+    assert run.returncode != 0
+    assert run.stdout == ""
+
+
+def test_signals_stay_with_the_process(ray: Any) -> None:  # noqa: ARG001 - it was started
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_without_ray_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(FleetError, match=r"streamlearn\[ray\]"):
+        cluster.imported()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere"])
+def test_a_wrong_address_is_named(address: str) -> None:
+    with pytest.raises(FleetError, match=address):
+        cluster.require_answer(address)
