@@ -281,6 +281,16 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self.check_labels(labels.distinct)
         return self._encode(labels, weights)
 
+    def codes_of(self, events: Events) -> Array:
+        """Return the engine's number for each event's label, 0 where it has none or weight 0."""
+        labels = column_of_events(events, events.learned_weights())
+        for label in labels.distinct:
+            if label not in self._codes:
+                raise InvalidEventError(
+                    f"the model has not learned the label {label!r}; it knows {self._labels}"
+                )
+        return labels.coded(self._codes)
+
     def _encode(self, labels: LabelColumn, weights: Array | None) -> Iterator[Part]:
         n, start, before = len(labels.index), 0, len(self._labels)
         for stop, label in zip([*labels.first, n], [*labels.distinct, None], strict=True):

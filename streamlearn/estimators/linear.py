@@ -332,6 +332,21 @@ class Linear(base.Estimator):
         """Yield decoded events in parts; each is to be learned before the next is asked for."""
         raise NotImplementedError
 
+    def score_events(self, events: Events, measures: Mapping[str, Array] | None = None) -> Array:
+        """Return the scores of decoded events, and measure them, without learning.
+
+        `measures` are those of `progressive_events`, NaN for events without a label or of weight 0.
+        """
+        scores = self.engine.learner.score(events)
+        weights = events.learned_weights()
+        part = Part(0, len(events), self.codes_of(events), weights, scores)
+        self.measure(part, measures or {})
+        return self.scores_of_parts([part])
+
+    def codes_of(self, events: Events) -> Array:
+        """Return the engine's number for each event's label, 0 where it has none or weight 0."""
+        raise NotImplementedError
+
     def learn_part(self, rows: Rows, part: Part, *, skip: bool = True) -> None:
         """Learn a part and write its scores; `skip`: those of rows that diverge are NaN."""
         self.engine.learner.run(

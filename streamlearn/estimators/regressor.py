@@ -181,14 +181,18 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             raise ValueError(
                 f"{self._loss!r} has several targets, but a decoded event has one label"
             )
-        labels = events.labels.copy()
-        for k, label in enumerate(events.classes):
-            labels[events.of_class(k)] = self._number_label(label)
-        weights = events.learned_weights()
-        labels[weights == 0.0] = 0.0
+        labels, weights = self.codes_of(events), events.learned_weights()
         if not self._loss.score_is_label:
             self.check_labels(np.unique(labels[weights > 0.0]).tolist())
         return self._encode(TargetRows(labels), weights)
+
+    def codes_of(self, events: Events) -> Array:
+        """Return the labels of decoded events, 0 where an event has none or weight 0."""
+        labels = events.labels.copy()
+        for k, label in enumerate(events.classes):
+            labels[events.of_class(k)] = self._number_label(label)
+        labels[events.learned_weights() == 0.0] = 0.0
+        return labels
 
     def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> TargetRows:  # noqa: ARG002 - a classifier's
         if self._single_output():

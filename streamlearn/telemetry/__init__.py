@@ -2,7 +2,7 @@
 
     catalog    every metric
     board      the current values; written by the loop, read by the HTTP thread
-    quality    ROC area and calibration of recent scores
+    quality    recent scores, for ROC area and calibration
     history    curves over the lifetime in bounded memory; recent: over the last minutes
     health     liveness and readiness
     metrics    the board as Prometheus metrics

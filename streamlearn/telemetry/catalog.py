@@ -100,7 +100,7 @@ QUALITY = (
     ),
     gauge(
         "recent_calibration_error",
-        "Expected calibration error over recent events, in ten bins.",
+        "Expected calibration error over recent events, in 15 bins of equal weight.",
         LEARNER,
     ),
     gauge("currently_best", "1 for the currently best learner, 0 for the others.", LEARNER),

@@ -1,4 +1,4 @@
-"""ROC area and calibration over recent labeled events."""
+"""The scores of recent labeled events, for ROC area and calibration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from streamlearn.core.arrays import Array
 
-BINS = 10
 MAX_PENDING_BATCHES = 1000  # before they are merged into the window
 
 
@@ -24,8 +23,8 @@ class RecentScores:
     >>> recent = RecentScores(100)
     >>> scores, error = np.array([-1.0, 0.5, 0.2, 2.0]), np.array([0.0, 1.0, 0.0, 0.0])
     >>> recent.add(scores, error, np.array([True, True, True, True]), 4)
-    >>> recent.window()[1], roc_area(*recent.window())
-    (array([False, False,  True,  True]), 0.75)
+    >>> recent.window()
+    (array([-1. ,  0.5,  0.2,  2. ]), array([False, False,  True,  True]))
     """
 
     def __init__(self, events: int) -> None:
@@ -71,29 +70,3 @@ class RecentScores:
         past = slice(max(len(self._scores) - before, 0), None)
         self._scores = np.concatenate([self._scores[past], scores])
         self._positive = np.concatenate([self._positive[past], positive])
-
-
-def roc_area(scores: Array, positive: Array) -> float | None:
-    """Return the area under the ROC curve, or None without events of both classes."""
-    above, below = scores[positive], np.sort(scores[~positive])
-    if not len(above) or not len(below):
-        return None
-    ranks = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
-    return float(ranks.sum() / (2.0 * len(above) * len(below)))
-
-
-def calibration(probabilities: Array, positive: Array) -> tuple[float | None, float | None]:
-    """Return mean probability / share of positives, and the expected calibration error.
-
-    >>> calibration(np.array([0.25, 0.25, 0.25, 0.25]), np.array([True, False, False, False]))
-    (1.0, 0.0)
-    """
-    n = len(positive)
-    if not n:
-        return None, None
-    share = float(positive.mean())
-    bins = np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
-    expected = np.bincount(bins, probabilities, BINS)
-    seen = np.bincount(bins, positive, BINS)
-    distance = float(np.abs(expected - seen).sum() / n)
-    return (float(probabilities.mean()) / share if share else None), distance

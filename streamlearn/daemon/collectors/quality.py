@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.telemetry.quality import RecentScores, calibration, roc_area
+import numpy as np
+
+from streamlearn.quality.ranking import calibration, calibration_ratio, groups_of, roc_area
+from streamlearn.telemetry.quality import RecentScores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,9 +76,14 @@ class QualityCollector:
         """Measure ROC AUC and calibration of a learner's recent scores."""
         board, name = self.board, learner.name
         scores, positive = quality.window()
-        board.set("recent_roc_auc", roc_area(scores, positive), name)
         loss = learner.model.objective.loss
-        shares = loss.probability(scores) if loss.has_probability else None
-        ratio, distance = (None, None) if shares is None else calibration(shares, positive)
+        calibrated = len(scores) > 0 and loss.has_probability
+        shares = np.full(len(scores), np.nan)
+        if calibrated:
+            shares = np.asarray(loss.probability(scores))
+        groups = groups_of(scores, positive, shares)
+        ratio = calibration_ratio(groups) if calibrated else None
+        distance = calibration(groups).error if calibrated else None
+        board.set("recent_roc_auc", roc_area(groups), name)
         board.set("recent_calibration_ratio", ratio, name)
         board.set("recent_calibration_error", distance, name)

@@ -19,12 +19,13 @@ from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators.checkpoints import CheckpointId
+from streamlearn.quality.ranking import groups_of, roc_area
 from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.metrics import Exposition
-from streamlearn.telemetry.quality import RecentScores, roc_area
+from streamlearn.telemetry.quality import RecentScores
 from tests.support.missing import require_program
 from tests.support.running import (
     HOSTILE,
@@ -77,7 +78,8 @@ def test_roc_area_equals_that_of_scikit_learn() -> None:
         if i < 5 or i % 7 == 0:
             found, positive = recent.window()
             assert np.array_equal(found, scores)
-            assert roc_area(found, positive) == pytest.approx(roc_auc_score(labels, scores))
+            groups = groups_of(found, positive, np.full(len(found), np.nan))
+            assert roc_area(groups) == pytest.approx(roc_auc_score(labels, scores))
 
 
 def test_missing_values_are_absent() -> None:
@@ -122,7 +124,8 @@ def test_recent_scores_are_resumed(tmp_path: Path) -> None:
             assert len(scores) == len(positive) == learner.learned
             assert bool(len(scores)) == (learner.name not in reset)
         area = watching.board.value("recent_roc_auc", "default")
-        assert area == roc_area(*watching.quality.recent["default"].window())
+        scores, positive = watching.quality.recent["default"].window()
+        assert area == roc_area(groups_of(scores, positive, np.zeros(len(scores))))
 
 
 def test_rejected_features_are_counted() -> None:

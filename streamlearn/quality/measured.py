@@ -1,0 +1,212 @@
+"""The quality of a model's predictions over events, in one pass."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from streamlearn.core.progressive import WeightedMean
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.losses import Logistic, Loss, Softmax
+from streamlearn.quality.bins import Bins
+from streamlearn.quality.constant import constant_loss, entropy
+from streamlearn.quality.ranking import Ranking, calibration, calibration_ratio, roc_area
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from streamlearn.core.arrays import Array
+    from streamlearn.engine.events import Events
+    from streamlearn.estimators.linear import Linear
+    from streamlearn.estimators.regressor import LinearRegressor
+
+
+class Quality:
+    """The quality of a model over the events added.
+
+    Numbers of "the constant" and "the mean" are those of the best constant prediction, known only
+    afterwards.
+    """
+
+    def __init__(self, model: Linear) -> None:
+        self.means = {name: WeightedMean() for name in model.score_measures}
+
+    @property
+    def events(self) -> int:
+        """The number of events added."""
+        return self.means["loss"].count
+
+    @property
+    def weight(self) -> float:
+        """Their weight."""
+        return self.means["loss"].weight
+
+    def add(self, events: Events, scores: Array, measures: Mapping[str, Array]) -> None:
+        """Add decoded events, their scores, and the measures of `progressive_events`.
+
+        `measures` has all of the model's `score_measures`, NaN for events that do not count.
+        """
+        rows = np.flatnonzero(~np.isnan(measures["loss"]))
+        if not len(rows):
+            return
+        weights = events.weights[rows]
+        self._add(events, rows, weights, scores[rows])
+        for name, mean in self.means.items():
+            mean.add(measures[name][rows], weights)
+
+    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
+        """Add what the means do not hold of these rows."""
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, float | None]:
+        """Return the numbers by name; None where one is undefined."""
+        if not self.events:
+            return {"loss": None}
+        return self._facts({name: mean.mean for name, mean in self.means.items()})
+
+    def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
+        """Return the numbers by name, given the means."""
+        raise NotImplementedError
+
+
+class ClassifierQuality(Quality):
+    """Loss, error rate, ROC area and calibration of a classifier.
+
+    ROC area and calibration are those of two classes, and calibration needs a loss with
+    probabilities.
+    """
+
+    def __init__(self, model: LinearClassifier) -> None:
+        super().__init__(model)
+        self.model = model
+        self.ranking = Ranking()
+        self.confusion = np.zeros((0, 0))  # weights by true and predicted label
+        self._sign = 0.0
+
+    @property
+    def binary(self) -> bool:
+        """Whether scores are those of two classes, in one output."""
+        return self.model.engine.learner.outputs == 1
+
+    @property
+    def has_probability(self) -> bool:
+        """Whether the loss defines probabilities."""
+        return self.model.objective.loss.has_probability
+
+    @property
+    def loss_is_log_loss(self) -> bool:
+        """Whether the loss is the log-loss of the probabilities."""
+        loss = self.model.objective.loss
+        return isinstance(loss, Softmax) or (isinstance(loss, Logistic) and self.binary)
+
+    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
+        codes = self.model.codes_of(events)[rows]
+        if self.binary:
+            positive = codes > 0.0
+            self._rank(scores, positive, weights)
+            self._confuse(positive.astype(np.intp), (scores > 0.0).astype(np.intp), weights)
+        else:
+            self._confuse(codes.astype(np.intp), scores.argmax(axis=1), weights)
+
+    def _rank(self, scores: Array, positive: Array, weights: Array) -> None:
+        sign = self.model.sign
+        if sign * self._sign < 0.0:  # the second label turned out to be the negative one
+            self.ranking.swap()
+            self.confusion = self.confusion[::-1, ::-1].copy()
+        self._sign = sign
+        shares = np.full(len(scores), np.nan)
+        loss = self.model.objective.loss
+        if isinstance(loss, Loss) and loss.has_probability:
+            shares = np.asarray(loss.probability(np.ascontiguousarray(scores)))
+        self.ranking.add(scores, positive, shares, weights)
+
+    def _confuse(self, true: Array, predicted: Array, weights: Array) -> None:
+        more = max(len(self.model.labels), 2) - len(self.confusion)
+        if more:
+            self.confusion = np.pad(self.confusion, ((0, more), (0, more)))
+        np.add.at(self.confusion, (true, predicted), weights)
+
+    def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
+        weights = self.confusion.sum(axis=1)
+        found: dict[str, float | None] = {
+            "loss": means["loss"],
+            "constant's loss": self._constant_loss(weights),
+        }
+        if not self.loss_is_log_loss:
+            found |= {"log loss": means["log_loss"], "constant's log loss": entropy(weights)}
+        if self.binary:
+            groups = self.ranking.groups()
+            found["ROC area"] = roc_area(groups)
+            if self.has_probability:
+                found["calibration ratio"] = calibration_ratio(groups)
+                found["calibration error"] = calibration(groups).error
+        return found | {
+            "error rate": means["error"],
+            "constant's error rate": float(1.0 - weights.max() / weights.sum()),
+        }
+
+    def _constant_loss(self, weights: Array) -> float | None:
+        """Return the loss of the best constant scores; None if it is not known."""
+        loss = self.model.objective.loss
+        if self.loss_is_log_loss:
+            return entropy(weights)
+        if not isinstance(loss, Loss):
+            return None
+        sides = np.array([-1.0, 1.0])
+        if self.binary:
+            return constant_loss(loss, sides, weights)
+        rest = weights.sum() - weights  # the losses of one class versus the rest are added
+        pairs = zip(rest, weights, strict=True)
+        return sum(constant_loss(loss, sides, np.array(pair)) for pair in pairs)
+
+
+class RegressorQuality(Quality):
+    """Loss, absolute and squared error of a regressor, and those of the mean label."""
+
+    def __init__(self, model: LinearRegressor) -> None:
+        super().__init__(model)
+        self.model = model
+        self.labels = Bins(2)  # weight, and weight times label
+        self._origin = 0.0  # the first label: sums relative to it do not cancel
+        self._sums = np.zeros(2)  # of weight times label, and times its square
+
+    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:  # noqa: ARG002 - a classifier's
+        labels = self.model.codes_of(events)[rows]
+        if not self.events:
+            self._origin = float(labels[0])
+        places, moved = self.labels.places(labels), labels - self._origin
+        self.labels.add(0, places, weights)
+        self.labels.add(1, places, weights * labels)
+        self._sums += np.dot(weights, moved), np.dot(weights, moved * moved)
+
+    def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
+        _, (weights, sums) = self.labels.used()
+        labels = sums / weights
+        mean, square = self._sums / self.weight
+        variance = max(float(square - mean * mean), 0.0)
+        distances = np.abs(labels - (self._origin + mean))
+        loss = self.model.objective.loss
+        best = constant_loss(loss, labels, weights) if isinstance(loss, Loss) else None
+        return {
+            "loss": means["loss"],
+            "constant's loss": best,
+            "MAE": means["absolute"],
+            "mean's MAE": float(np.average(distances, weights=weights)),
+            "RMSE": math.sqrt(means["squared"]),
+            "mean's RMSE": math.sqrt(variance),
+            "R2": 1.0 - means["squared"] / variance if variance else None,
+        }
+
+
+def quality_of(model: LinearClassifier | LinearRegressor) -> Quality:
+    """Return what measures the quality of a model.
+
+    >>> import streamlearn as sl
+    >>> type(quality_of(sl.LinearClassifier())).__name__
+    'ClassifierQuality'
+    """
+    if isinstance(model, LinearClassifier):
+        return ClassifierQuality(model)
+    return RegressorQuality(model)

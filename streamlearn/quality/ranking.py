@@ -1,0 +1,133 @@
+"""Scores of two classes: how well they rank events, and whether probabilities are calibrated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from streamlearn.quality.bins import Bins, values_of
+
+if TYPE_CHECKING:
+    from streamlearn.core.arrays import Array
+
+CALIBRATION_BINS = 15  # of equal weight
+
+
+class ScoredGroups(NamedTuple):
+    """Groups of events with (nearly) the same score, ascending; each number is a sum of weights."""
+
+    scores: Array
+    positive: Array
+    negative: Array
+    predicted: Array  # positive events that the probabilities predict
+
+
+class Calibration(NamedTuple):
+    """Bins of equal weight, ascending by probability."""
+
+    weight: Array
+    predicted: Array  # mean probability
+    positive: Array  # share of positive events
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean distance of the two."""
+        return float(np.average(np.abs(self.predicted - self.positive), weights=self.weight))
+
+
+class Ranking:
+    """Weights of events by score and class.
+
+    >>> ranking = Ranking()
+    >>> scores, positive = np.array([-1.0, 0.5, 0.2, 2.0]), np.array([False, False, True, True])
+    >>> ranking.add(scores, positive, np.array([0.3, 0.6, 0.5, 0.9]), np.ones(4))
+    >>> roc_area(ranking.groups()), calibration(ranking.groups(), 2).positive
+    (0.75, array([0.5, 0.5]))
+    """
+
+    def __init__(self) -> None:
+        self._bins = Bins(3)
+
+    def add(self, scores: Array, positive: Array, probabilities: Array, weights: Array) -> None:
+        """Add events; NaN probabilities leave the calibration unknown."""
+        places = self._bins.places(scores)
+        self._bins.add(0, places, np.where(positive, weights, 0.0))
+        self._bins.add(1, places, np.where(positive, 0.0, weights))
+        self._bins.add(2, places, probabilities * weights)
+
+    def swap(self) -> None:
+        """Swap the classes: scores change their sign."""
+        self._bins.mirror()
+        positive, negative, predicted = self._bins.sums
+        self._bins.sums = np.stack([negative, positive, positive + negative - predicted])
+
+    def groups(self) -> ScoredGroups:
+        """Return the events added so far."""
+        places, (positive, negative, predicted) = self._bins.used()
+        return ScoredGroups(values_of(places), positive, negative, predicted)
+
+
+def groups_of(scores: Array, positive: Array, probabilities: Array) -> ScoredGroups:
+    """Return events of weight 1 as groups."""
+    found, place = np.unique(scores, return_inverse=True)
+    counts = [
+        np.bincount(place, amounts, len(found)) for amounts in (positive, ~positive, probabilities)
+    ]
+    return ScoredGroups(found, *counts)
+
+
+def roc_curve(groups: ScoredGroups) -> tuple[Array, Array]:
+    """Return false and true positive rates for thresholds from the highest to the lowest."""
+    rates = [
+        np.concatenate([[0.0], np.cumsum(side[::-1])]) / side.sum()
+        for side in (groups.negative, groups.positive)
+    ]
+    return rates[0], rates[1]
+
+
+def roc_area(groups: ScoredGroups) -> float | None:
+    """Return the area under the ROC curve; None without events of both classes.
+
+    Events of one group count as ties.
+    """
+    if not groups.positive.any() or not groups.negative.any():
+        return None
+    false, true = roc_curve(groups)
+    return float(np.dot(np.diff(false), (true[1:] + true[:-1]) / 2.0))
+
+
+def precision_recall(groups: ScoredGroups) -> tuple[Array, Array]:
+    """Return recall and precision for thresholds from the highest to the lowest."""
+    positive = np.cumsum(groups.positive[::-1])
+    named = positive + np.cumsum(groups.negative[::-1])
+    return positive / groups.positive.sum(), positive / named
+
+
+def average_precision(groups: ScoredGroups) -> float | None:
+    """Return the mean precision over recall; None without positive events."""
+    if not groups.positive.any():
+        return None
+    recall, precision = precision_recall(groups)
+    return float(np.dot(np.diff(recall, prepend=0.0), precision))
+
+
+def calibration_ratio(groups: ScoredGroups) -> float | None:
+    """Return predicted positives per positive, ideally 1; None without positive events."""
+    positive = float(groups.positive.sum())
+    return float(groups.predicted.sum()) / positive if positive else None
+
+
+def calibration(groups: ScoredGroups, bins: int = CALIBRATION_BINS) -> Calibration:
+    """Return predicted and true shares of positives in bins of equal weight.
+
+    A group is never divided, so that bins are fewer where many events have the same score.
+    """
+    weight = groups.positive + groups.negative
+    middle = (np.cumsum(weight) - weight / 2.0) / weight.sum()
+    place = np.minimum((middle * bins).astype(np.intp), bins - 1)
+    sums = [
+        np.bincount(place, column, bins) for column in (weight, groups.predicted, groups.positive)
+    ]
+    total, predicted, positive = (column[sums[0] > 0.0] for column in sums)
+    return Calibration(total, predicted / total, positive / total)

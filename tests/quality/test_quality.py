@@ -1,0 +1,257 @@
+"""Numbers of one pass equal those of scikit-learn on all events at once."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+import streamlearn as sl
+from streamlearn.engine.events import Events
+from streamlearn.errors import InvalidEventError
+from streamlearn.quality import ClassifierQuality, RegressorQuality, quality_of
+from streamlearn.quality.bins import Bins, values_of
+from streamlearn.quality.ranking import (
+    Ranking,
+    average_precision,
+    calibration,
+    calibration_ratio,
+    groups_of,
+    precision_recall,
+    roc_area,
+    roc_curve,
+)
+from streamlearn.stream import JSONDecoder
+from streamlearn.stream.formats.fields import Fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.core.arrays import Array
+
+N = 1500
+Labels = list[Any]
+
+
+def batches(model: Any, labels: Labels, weights: Array, size: int) -> list[Events]:
+    """Return events with two numbers that tell something of the label."""
+    draw = np.random.default_rng(0)
+    numbers = draw.normal(size=(len(labels), 2))
+    decoder = JSONDecoder(model.reader, Fields(label="y", weight="w"), [model])
+    found = []
+    for start in range(0, len(labels), size):
+        events = Events()
+        rows = zip(numbers, labels, weights, strict=True)
+        lines = [
+            json.dumps({"a": a + hash_of(y), "b": b, "y": y, "w": w}).encode()
+            for (a, b), y, w in list(rows)[start : start + size]
+        ]
+        decoder.decode(lines, events)
+        assert not events.invalid
+        found.append(events)
+    return found
+
+
+def hash_of(label: Any) -> float:
+    """Return a number that depends on the label."""
+    return float(label) if isinstance(label, int | float) else float(sum(map(ord, label)) % 7)
+
+
+def progressive(model: Any, labels: Labels, weights: Array, size: int) -> tuple[Any, Array]:
+    """Learn, and return the quality and the scores."""
+    quality, scores = quality_of(model), []
+    for events in batches(model, labels, weights, size):
+        measures = {name: np.empty(len(events)) for name in model.score_measures}
+        scores.append(model.progressive_events(events, measures))
+        quality.add(events, scores[-1], measures)
+    return quality, np.concatenate(scores)
+
+
+def test_bins_hold_numbers_of_any_magnitude() -> None:
+    values = np.array([0.0, -0.0, 1e-30, -1e-30, 0.5, -3.0, 7e5, 1e38, -1e300, 1e300])
+    places = Bins.places(values)
+    assert np.all(np.diff(places[np.argsort(values, kind="stable")]) >= 0)
+    np.testing.assert_allclose(values_of(places)[4:8], values[4:8], rtol=1e-3)
+    assert values_of(places)[0] == 0.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranking_equals_scikit_learn(weighted: bool) -> None:
+    draw = np.random.default_rng(1)
+    scores = np.concatenate([draw.normal(-4.0, 1.5, N), np.full(200, -2.0)])  # with ties
+    positive = draw.random(len(scores)) < 1.0 / (1.0 + np.exp(-scores))
+    weights = draw.integers(1, 5, len(scores)).astype(float) if weighted else np.ones(len(scores))
+    shares = 1.0 / (1.0 + np.exp(-0.5 * scores))
+    ranking = Ranking()
+    for rows in np.array_split(np.arange(len(scores)), 7):
+        ranking.add(scores[rows], positive[rows], shares[rows], weights[rows])
+    groups = ranking.groups()
+    given: dict[str, Any] = {"sample_weight": weights}
+    assert roc_area(groups) == pytest.approx(
+        metrics.roc_auc_score(positive, scores, **given), abs=1e-4
+    )
+    assert average_precision(groups) == pytest.approx(
+        metrics.average_precision_score(positive, scores, **given), rel=1e-2
+    )
+    want = metrics.roc_curve(positive, scores, **given, drop_intermediate=False)
+    rates = np.linspace(0.05, 1.0, 50)
+    np.testing.assert_allclose(
+        np.interp(rates, *roc_curve(groups)), np.interp(rates, *want[:2]), atol=0.02
+    )
+    assert precision_recall(groups)[0][-1] == pytest.approx(1.0)
+    assert calibration_ratio(groups) == pytest.approx(
+        np.dot(shares, weights) / np.dot(positive, weights)
+    )
+
+
+def test_calibration_error_is_that_of_bins_of_equal_weight() -> None:
+    draw = np.random.default_rng(2)
+    scores = draw.normal(size=15 * 200)
+    positive = draw.random(len(scores)) < 1.0 / (1.0 + np.exp(-2.0 * scores))
+    shares = 1.0 / (1.0 + np.exp(-scores))
+    order = np.argsort(scores).reshape(15, 200)
+    want = np.abs(shares[order].mean(axis=1) - positive[order].mean(axis=1)).mean()
+    assert calibration(groups_of(scores, positive, shares)).error == pytest.approx(want)
+    ranking = Ranking()
+    ranking.add(scores, positive, shares, np.ones(len(scores)))
+    assert calibration(ranking.groups()).error == pytest.approx(want, rel=0.05)
+
+
+def test_without_one_class_the_area_is_unknown() -> None:
+    one = groups_of(np.array([1.0, 2.0]), np.array([True, True]), np.array([0.5, 0.5]))
+    assert roc_area(one) is None
+    assert average_precision(one) == 1.0
+    other = groups_of(np.array([1.0, 2.0]), np.array([False, False]), np.array([0.5, 0.5]))
+    assert roc_area(other) is average_precision(other) is calibration_ratio(other) is None
+
+
+@pytest.mark.parametrize("first", [1, 2])  # the second label is the lower one, or the higher one
+@pytest.mark.parametrize("size", [1, 250, N])
+def test_numbers_of_two_classes(first: int, size: int) -> None:
+    draw = np.random.default_rng(3)
+    labels = [first] * 5 + (1 + (draw.random(N - 5) < 0.3)).tolist()
+    weights = draw.integers(1, 3, N).astype(float)
+    quality, _ = progressive(sl.LinearClassifier(), labels, weights, size)
+    model = sl.LinearClassifier()
+    singly, scores = progressive(model, labels, weights, 1)
+    facts = quality.facts()
+    assert facts == pytest.approx(singly.facts(), rel=1e-12)
+    known = next(i for i, label in enumerate(labels) if label != first)
+    scores[:known] *= -1.0  # until the second label, the first one was taken for the other class
+    positive = np.array(labels) == 2
+    shares = 1.0 / (1.0 + np.exp(-scores))
+    given: dict[str, Any] = {"sample_weight": weights}
+    base = np.average(positive, weights=weights)
+    assert facts["loss"] == pytest.approx(metrics.log_loss(positive, shares, **given))
+    assert facts["constant's loss"] == pytest.approx(
+        metrics.log_loss(positive, np.full(N, base), **given)
+    )
+    assert facts["ROC area"] == pytest.approx(
+        metrics.roc_auc_score(positive, scores, **given), abs=1e-4
+    )
+    assert facts["calibration ratio"] == pytest.approx(
+        np.dot(shares, weights) / np.dot(positive, weights)
+    )
+    assert facts["constant's error rate"] == pytest.approx(base)
+    assert facts["error rate"] == pytest.approx(
+        metrics.zero_one_loss(positive, scores > 0.0, **given),
+        abs=2.0 / N,  # the score of the first event is 0
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        sl.LinearClassifier,
+        lambda: sl.LinearClassifier(loss=sl.losses.Softmax(), rule=sl.rules.AdaGrad()),
+        lambda: sl.LinearClassifier(loss=sl.losses.Hinge(), rule=sl.rules.AdaGrad()),
+    ],
+)
+def test_numbers_of_several_classes(make: Callable[[], Any]) -> None:
+    draw = np.random.default_rng(4)
+    labels = ["red", "red", "blue", *draw.choice(["red", "green", "blue"], N - 3).tolist()]
+    weights = np.ones(N)
+    model = make()
+    quality, scores = progressive(model, labels, weights, 100)
+    assert isinstance(quality, ClassifierQuality)
+    facts = quality.facts()
+    counts = np.array([labels.count(label) for label in model.labels])
+    np.testing.assert_array_equal(quality.confusion.sum(axis=1), counts)
+    assert facts["constant's error rate"] == 1.0 - counts.max() / N
+    right = quality.confusion.trace() / N
+    assert facts["error rate"] == pytest.approx(1.0 - right)
+    assert right > counts.max() / N
+    loss = facts["log loss"] if "log loss" in facts else facts["loss"]
+    assert loss is not None
+    entropy = -np.dot(counts / N, np.log(counts / N))
+    name = "constant's log loss" if "log loss" in facts else "constant's loss"
+    assert facts[name] == pytest.approx(entropy)
+    assert "ROC area" not in facts
+    assert len(scores) == N
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_numbers_of_a_regressor(offset: float) -> None:
+    draw = np.random.default_rng(5)
+    labels = (offset + draw.normal(3.0, 2.0, N)).tolist()
+    weights = draw.integers(1, 3, N).astype(float)
+    quality, scores = progressive(sl.LinearRegressor(), labels, weights, 100)
+    assert isinstance(quality, RegressorQuality)
+    facts, given = quality.facts(), {"sample_weight": weights}
+    mean = np.full(N, np.average(labels, weights=weights))
+    assert facts["MAE"] == pytest.approx(metrics.mean_absolute_error(labels, scores, **given))
+    assert facts["RMSE"] == pytest.approx(metrics.root_mean_squared_error(labels, scores, **given))
+    assert facts["R2"] == pytest.approx(metrics.r2_score(labels, scores, **given), rel=1e-6)
+    assert facts["mean's RMSE"] == pytest.approx(
+        metrics.root_mean_squared_error(labels, mean, **given), rel=1e-6
+    )
+    assert facts["mean's MAE"] == pytest.approx(
+        metrics.mean_absolute_error(labels, mean, **given),
+        rel=1e-3 if not offset else None,
+        abs=400,
+    )
+
+
+def test_the_constant_of_any_loss_is_the_best_one() -> None:
+    draw = np.random.default_rng(6)
+    labels = draw.exponential(2.0, N).tolist()
+    for loss, best in (
+        (sl.losses.Absolute(), np.median(labels)),
+        (sl.losses.Quantile(0.9), np.quantile(labels, 0.9)),
+    ):
+        model = sl.LinearRegressor(loss=loss)
+        quality, _ = progressive(model, labels, np.ones(N), N)
+        want = loss.value(np.full(N, best), np.array(labels)).mean()
+        assert quality.facts()["constant's loss"] == pytest.approx(want, rel=1e-4)
+    hinge = sl.PegasosClassifier(l2=1e-3)
+    quality, _ = progressive(hinge, [0, 1, 1, 1] * 50, np.ones(200), 50)
+    assert quality.facts()["constant's loss"] == pytest.approx(0.5)
+    assert "calibration ratio" not in quality.facts()
+
+
+def test_scores_without_learning() -> None:
+    draw = np.random.default_rng(7)
+    labels = [0, 1, *draw.integers(0, 2, N - 2).tolist()]
+    model = sl.LinearClassifier()
+    events = batches(model, labels, np.ones(N), N)[0]
+    model.progressive_events(events)
+    before = model.weights
+    measures = {name: np.empty(N) for name in model.score_measures}
+    events.weights[:10] = 0.0
+    scores = model.score_events(events, measures)
+    assert model.weights == before
+    assert np.isnan(measures["loss"][:10]).all()
+    positive = np.array(labels[10:]) == 1
+    assert measures["loss"][10:].mean() == pytest.approx(
+        metrics.log_loss(positive, 1.0 / (1.0 + np.exp(-scores[10:])))
+    )
+    quality = quality_of(model)
+    assert quality.facts() == {"loss": None}
+    quality.add(events, scores, measures)
+    assert quality.events == N - 10
+    other = batches(sl.LinearClassifier(), ["x", "y"], np.ones(2), 2)[0]
+    with pytest.raises(InvalidEventError):
+        model.score_events(other, measures)
