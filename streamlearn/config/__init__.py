@@ -1,7 +1,7 @@
 """The daemon's configuration: one TOML file, completely validated before anything starts.
 
 structs      the schema: tables, keys, defaults and descriptions
-environment  substitution of ${NAME} and ${NAME:-default}
+environment  substitution of ${NAME} and ${file:PATH}
 reading      TOML tables to structs: unknown keys, wrong types
 checks       constraints between keys
 learners     the models of the [[learner]] tables
@@ -34,12 +34,13 @@ from streamlearn.config.learners import (
     label_fields,
 )
 from streamlearn.config.problems import ConfigError, ConfigProblem
-from streamlearn.config.secret import Secret
+from streamlearn.config.secret import Secret, revealed
 from streamlearn.config.structs import (
     OPEN_LABELS,
     BestConfig,
     CheckpointConfig,
     Config,
+    CustomSourceConfig,
     DeadLettersConfig,
     FeaturesConfig,
     FileSourceConfig,
@@ -71,6 +72,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigProblem",
+    "CustomSourceConfig",
     "DeadLettersConfig",
     "FeaturesConfig",
     "FileSourceConfig",
@@ -98,6 +100,7 @@ __all__ = [
     "load",
     "parse",
     "parse_value",
+    "revealed",
 ]
 
 

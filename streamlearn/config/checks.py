@@ -17,6 +17,7 @@ from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     OPEN_LABELS,
     CheckpointConfig,
+    CustomSourceConfig,
     DeadLettersConfig,
     FeaturesConfig,
     FileSourceConfig,
@@ -30,6 +31,7 @@ from streamlearn.config.structs import (
     SecurityConfig,
     ServeConfig,
     Source,
+    StdinSourceConfig,
     SyntheticSourceConfig,
 )
 from streamlearn.core.nearest import nearest
@@ -85,6 +87,12 @@ def checkpoint_path(checkpoint: CheckpointConfig | None) -> Problems:
     """Check the location of the checkpoints."""
     if checkpoint is not None and (problem := location_problem(checkpoint.path)) is not None:
         yield ConfigProblem("checkpoint.path", problem)
+
+
+def custom_source(source: Source) -> Problems:
+    """Check the name of a source of the user."""
+    if isinstance(source, CustomSourceConfig) and not CALLABLE.fullmatch(source.kind):
+        yield ConfigProblem("source.kind", f"expected module:callable, got {source.kind!r}")
 
 
 def security(source: Source) -> Problems:
@@ -238,7 +246,8 @@ def delayed_labels(
         yield ConfigProblem("format.kind", 'delayed labels require an id field; use kind = "json"')
     if format.id is None and not generated:
         yield ConfigProblem("format.id", "missing; delayed labels are joined to events by id")
-    timed = isinstance(source, KafkaSourceConfig) or generated or format.time is not None
+    has_times = generated or isinstance(source, KafkaSourceConfig | CustomSourceConfig)
+    timed = has_times or format.time is not None
     if labels.hold_for is not None and not timed:
         yield ConfigProblem("labels.hold_for", "requires format.time, which it is measured by")
     known = declared_labels(format)
@@ -258,10 +267,10 @@ def label_topic(labels: LabelsConfig | None, source: Source) -> Problems:
                 yield ConfigProblem(
                     f"labels.{name}", f"requires labels.topic; use format.{name} otherwise"
                 )
-    elif not isinstance(source, KafkaSourceConfig):
-        if not (isinstance(source, FileSourceConfig) and labels.topic in source.paths):
+    elif isinstance(source, FileSourceConfig | StdinSourceConfig | SyntheticSourceConfig):
+        if labels.topic not in getattr(source, "paths", ()):
             yield ConfigProblem("labels.topic", "requires a Kafka source or one of source.paths")
-    else:
+    elif isinstance(source, KafkaSourceConfig):
         yield from topic_name("labels.topic", labels.topic)
         if source.pattern is not None and not matches(source.pattern, labels.topic):
             yield ConfigProblem("labels.topic", "does not match source.pattern")
@@ -489,6 +498,7 @@ def serving(serve: ServeConfig | None, checkpoint: CheckpointConfig | None) -> P
 CHECKS: tuple[Callable[..., Problems], ...] = (
     kafka,
     checkpoint_path,
+    custom_source,
     security,
     followed_files,
     followed_columns,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 UNIONS = {Union, types.UnionType}
+BY_NAME = "module:callable"  # the kind of a table that names its code
 MISSING: Any = object()  # a value that could not be read; its problem is already reported
 WORDS: dict[Any, str] = {
     str: "a string",
@@ -27,6 +28,7 @@ WORDS: dict[Any, str] = {
     bool: "a boolean",
     Secret: "a string",
     Struct: "a table",
+    Any: "a value",
 }
 PLURALS: dict[Any, str] = {
     str: "strings",
@@ -35,6 +37,7 @@ PLURALS: dict[Any, str] = {
     bool: "booleans",
     Secret: "strings",
     Struct: "tables",
+    Any: "values",
 }
 
 
@@ -111,12 +114,14 @@ def read_tagged_table(
     kinds: list[type[Struct]], given: Any, path: str, problems: list[ConfigProblem]
 ) -> Any:
     """Return the table as the struct that its `kind` names."""
-    by_tag = {str(kind.__struct_config__.tag): kind for kind in kinds}
+    by_tag = {str(kind.__struct_config__.tag or BY_NAME): kind for kind in kinds}
     tags = " or ".join(f'"{tag}"' for tag in by_tag)
     if not isinstance(given, dict):
         problems.append(ConfigProblem(path, f"expected a table, got {quoted(given)}"))
         return MISSING
     tag = given.get("kind")
+    if isinstance(tag, str) and ":" in tag and BY_NAME in by_tag:
+        return read_table(by_tag[BY_NAME], given, path, problems)
     if not isinstance(tag, str) or tag not in by_tag:
         text = f"missing; expected {tags}"
         if tag is not None:
@@ -139,7 +144,8 @@ def read_plain_value(kind: Any, given: Any, path: str, problems: list[ConfigProb
         if isinstance(given, Expanded):
             # values from the environment are strings, whatever the type of the key
             return msgspec.convert(str(given), kind, strict=False, dec_hook=decode_secret)
-        return msgspec.convert(without_marks(given), kind, dec_hook=decode_secret)
+        plain = masked(given) if kinds == [dict[str, Any]] else without_marks(given)
+        return msgspec.convert(plain, kind, dec_hook=decode_secret)
     except msgspec.ValidationError:
         hint = ""
         names = [name for one in kinds if get_origin(one) is Literal for name in get_args(one)]
@@ -157,6 +163,15 @@ def without_marks(given: Any) -> Any:
     if isinstance(given, dict):
         return {key: without_marks(item) for key, item in given.items()}
     return str(given) if isinstance(given, Expanded) else given
+
+
+def masked(given: Any) -> Any:
+    """Return a table of any values, with those from the environment as secrets."""
+    if isinstance(given, list):
+        return [masked(item) for item in given]
+    if isinstance(given, dict):
+        return {key: masked(item) for key, item in given.items()}
+    return Secret(str(given)) if isinstance(given, Expanded) else given
 
 
 def from_environment(given: Any) -> bool:

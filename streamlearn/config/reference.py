@@ -35,8 +35,8 @@ kind = "synthetic"
 events = 100_000
 ```
 
-- `${NAME}` and `${NAME:-default}` in a string are replaced from the environment. Write `$${` for a
-  literal `${`.
+- `${NAME}` in a string is replaced by an environment variable, and `${file:PATH}` by the text of a
+  file, such as a mounted secret. `${NAME:-default}` has a default. Write `$${` for a literal `${`.
 - `--set KEY=VALUE` on the command line overrides the file: `--set source.events=5`.
 - Relative paths are relative to the working directory.
 - A rule, loss, penalty or model is written as a Python call: `"L1(1e-3)"`.
@@ -53,15 +53,17 @@ def text() -> str:
         kinds = reading.union_members(get_args(inner)[0] if several else inner)
         name = f"[[{item.encode_name}]]" if several else f"[{item.encode_name}]"
         for kind in kinds:
-            parts += section(kind, name, item.encode_name)
+            title = name
+            if len(kinds) > 1:
+                tag = kind.__struct_config__.tag or reading.BY_NAME
+                title = f"{name} kind = {plan.toml(tag)}"
+            parts += section(kind, title, item.encode_name)
     return "\n".join(parts)
 
 
 def section(kind: type[Struct], name: str, path: str) -> Iterator[str]:
     """Yield the section of a table, followed by those of its subtables."""
-    tag = kind.__struct_config__.tag
-    title = name if tag is None else f"{name} kind = {plan.toml(tag)}"
-    yield f"## `{title}`\n\n{inspect.getdoc(kind)}\n"
+    yield f"## `{name}`\n\n{inspect.getdoc(kind)}\n"
     yield "| key | type | default | description |\n|---|---|---|---|"
     subtables = []
     for item in msgspec.structs.fields(kind):

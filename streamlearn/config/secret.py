@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Secret:
     """A password or token that prints as stars; `reveal` returns the text.
@@ -31,3 +33,16 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash((Secret, self._text))
+
+
+def revealed(value: Any) -> Any:
+    """Return a value with the texts of the secrets in it.
+
+    >>> revealed({"url": "db", "password": [Secret("hunter2")]})
+    {'url': 'db', 'password': ['hunter2']}
+    """
+    if isinstance(value, list):
+        return [revealed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: revealed(item) for key, item in value.items()}
+    return value.reveal() if isinstance(value, Secret) else value

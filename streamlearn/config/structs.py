@@ -124,7 +124,22 @@ class SyntheticSourceConfig(Section, frozen=True, tag_field="kind", tag="synthet
     batch: Batch = 2000
 
 
-Source: TypeAlias = KafkaSourceConfig | FileSourceConfig | StdinSourceConfig | SyntheticSourceConfig
+class CustomSourceConfig(Section, frozen=True):
+    """A source of your own: see [the guide](../development/sources.md)."""
+
+    kind: Annotated[str, about("module:callable that returns the source")]
+    options: Annotated[
+        dict[str, Any], about("keyword arguments of the callable; those from outside are masked")
+    ] = field(default_factory=dict)
+
+
+Source: TypeAlias = (
+    KafkaSourceConfig
+    | FileSourceConfig
+    | StdinSourceConfig
+    | SyntheticSourceConfig
+    | CustomSourceConfig
+)
 
 
 class FormatConfig(Section, frozen=True):

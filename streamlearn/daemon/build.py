@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from streamlearn import config
 from streamlearn.config import plan
+from streamlearn.core.imports import import_path
 from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
@@ -27,6 +28,7 @@ from streamlearn.stream import Clicks, DelayedClicks, Files, StandardInput, Synt
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
 from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.json_lines import FileSink
+from streamlearn.stream.sources.source import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -171,8 +173,7 @@ def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any
         labels.orphans,
         labels.hold_bytes,
     )
-    kafka = isinstance(settings.source, config.KafkaSourceConfig)
-    return DelayedEventReader(join, events, label_decoder, labels.topic, record_times=kafka)
+    return DelayedEventReader(join, events, label_decoder, labels.topic)
 
 
 def input_settings(settings: config.Config) -> dict[str, str]:
@@ -281,6 +282,8 @@ def source(
             return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
         stream = Clicks(settings.stream, settings.seed, half)
         return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
+    if isinstance(settings, config.CustomSourceConfig):
+        return custom_source(settings)
     lines: dict[str, Any] = {"batch": settings.batch}
     if table is not None and table.kind == "csv":
         lines["delimiter"] = table.delimiter
@@ -288,6 +291,21 @@ def source(
     if isinstance(settings, config.FileSourceConfig):
         return Files(settings.paths, follow=settings.follow, report=report, **lines)
     return StandardInput(**lines)
+
+
+def custom_source(settings: config.CustomSourceConfig) -> Source:
+    """Build a source of the user."""
+    try:
+        found = import_path(settings.kind)(**config.revealed(settings.options))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"source.kind = {settings.kind!r}: {error}") from error
+    missing = [name for name in METHODS if not callable(getattr(found, name, None))]
+    if missing:
+        raise ValueError(
+            f"source.kind = {settings.kind!r} returns {type(found).__name__}, which is no source: "
+            f"it has no {', '.join(missing)}"
+        )
+    return cast("Source", found)
 
 
 def connection(settings: config.KafkaSourceConfig) -> Connection:

@@ -58,8 +58,6 @@ class DelayedEventReader(EventReader):
         Decodes the labels of `topic`.
     topic
         The topic of the labels; None if events and labels share the same records.
-    record_times
-        Use the time of the record where no field holds one (Kafka).
     """
 
     delayed = True
@@ -70,15 +68,12 @@ class DelayedEventReader(EventReader):
         decoder: Decoder,
         label_decoder: Decoder | None = None,
         topic: str | None = None,
-        *,
-        record_times: bool = False,
     ) -> None:
         super().__init__(decoder)
         self.join = join
         self.rows = join.rows
         self.label_decoder = label_decoder
         self.topic = topic
-        self.record_times = record_times
         self._events, self._label_events = Events(), Events()
         self.labels = self._decoder_of_labels.labels
         for one in (decoder, label_decoder):
@@ -140,13 +135,12 @@ class DelayedEventReader(EventReader):
         if decoder is None or not len(polled):
             return
         decoder.decode(polled.values, events, polled.order)
-        if self.record_times:
-            times, unknown = events.times, np.isnan(events.times)
-            if unknown.any():
-                places = events.index[unknown]
-                if polled.order is not None:
-                    places = polled.order[places]
-                times[unknown] = 1e-3 * polled.times()[places]
+        times, unknown = events.times, np.isnan(events.times)
+        if unknown.any():
+            places = events.index[unknown]
+            if polled.order is not None:
+                places = polled.order[places]
+            times[unknown] = 1e-3 * polled.times()[places]
 
     def _find_closing_record(self, before: int, sides: Array) -> float:
         """Return the number of the record that closed the label set, counting both sides."""

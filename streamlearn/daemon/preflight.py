@@ -76,7 +76,13 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
         yield config.ConfigProblem("checkpoint.path", str(error))
     if isinstance(settings.source, config.KafkaSourceConfig) or [*directories(settings)]:
         return
-    source = build.source(settings.source, settings.format)
+    try:
+        source = build.source(settings.source, settings.format)
+    except ValueError as error:
+        yield config.ConfigProblem("source", str(error))
+        return
+    if isinstance(settings.source, config.CustomSourceConfig):
+        return  # it may be another broker
     try:
         positions = [] if data is None else data["positions"]
         at = {Partition(topic, number): position for topic, number, position in positions}

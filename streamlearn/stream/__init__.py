@@ -11,6 +11,7 @@ from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.clicks import Clicks
+from streamlearn.stream.sources.conformance import check_source
 from streamlearn.stream.sources.file import Files
 from streamlearn.stream.sources.prefetch import decoded_batches, prefetched
 from streamlearn.stream.sources.source import Source
@@ -35,6 +36,7 @@ __all__ = [
     "StandardInput",
     "Synthetic",
     "VWDecoder",
+    "check_source",
     "decoded_batches",
     "decoder_of",
     "prefetched",

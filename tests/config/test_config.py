@@ -453,6 +453,52 @@ def test_a_reference_to_a_variable_that_is_not_set_names_it() -> None:
     assert "LABEL" in found["format.label"]
 
 
+def test_a_reference_to_a_file_is_its_text(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2\n", encoding="utf-8")
+    (tmp_path / "port").write_text("9470", encoding="utf-8")
+    given = {
+        "telemetry.token": f"${{file:{tmp_path}/token}}",
+        "telemetry.port": f"${{file:{tmp_path}/port}}",
+        "format.label": f"${{file:{tmp_path}/none:-click}}",
+    }
+    read = config.parse(SYNTHETIC, overrides=given, environ={})
+    assert read.telemetry.token == config.Secret("hunter2")
+    assert (read.telemetry.port, read.format.label) == (9470, "click")
+    assert "hunter2" not in plan.text(read)
+
+
+def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff")
+    for name in ("none", "binary", "."):
+        found = problems(SYNTHETIC, overrides={"format.label": f"${{file:{tmp_path}/{name}}}"})
+        assert found.keys() == {"format.label"}
+        assert str(tmp_path) in found["format.label"]
+
+
+def test_a_source_by_name_has_any_options() -> None:
+    text = """
+    [source]
+    kind = "shop:orders"
+    [source.options]
+    batch = 5
+    hosts = ["a", "${B}"]
+    [source.options.login]
+    password = "${B}"
+    """
+    read = config.parse(text, overrides={"format.label": "paid"}, environ={"B": "hunter2"})
+    source = read.source
+    assert isinstance(source, config.CustomSourceConfig)
+    plain = {"batch": 5, "hosts": ["a", "hunter2"], "login": {"password": "hunter2"}}
+    assert config.revealed(source.options) == plain
+    assert "hunter2" not in plan.text(read)
+    again = config.parse(plan.text(read), environ={}).source
+    assert isinstance(again, config.CustomSourceConfig)
+    assert (again.kind, again.options.keys()) == (source.kind, source.options.keys())
+    for kind in ("shop:", "a b:c", "shop"):
+        found = problems(text, overrides={"source.kind": kind, "format.label": "paid"})
+        assert "source.kind" in found
+
+
 def keys(kind: type[msgspec.Struct], path: str = "") -> list[str]:
     found = []
     for item in msgspec.structs.fields(kind):

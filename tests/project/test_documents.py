@@ -146,6 +146,11 @@ def test_configurations_are_valid(
     monkeypatch.setenv("STREAMLEARN_TOKEN", "from a secret")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "clicks.csv").touch()  # configurations read these
+    (tmp_path / "shop.py").write_text(
+        "from streamlearn.stream import Synthetic\ndef Orders(path): return Synthetic(events=3)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "clicks.pb").write_bytes(descriptors())
     file = tmp_path / f"{Path(name).stem}.toml"
     if DOCUMENTED_BUCKET in text:

@@ -1,7 +1,5 @@
 """Custom formats: a function from the bytes of a record to an event."""
 
-import importlib
-
 from streamlearn.errors import InvalidEventError
 
 from streamlearn.engine.events cimport Events
@@ -45,19 +43,3 @@ cdef class CustomDecoder(Decoder):
             events.blank += 1
             return 0
         return self.take_event(event, events)
-
-
-def import_path(path):
-    """Import `module:name`; ValueError if this fails.
-
-    >>> import_path("json:loads")(b"[1]")
-    [1]
-    """
-    module, _, name = path.partition(":")
-    try:
-        found = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path} cannot be imported: {error}") from error
-    return found

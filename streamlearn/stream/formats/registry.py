@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlearn.core.imports import import_path
 from streamlearn.stream.formats.avro import AvroDecoder
 from streamlearn.stream.formats.csv import CSVDecoder
-from streamlearn.stream.formats.custom import CustomDecoder, import_path
+from streamlearn.stream.formats.custom import CustomDecoder
 from streamlearn.stream.formats.decoder import Decoder
 from streamlearn.stream.formats.json import JSONDecoder
 from streamlearn.stream.formats.protobuf import ProtobufDecoder

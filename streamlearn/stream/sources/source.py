@@ -2,7 +2,7 @@
 
 A source gives raw records by partition, and with each batch the position to resume from. A
 checkpoint keeps these positions; a source that is opened with them gives exactly the records that
-follow.
+follow. `conformance` tests whether a source does.
 """
 
 from __future__ import annotations
@@ -47,3 +47,6 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release all resources; may be called twice."""
+
+
+METHODS = tuple(name for name in vars(Source) if not name.startswith("_"))
