@@ -36,9 +36,10 @@ cdef struct Transform:
     bint drops_invalid
     bint is_wildcard
     uint64_t seen  # the last event with a value
+    uint64_t dropped  # invalid values that counted as missing
     # numbers
     bint log1p, has_indicator
-    double low, high
+    double low, high, center
     # buckets
     const double* edges  # NULL: in the warm-up
     Py_ssize_t edge_count

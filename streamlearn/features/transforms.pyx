@@ -124,7 +124,7 @@ cdef class Transforms(Pieces):
         cdef Transform* t = self.transform + k
         if t.kind == NUMBER:
             t.log1p, t.has_indicator = field.log1p, field.indicator
-            t.low, t.high = -INFINITY, INFINITY
+            t.low, t.high, t.center = -INFINITY, INFINITY, field.center
             if field.clip is not None:
                 t.low, t.high = field.clip
         elif t.kind == BUCKETS:
@@ -341,7 +341,7 @@ cdef class Transforms(Pieces):
             x = log1p(x)
         t.seen = self.events
         self.repeats = True
-        return self.push(name, NULL, TEXT, x)
+        return self.push(name, NULL, TEXT, x - t.center)
 
     cdef int put_bucket(self, int k, Text name, const Value* value) except -1 nogil:
         cdef Transform* t = self.transform + k
@@ -700,6 +700,7 @@ cdef class Transforms(Pieces):
     cdef bint invalid(self, Transform* t, Text name, object problem) except -1:
         """Raise InvalidEventError, unless an invalid value counts as missing."""
         if t.drops_invalid:
+            t.dropped += 1
             return True
         raise field_error(self.decode(name), problem)
 
@@ -708,6 +709,7 @@ cdef class Transforms(Pieces):
     ) except -1 with gil:
         """Report a value that the field's kind does not allow."""
         if t.drops_invalid:
+            t.dropped += 1
             return True
         if value.kind == A_TEXT:
             shown = short_repr(value.text[:value.length].decode(errors="replace"))
@@ -716,6 +718,19 @@ cdef class Transforms(Pieces):
         else:
             shown = short_number(value.number)
         return self.invalid(t, name, f"is {shown}: expected {wanted.decode()}")
+
+    def dropped(self):
+        """Return how many invalid values counted as missing, by the name of the field.
+
+        >>> from streamlearn import Names
+        >>> names = Names(fields={"age": "number(invalid=missing)"})
+        >>> row = names.read_event({"age": "unknown"})
+        >>> names.dropped()
+        {'age': 1}
+        """
+        cdef int k
+        return {self.name_of_transform(k): self.transform[k].dropped
+                for k in range(self.transforms) if self.transform[k].dropped}
 
     # State
 

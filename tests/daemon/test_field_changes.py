@@ -86,6 +86,8 @@ def test_fields_are_added_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixt
         ("text", "text(ngrams=2)", (), False),
         ("number", "number(indicator, invalid='missing')", (), True),
         ("number", "number(log1p)", (), False),
+        ("number(center=2)", "number(center=3)", (), False),
+        ("number(center=2)", None, (), False),
         ("number(log1p)", None, (), False),
         ("number(log1p)", "ignore", (), True),
         ("ignore", "number(log1p)", (), True),

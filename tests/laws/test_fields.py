@@ -44,7 +44,12 @@ VALUES: dict[str, tuple[list[str], st.SearchStrategy[Any]]] = {
     "auto": (["auto"], st.one_of(integers, floats)),
     "ignore": (["ignore"], st.one_of(integers, words)),
     "number": (
-        ["number", "number(clip(-2, 3))", "number(log1p, clip(0, inf))", "number(indicator)"],
+        [
+            "number",
+            "number(clip(-2, 3))",
+            "number(log1p, clip(0, inf), center=1.5)",
+            "number(indicator)",
+        ],
         numbers,
     ),
     "category": (["category"], st.one_of(numbers, words)),
@@ -177,7 +182,7 @@ def reference(field: Any, value: Any) -> dict[str, float]:
         x = float(value)
         if field.clip is not None:
             x = min(max(x, field.clip[0]), field.clip[1])
-        return {"f": math.log1p(x) if field.log1p else x}
+        return {"f": (math.log1p(x) if field.log1p else x) - field.center}
     if isinstance(field, kinds.Category):
         return {f"f={text}": 1.0}
     if isinstance(field, kinds.Buckets):

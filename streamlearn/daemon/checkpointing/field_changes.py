@@ -80,8 +80,8 @@ def keeps_meaning(name: str, before: str | None, now: str | None, names: Collect
     if name == OTHERS:
         return False
     # an undeclared number has the name of a declared one, without its transforms
-    scaled = any(isinstance(one, Number) and (one.log1p or one.clip) for one in (old, new))
-    return not scaled or (old is None and name not in names)
+    changed = any(isinstance(one, Number) and meaning(one) != Number() for one in (old, new))
+    return not changed or (old is None and name not in names)
 
 
 def meaning(one: Field) -> Field:

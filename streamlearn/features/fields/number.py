@@ -13,8 +13,10 @@ from streamlearn.features.fields.field import CheckedField, real
 class Number(CheckedField):
     """A number, which is the feature's value.
 
-    `clip=(a, b)` moves it into these bounds, then `log1p` takes log(1 + x), which requires x > -1.
-    With `indicator`, an event without the field has the feature `field=missing`.
+    `clip=(a, b)` moves it into these bounds, then `log1p` takes log(1 + x), which requires x > -1,
+    and `center` is subtracted from the result. Numbers far from zero, such as years, are learned
+    faster around their mean, and an event without the field then counts as an average one. With
+    `indicator`, such an event has the feature `field=missing`.
 
     Text such as `"2.5"` is a number, and true is 1.
     """
@@ -22,10 +24,15 @@ class Number(CheckedField):
     kind: ClassVar[str] = "number"
     log1p: bool = False
     clip: tuple[float, ...] | None = None
+    center: float = 0.0
     indicator: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        center = real("number", "center", self.center)
+        if math.isinf(center):
+            raise ValueError(f"number: center={self.center!r}: use a finite number")
+        object.__setattr__(self, "center", center)
         if self.clip is None:
             return
         bounds: object = self.clip
