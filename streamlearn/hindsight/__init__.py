@@ -2,7 +2,7 @@
 
 from streamlearn.hindsight.methods import METHODS, Method
 from streamlearn.hindsight.problem import Objective, Problem
-from streamlearn.hindsight.risk import Risk, RowRisk, SerialRisk, ShardedRisk
+from streamlearn.hindsight.risk import Risk
 from streamlearn.hindsight.solution import Progress, Solution, Step
 from streamlearn.hindsight.solve import solve
 from streamlearn.hindsight.spectral import SpectralBound, spectral_bound
@@ -19,9 +19,6 @@ __all__ = [
     "Problem",
     "Progress",
     "Risk",
-    "RowRisk",
-    "SerialRisk",
-    "ShardedRisk",
     "Solution",
     "SpectralBound",
     "Step",

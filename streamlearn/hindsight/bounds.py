@@ -13,15 +13,19 @@ bounds are exact up to rounding.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.hindsight.balancing import Balance, Unchanged, balance, conjugate_sum, slope_totals
 from streamlearn.hindsight.inner import inner
-from streamlearn.losses import VectorLoss
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.problem import Objective, Problem
+    from collections.abc import Callable
+
+    from streamlearn.hindsight.points import Point
+    from streamlearn.hindsight.problem import Objective, Problem, RowProblem
     from streamlearn.hindsight.risk import Vector
     from streamlearn.penalties import Penalty
 
@@ -46,67 +50,40 @@ def plane_bound(problem: Objective, w: Vector, value: float, gradient: Vector) -
     )
 
 
-def dual_bound(problem: Problem, w: Vector) -> float:
+def dual_bound(problem: RowProblem, w: Vector) -> float:
     """Return the dual value at the slopes of w, made feasible; costs one and a half passes."""
-    scores = problem.row_risk.scores(w)
-    slopes = np.asarray(problem.loss.slope(scores, problem.y))
-    return dual_value(problem, balanced_slopes(problem, slopes) if problem.intercepts else slopes)
+    return dual_bound_at(problem, problem.risk.at(w))
 
 
-def dual_value(problem: Problem, slopes: Vector) -> float:
-    """Return the dual value at balanced slopes, scaled down as far as l1 requires."""
-    g = problem.penalized(problem.row_risk.combine_rows((problem.weights * slopes.T).T))
-    bounds = [_value_at_duals(problem, slopes, g)] if problem.penalty.l2 > 0.0 else []
+def dual_bound_at(problem: RowProblem, point: Point) -> float:
+    """Return the same at a point; costs half a pass less if its scores are cached."""
+    risk = problem.risk
+    change: Balance = Unchanged()
+    if problem.intercepts:
+        change = balance(problem.loss, risk.slope_totals(point))
+    g = problem.penalized(risk.dual_gradient(point, change))
+    return dual_value(problem.penalty, g, partial(risk.conjugate, point, change))
+
+
+def slopes_bound(problem: Problem, slopes: Vector) -> float:
+    """Return the dual value at these slopes of the rows, made feasible; costs half a pass."""
+    loss, shares, y = problem.loss, problem.weights, problem.y
+    if problem.intercepts:
+        slopes = balance(loss, slope_totals(loss, shares, slopes, y)).apply(slopes, y)
+    g = problem.penalized(problem.risk.combine_rows((shares * slopes.T).T))
+    return dual_value(
+        problem.penalty, g, lambda scale: conjugate_sum(loss, shares, scale * slopes, y)
+    )
+
+
+def dual_value(penalty: Penalty, g: Vector, conjugate: Callable[[float], float]) -> float:
+    """Return the dual value at slopes, scaled down as far as l1 requires.
+
+    g is the sum of c_i a_i x_i at balanced slopes, and `conjugate` the sum of c_i l*(s a_i, y_i)
+    for a scale s.
+    """
+    scales = [1.0] if penalty.l2 > 0.0 else []
     top = float(np.abs(g).max(initial=0.0))
-    if top > problem.penalty.l1 > 0.0:
-        scale = problem.penalty.l1 / top * (1.0 - 1e-15)  # rounding must not exceed l1 either
-        bounds.append(_value_at_duals(problem, scale * slopes, scale * g))
-    elif not bounds:
-        bounds.append(_value_at_duals(problem, slopes, g))
-    return max(bounds)
-
-
-def _value_at_duals(problem: Problem, slopes: Vector, g: Vector) -> float:
-    conjugates = np.asarray(problem.loss.conjugate(slopes, problem.y))
-    used = problem.weights > 0.0
-    if not np.isfinite(conjugates[used]).all():
-        return -math.inf
-    return minus_conjugate(problem.penalty, g) - inner(problem.weights[used], conjugates[used])
-
-
-def balanced_slopes(problem: Problem, slopes: Vector) -> Vector:
-    """Return nearby slopes whose weighted sum is 0 and that are still slopes of the loss."""
-    shares = problem.weights
-    if not isinstance(problem.loss, VectorLoss):
-        return _balanced_by_scaling(shares, slopes)
-    if problem.loss.kind == "multitarget":
-        centered: Vector = slopes - shares @ slopes
-        return centered
-    return _balanced_by_mixing(shares, slopes, problem.y.astype(int))
-
-
-def _balanced_by_scaling(shares: Vector, slopes: Vector) -> Vector:
-    """Scale down the sign with the larger sum: 0 is a slope of every loss, or a limit of slopes."""
-    up = inner(shares, np.maximum(slopes, 0.0))
-    down = inner(shares, np.maximum(-slopes, 0.0))
-    if up == down:
-        return slopes
-    heavy = slopes > 0.0 if up > down else slopes < 0.0
-    return np.where(heavy, slopes * (min(up, down) / max(up, down)), slopes)
-
-
-def _balanced_by_mixing(shares: Vector, slopes: Vector, classes: Vector) -> Vector:
-    """Mix slopes p - e_y of Softmax with r - e_y for one distribution r over the classes."""
-    surplus = shares @ slopes
-    truth = np.bincount(classes, shares, minlength=len(surplus))
-    mean = truth + surplus
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.where(mean > 0.0, 1.0 - truth / mean, 0.0)
-    share = min(1.0, max(0.0, float(needed.max())))
-    if share == 0.0:
-        return slopes
-    toward = np.maximum(truth - (1.0 - share) * mean, 0.0) / share
-    toward /= toward.sum()
-    result = (1.0 - share) * slopes + share * toward
-    result[np.arange(len(classes)), classes] -= share
-    return result
+    if top > penalty.l1 > 0.0:
+        scales.append(penalty.l1 / top * (1.0 - 1e-15))  # rounding must not exceed l1 either
+    return max(minus_conjugate(penalty, s * g) - conjugate(s) for s in scales or [1.0])

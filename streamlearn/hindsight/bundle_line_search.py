@@ -9,20 +9,19 @@ still one pass over the data: half for the scores at the new end, half for the g
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from streamlearn.hindsight.bundle import BundleRun
 from streamlearn.hindsight.inner import inner
-from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
+from streamlearn.hindsight.points import Segment, interpolated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.points import Point
+    from streamlearn.hindsight.problem import LinearProblem
     from streamlearn.hindsight.risk import Vector
+    from streamlearn.hindsight.sharded_risk import ShardedRisk
     from streamlearn.hindsight.solution import Callback, Solution
 
 # how far beyond the minimum the next plane is added, relative to the segment
@@ -34,7 +33,7 @@ FLAT = 1e-2
 
 
 def bundle_line_search(
-    problem: Problem | MultivariateProblem,
+    problem: LinearProblem,
     *,
     gap: float,
     max_iter: int | None = None,
@@ -48,80 +47,86 @@ def bundle_line_search(
     run = BundleRun(
         problem, "bundle-ls", gap=gap, max_iter=max_iter, start=start, callback=callback
     )
-    cached = ScoreCachingRisk(problem)
-    run.risk = cached
-    best, at_best, objective = run.w, cached.scores, np.inf
+    risk = problem.risk
+    run.risk = current = LatestPoint(risk)
+    best, at_best, objective = run.w, current.point(run.w), np.inf
     alpha = np.ones(1)
     with run.progress:
         while run.add_plane():
             if run.best is run.w:
-                best, at_best, objective = run.w, cached.scores, run.objective
+                best, at_best, objective = run.w, current.point(run.w), run.objective
             w, alpha = run.master.solve(np.append(alpha, 0.0), run.tolerance, best)
-            at_w = cached.rows.scores(w)
-            step, there = cached.line_search(best, at_best, w, at_w)
+            way = Line(problem, best, at_best, w, risk.at(w))
+            step, there = way.search()
             if there < objective:
-                best, objective = _interpolated(best, w, step), there
-                at_best = _interpolated(at_best, at_w, step)
+                objective = there
+                best, at_best = way.at(step)
             if run.record(alpha, best, objective):
                 break
             run.best = best
-            if run.redundant_planes:
-                # planes this close add nothing new
-                run.w, cached.scores = w, at_w
-            else:
-                ahead = min(BEYOND, max(step, BEYOND**3))
-                run.w, cached.scores = (
-                    _interpolated(best, w, ahead),
-                    _interpolated(at_best, at_w, ahead),
-                )
-            cached.at = run.w
+            # planes this close add nothing new: step as the plain method does
+            ahead = 1.0 if run.redundant_planes else min(BEYOND, max(step, BEYOND**3))
+            way = Line(problem, best, at_best, w, way.end)
+            run.w, current.latest = way.at(ahead)
+            current.w = run.w
             (alpha,) = run.planes.prune(alpha)
     return run.progress.solution()
 
 
-class ScoreCachingRisk:
-    """A risk of rows that caches the scores at one w."""
+class LatestPoint:
+    """A risk that knows the latest w as a point of a search, whose scores are cached."""
 
-    def __init__(self, problem: Problem | MultivariateProblem) -> None:
-        self.problem = problem
-        self.size = problem.size
-        self.value_and_slope: Callable[[Vector], tuple[float, Vector]]
-        if isinstance(problem, MultivariateProblem):
-            self.rows = problem.data.row_risk
-            self.value_and_slope = problem.labeled_loss.value_and_slope
-        else:
-            self.rows = problem.row_risk
-            self.value_and_slope = partial(_mean_loss, problem)
-        self.at: Vector | None = None
-        self.scores: Vector = np.zeros(0)
+    def __init__(self, risk: ShardedRisk[Any]) -> None:
+        self.risk = risk
+        self.size = risk.size
+        self.w: Vector | None = None
+        self.latest: Point
+
+    def point(self, w: Vector) -> Point:
+        """Return the point w."""
+        if self.w is not w:
+            self.w, self.latest = w, self.risk.at(w)
+        return self.latest
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """Return the value at w and a subgradient; half a pass if the scores are cached."""
-        if self.at is not w:
-            self.at, self.scores = w, self.rows.scores(w)
-        value, slope = self.value_and_slope(self.scores)
-        return value, self.rows.combine_rows(slope)
+        return self.risk.value_and_gradient_at(self.point(w))
 
-    def line_search(self, a: Vector, at_a: Vector, b: Vector, at_b: Vector) -> tuple[float, float]:
-        """Minimize the objective on the segment from a to b; return the step and the value."""
-        penalty, penalized = self.problem.penalty, self.problem.penalized
-        way, along = penalized(b - a), at_b - at_a
 
-        def objective(step: float) -> tuple[float, float]:
-            value, slope = self.value_and_slope(_interpolated(at_a, at_b, step))
-            w = penalized(_interpolated(a, b, step))
-            value += penalty.value(w)
-            rise = inner(np.ravel(slope), np.ravel(along)) + penalty.l2 * inner(w, way)
-            # where a weight is 0, use the side that the segment enters
-            side = np.where(w == 0.0, np.abs(way), np.sign(w) * way)
-            return value, rise + penalty.l1 * float(side.sum())
+class Line:
+    """The segment from one w to another, and the objective on it."""
 
+    def __init__(
+        self, problem: LinearProblem, a: Vector, start: Point, b: Vector, end: Point
+    ) -> None:
+        self.problem = problem
+        self.a, self.start = a, start
+        self.b, self.end = b, end
+        self._way = problem.penalized(b - a)
+
+    def at(self, step: float) -> tuple[Vector, Point]:
+        """Return the w there, and its point."""
+        w = self.b if step == 1.0 else interpolated(self.a, self.b, step)
+        return w, self.problem.risk.between(Segment(self.start, self.end, step), w)
+
+    def objective(self, step: float) -> tuple[float, float]:
+        """Return the objective there, and its slope along the segment; no pass."""
+        penalty, way = self.problem.penalty, self._way
+        value, rise = self.problem.risk.value_and_rise(Segment(self.start, self.end, step))
+        w = self.problem.penalized(interpolated(self.a, self.b, step))
+        rise += penalty.l2 * inner(w, way)
+        # where a weight is 0, use the side that the segment enters
+        side = np.where(w == 0.0, np.abs(way), np.sign(w) * way)
+        return value + penalty.value(w), rise + penalty.l1 * float(side.sum())
+
+    def search(self) -> tuple[float, float]:
+        """Minimize the objective; return the step and the value."""
         low, high, tried = 0.0, 1.0, (0.0, np.inf)
         at_low = at_high = 0.0
         step = 1.0
         first = 0.0
         for _ in range(TRIES):
-            value, rise = objective(step)
+            value, rise = self.objective(step)
             if value < tried[1]:
                 tried = (step, value)
             first = first or abs(rise)
@@ -136,18 +141,3 @@ class ScoreCachingRisk:
                 # interpolate the slopes to zero, away from both ends
                 step = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
         return tried
-
-
-def _mean_loss(problem: Problem, scores: Vector) -> tuple[float, Vector]:
-    """Return the weighted mean of the rows' losses, and its slopes."""
-    values = problem.loss.value(scores, problem.y)
-    slopes = problem.loss.slope(scores, problem.y)
-    return inner(problem.weights, values), (slopes.T * problem.weights).T
-
-
-def _interpolated(a: Vector, b: Vector, share: float) -> Vector:
-    """Return a + share (b - a)."""
-    if share == 1.0:
-        return b
-    point: Vector = a + share * (b - a)
-    return point

@@ -18,7 +18,7 @@ from streamlearn.hindsight.coordinate_scales import coordinate_scales
 from streamlearn.hindsight.solution import Progress, Solution
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.problem import RowProblem
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.solution import Callback
 
@@ -30,7 +30,7 @@ class GapReachedError(Exception):
 
 
 def lbfgs(
-    problem: Problem,
+    problem: RowProblem,
     *,
     gap: float,
     max_iter: int | None = None,

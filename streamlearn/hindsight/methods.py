@@ -119,6 +119,14 @@ _TABLE = (
         losses="smooth losses of one output",
         penalties="L1, L2 or ElasticNet of a strength > 0",
     ),
+    Method(
+        "newton-cg",
+        "newton_cg",
+        "newton_cg",
+        smooth_scalar_loss,
+        l2_only,
+        losses="smooth losses of one output",
+    ),
     Method("lbfgs", "lbfgs", "lbfgs", smooth_loss, l2_only, losses="smooth losses"),
     Method(
         "owlqn",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.hindsight.bounds import balanced_slopes, dual_bound, dual_value
+from streamlearn.hindsight.bounds import dual_bound, slopes_bound
 from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.passes import derivatives
 from streamlearn.hindsight.solution import Progress, Solution
@@ -78,13 +78,13 @@ def _point(problem: Problem, loss: Loss, w: Vector, scores: Vector) -> Point:
 
 def _descend(problem: Problem, loss: Loss, w: Vector, progress: Progress, max_iter: int) -> None:
     shares, l2, lowest = problem.weights, problem.penalty.l2, loss.lowest(problem.y)
-    at = _point(problem, loss, w, problem.row_risk.scores(w))
+    at = _point(problem, loss, w, problem.risk.scores(w))
     bound = dual_bound(problem, w) if w.any() else -np.inf
     working, reach = WorkingSet(problem), np.full(problem.rows, np.inf)
     for iteration in range(max_iter + 1):
         if progress.record(iteration, at.w, at.objective, bound) or iteration == max_iter:
             return
-        g = problem.row_risk.combine_rows(shares * at.slopes)
+        g = problem.risk.combine_rows(shares * at.slopes)
         problem.penalized(g)[:] += l2 * problem.penalized(at.w)
         model = working.model(at.w, g)
         values = loss.value(at.scores, problem.y)
@@ -136,7 +136,7 @@ def _bound(problem: Problem, loss: Loss, at: Point, slopes: Vector, gap: float) 
     best = -inner(problem.weights, conjugates) - 0.5 * problem.penalty.l2 * inner(w, w)
     if not abs(at.objective - best) <= gap:
         return -np.inf
-    return dual_value(problem, balanced_slopes(problem, slopes) if problem.intercepts else slopes)
+    return slopes_bound(problem, slopes)
 
 
 def _search(

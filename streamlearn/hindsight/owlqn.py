@@ -18,7 +18,7 @@ from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.solution import Progress, Solution
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.problem import RowProblem
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.solution import Callback
 
@@ -64,7 +64,7 @@ class LBFGSMemory:
 
 
 def owlqn(
-    problem: Problem,
+    problem: RowProblem,
     *,
     gap: float,
     max_iter: int | None = None,
@@ -87,7 +87,9 @@ def owlqn(
     return progress.solution()
 
 
-def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, memory: int) -> None:
+def _descend(
+    problem: RowProblem, w: Vector, progress: Progress, max_iter: int, memory: int
+) -> None:
     strength = np.zeros(problem.size)
     problem.penalized(strength)[:] = problem.penalty.l1
     curvature = LBFGSMemory(memory, coordinate_scales(problem))
@@ -113,7 +115,7 @@ def _descend(problem: Problem, w: Vector, progress: Progress, max_iter: int, mem
         w, g = after, rest
 
 
-def _smooth_part(problem: Problem, w: Vector) -> tuple[float, Vector]:
+def _smooth_part(problem: RowProblem, w: Vector) -> tuple[float, Vector]:
     """Return the objective without its l1 part, and its gradient."""
     value, g = problem.risk.value_and_gradient(w)
     weights, l2 = problem.penalized(w), problem.penalty.l2
@@ -128,7 +130,7 @@ def minimum_norm_subgradient(w: Vector, g: Vector, strength: Vector) -> Vector:
 
 
 def _search(
-    problem: Problem,
+    problem: RowProblem,
     w: Vector,
     total: float,
     slope: Vector,

@@ -246,6 +246,19 @@ cdef class RowMatrix:
                 out[i] = self.square(i)
         return result
 
+    def add_squares(self, weights, Py_ssize_t start, Py_ssize_t stop, total):
+        """Add the weighted squares of rows start .. stop - 1 to `total`, by column."""
+        cdef const double* weight = <const double*>at(weights)
+        cdef double* out = <double*>at(total)
+        cdef Py_ssize_t i, e, n, j, offset
+        cdef double x
+        with nogil:
+            for i in range(start, stop):
+                offset = self.begin(i, &n)
+                for e in range(n):
+                    j = self.entry(e, offset, &x)
+                    out[j] += weight[i - start] * x * x
+
     def scores(self, w, Py_ssize_t k, bint intercept, Py_ssize_t start, Py_ssize_t stop, result):
         """Write the scores of rows start .. stop - 1, k for each, to `result`."""
         cdef const double* weight = <const double*>at(w)

@@ -6,6 +6,7 @@ which are not penalized, come last.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ import scipy.sparse
 from streamlearn.core.integers import integer
 from streamlearn.engine.rows import as_floats, canonical, reject_nonfinite
 from streamlearn.estimators import frames
-from streamlearn.hindsight.inner import inner
+from streamlearn.hindsight.executor import Threads
 from streamlearn.hindsight.labels import encoded_labels
 from streamlearn.hindsight.passes import RowMatrix
-from streamlearn.hindsight.risk import Risk, SerialRisk, ShardedRisk, Vector, row_risk
+from streamlearn.hindsight.row_shard import RowShard
+from streamlearn.hindsight.sharded_risk import LocalRowRisk, RowRisk, ShardedRisk
 from streamlearn.losses import Loss, MulticlassHinge, VectorLoss
 from streamlearn.penalties import Penalty
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from streamlearn.core.arrays import Array
+    from streamlearn.hindsight.methods import AnyLoss
+    from streamlearn.hindsight.risk import Risk, Vector
 
 
 class Objective:
@@ -77,66 +81,31 @@ class Objective:
         return self.penalized(w).copy(), float(intercepts[0]) if len(intercepts) == 1 else 0.0
 
 
-class Problem(Objective):
-    """The weighted mean of a loss over rows, and a penalty, validated once.
+class LinearProblem(Objective):
+    """A linear model's risk and penalty: a loss of the scores of rows, wherever they are.
 
-    X: the rows as scipy CSR or a C-order array. y: codes (-1 and +1, the index of a class, or
-    numbers). labels: the labels of the codes. weights: each row's share of the mean.
+    labels: those of the outputs, or of two classes, the positive one last.
     """
+
+    risk: ShardedRisk[Any]
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
-        loss: Loss | VectorLoss,
+        risk: ShardedRisk[Any],
+        loss: AnyLoss,
         penalty: Penalty,
         *,
-        weights: Any = None,
+        features: int,
+        outputs: int,
+        labels: list[Any],
+        lowest: float = 0.0,
         fit_intercept: bool = False,
-        threads: int = 1,
-        outputs: int | None = None,
     ) -> None:
-        """`outputs`: set only if X and y are already validated CSR rows and codes."""
-        if not isinstance(loss, Loss | VectorLoss):
-            raise ValueError(f"{loss!r} is not a loss; use one of streamlearn.losses")
-        self.X = checked_matrix(X) if outputs is None else X
-        self.rows, self.features = self.X.shape
-        self.y: Array = y
-        self.labels: list[Any] = []
-        if outputs is None:
-            self.y, self.labels = encoded_labels(y, self.rows, loss)
-        self.loss = loss.bound(self.labels) if isinstance(loss, MulticlassHinge) else loss
-        self.weights = normalized_weights(weights, self.rows)
-        self.outputs = self._outputs() if outputs is None else outputs
-        self.matrix = RowMatrix(self.X)
-        rows = row_risk(
-            self.matrix,
-            self.y,
-            self.loss,
-            self.weights,
-            self.outputs,
-            fit_intercept=bool(fit_intercept),
-            ends=shard_ends(self.X, threads),
-        )
-        super().__init__(
-            rows, penalty, lowest=self._lowest(), intercepts=self.outputs if fit_intercept else 0
-        )
-        self.row_risk: SerialRisk | ShardedRisk = rows
-
-    def _outputs(self) -> int:
-        if not isinstance(self.loss, VectorLoss):
-            return 1
-        targets = self.y.shape[1] if self.y.ndim == 2 else len(self.labels)
-        return max(self.loss.outputs, targets)
-
-    def _lowest(self) -> float:
-        """Return the mean of the losses' minima."""
-        if isinstance(self.loss, VectorLoss):
-            # the conjugate at 0 is minus the minimum
-            lowest = -self.loss.conjugate(np.zeros((self.rows, self.outputs)), self.y)
-        else:
-            lowest = self.loss.lowest(self.y)
-        return inner(self.weights, lowest)
+        super().__init__(risk, penalty, lowest=lowest, intercepts=outputs if fit_intercept else 0)
+        self.loss = loss
+        self.features = features
+        self.outputs = outputs
+        self.labels = labels
 
     def start(self, start: Any = None) -> Vector:
         """Return a flat w from a Solution, from weights with or without intercepts, or zeros.
@@ -172,11 +141,119 @@ class Problem(Objective):
 
     def split(self, w: Vector) -> tuple[Array, Any]:
         """Return the weights (K x n with K outputs) and the intercept of a flat w."""
-        if not isinstance(self.loss, VectorLoss):
+        if self.outputs == 1 and not isinstance(self.loss, VectorLoss):
             return super().split(w)
         weights = self.penalized(w).reshape(self.features, self.outputs).T
         intercepts = w[len(w) - self.intercepts :] if self.intercepts else np.zeros(self.outputs)
         return np.ascontiguousarray(weights), intercepts.copy()
+
+
+class RowProblem(LinearProblem):
+    """A linear model's weighted mean of a loss over rows, wherever they are."""
+
+    risk: RowRisk
+    loss: Loss | VectorLoss
+
+
+class Problem(RowProblem):
+    """The weighted mean of a loss over rows, and a penalty, validated once.
+
+    X: the rows as scipy CSR or a C-order array. y: codes (-1 and +1, the index of a class, or
+    numbers). labels: the labels of the codes. weights: each row's share of the mean.
+    """
+
+    risk: LocalRowRisk
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss | VectorLoss,
+        penalty: Penalty,
+        *,
+        weights: Any = None,
+        fit_intercept: bool = False,
+        threads: int = 1,
+        outputs: int | None = None,
+    ) -> None:
+        """`outputs`: set only if X and y are already validated CSR rows and codes."""
+        require_loss(loss)
+        self.X = checked_matrix(X) if outputs is None else X
+        self.rows, features = self.X.shape
+        self.y: Array = y
+        labels: list[Any] = []
+        if outputs is None:
+            self.y, labels = encoded_labels(y, self.rows, loss)
+            loss = bound_loss(loss, labels)
+            outputs = outputs_of(loss, self.y, labels)
+        self.weights = normalized_weights(weights, self.rows)
+        shards = row_shards(
+            self.X,
+            self.y,
+            loss,
+            self.weights,
+            outputs,
+            fit_intercept=fit_intercept,
+            threads=threads,
+        )
+        self.matrix = shards.shards[0].matrix
+        super().__init__(
+            LocalRowRisk(shards),
+            loss,
+            penalty,
+            features=features,
+            outputs=outputs,
+            labels=labels,
+            lowest=sum(shards.each(RowShard.lowest)),
+            fit_intercept=fit_intercept,
+        )
+
+
+def row_shards(
+    X: Any,
+    y: Array,
+    loss: Loss | VectorLoss,
+    weights: Vector,
+    outputs: int,
+    *,
+    fit_intercept: bool,
+    threads: int,
+) -> Threads[RowShard]:
+    """Split validated rows among threads."""
+    matrix = RowMatrix(X)
+    return Threads(
+        [
+            RowShard(
+                matrix,
+                y,
+                loss,
+                weights,
+                outputs,
+                fit_intercept=bool(fit_intercept),
+                start=start,
+                stop=stop,
+            )
+            for start, stop in itertools.pairwise([0, *shard_ends(X, threads)])
+        ]
+    )
+
+
+def require_loss(loss: object) -> None:
+    """Raise ValueError if this is no loss of single rows."""
+    if not isinstance(loss, Loss | VectorLoss):
+        raise ValueError(f"{loss!r} is not a loss; use one of streamlearn.losses")
+
+
+def bound_loss(loss: Loss | VectorLoss, labels: list[Any]) -> Loss | VectorLoss:
+    """Return the loss with the costs of these labels, if it has costs."""
+    return loss.bound(labels) if isinstance(loss, MulticlassHinge) else loss
+
+
+def outputs_of(loss: Loss | VectorLoss, y: Array, labels: list[Any]) -> int:
+    """Return the number of scores that a row has."""
+    if not isinstance(loss, VectorLoss):
+        return 1
+    return max(loss.outputs, y.shape[1] if y.ndim == 2 else len(labels))
 
 
 def checked_matrix(X: Any) -> Any:

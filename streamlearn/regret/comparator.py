@@ -201,7 +201,7 @@ def costs(sample: Sample, task: ComparatorTask, u: Any) -> Array:
     """Return the objective of fixed weights, a Solution, at each row."""
     problem = hindsight_problem(sample, task)
     w = problem.start(u)
-    losses = np.asarray(task.loss.value(problem.row_risk.scores(w), sample.y))
+    losses = np.asarray(task.loss.value(problem.risk.scores(w), sample.y))
     charge = task.charge(sample.events).value(problem.penalized(w))
     result: Array = sample.weights * losses + charge
     return result

@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import streamlearn as sl
-from streamlearn.hindsight import Problem, SerialRisk, Step, solve
+from streamlearn.hindsight import Objective, Problem, Step, solve
 from streamlearn.hindsight.master import MasterProblem
 from streamlearn.hindsight.planes import Planes
+from streamlearn.hindsight.row_shard import RowShard
 from streamlearn.losses import (
     Exponential,
     Hinge,
@@ -166,9 +167,9 @@ class Counting:
 def test_an_iteration_costs_one_pass(method: str, penalty: Any) -> None:
     problem = Problem(*data(Hinge()), Hinge(), penalty)
     counting = Counting(problem.risk)
-    problem.risk = counting
+    objective = Objective(counting, penalty, lowest=problem.lowest)
     run = sl.hindsight.METHODS[method]
-    solution = run(problem, gap=1e-3, max_iter=40, start=None, callback=None)
+    solution = run(objective, gap=1e-3, max_iter=40, start=None, callback=None)
     assert solution.iterations == counting.passes
 
 
@@ -178,13 +179,13 @@ def test_a_line_search_costs_no_pass(penalty: Any, monkeypatch: pytest.MonkeyPat
     problem = Problem(*data(Hinge()), Hinge(), penalty)
     calls = []
     for half in ("scores", "combine_rows"):
-        whole = getattr(SerialRisk, half)
+        whole = getattr(RowShard, half)
 
         def counted(rows: Any, v: Any, half: str = half, whole: Any = whole) -> Any:
             calls.append(half)
             return whole(rows, v)
 
-        monkeypatch.setattr(SerialRisk, half, counted)
+        monkeypatch.setattr(RowShard, half, counted)
     run = sl.hindsight.METHODS["bundle-ls"]
     solution = run(problem, gap=1e-3, max_iter=40, start=None, callback=None)
     assert calls.count("combine_rows") == solution.iterations
