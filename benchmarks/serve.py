@@ -30,7 +30,7 @@ import streamlearn as sl
 from streamlearn.serving import directory, export
 from streamlearn.serving.http import server
 from streamlearn.serving.http.app import Endpoint
-from streamlearn.serving.http.guard import answer
+from streamlearn.serving.http.guard import respond
 from streamlearn.serving.http.options import Options
 from streamlearn.serving.http.reading import read
 
@@ -86,7 +86,7 @@ def serve_empty(size: int) -> Callable[[Any], int]:
 
     async def handle(_: "Scope", receive: "Receive", send: "Send") -> None:
         msgspec.json.decode(await read(receive, 1 << 24, 10.0))
-        await answer(send, msgspec.json.encode(text))
+        await respond(send, msgspec.json.encode(text))
 
     def serve(listening: Any) -> int:
         app = Starlette(routes=[Route("/v1/predict", Endpoint(handle), methods=["POST"])])

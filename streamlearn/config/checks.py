@@ -29,7 +29,6 @@ from streamlearn.config.structs import (
     RegistryConfig,
     RunConfig,
     SecurityConfig,
-    ServeConfig,
     Source,
     StdinSourceConfig,
     SyntheticSourceConfig,
@@ -481,20 +480,6 @@ def run_until(source: Source, run: RunConfig) -> Problems:
         yield ConfigProblem("run.until", "expected at least 1 event")
 
 
-def serving(serve: ServeConfig | None, checkpoint: CheckpointConfig | None) -> Problems:
-    """Check what is served, and that no version of it is used twice."""
-    if serve is None:
-        return
-    if checkpoint is None:
-        yield ConfigProblem("checkpoint.path", "missing; [serve] counts versions by its epochs")
-    if (serve.certfile is None) != (serve.keyfile is None):
-        yield ConfigProblem("serve.certfile", "set both `certfile` and `keyfile`, or neither")
-    for name in ("certfile", "keyfile"):
-        file = getattr(serve, name)
-        if file is not None and not Path(file).is_file():
-            yield ConfigProblem(f"serve.{name}", f"no such file: {file}")
-
-
 CHECKS: tuple[Callable[..., Problems], ...] = (
     kafka,
     checkpoint_path,
@@ -517,7 +502,6 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     feature_limits,
     outputs,
     run_until,
-    serving,
 )
 
 

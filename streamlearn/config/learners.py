@@ -203,6 +203,12 @@ def served(learners: Sequence[LearnerConfig], serve: ServeConfig | None) -> Prob
             "serve.learner",
             f"no learner {chosen!r} is served; valid: {', '.join(serve.learners or known)}",
         )
+    for name in () if serve.split is None else serve.split.arms:
+        if name not in (serve.learners or known):
+            yield ConfigProblem(
+                f"serve.split.arms.{name}",
+                f"no learner {name!r} is served; valid: {', '.join(serve.learners or known)}",
+            )
 
 
 def tasks(learners: Sequence[LearnerConfig], source: Source) -> Problems:

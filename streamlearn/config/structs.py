@@ -460,6 +460,52 @@ class TelemetryConfig(Section, frozen=True):
     ] = False
 
 
+class ServeLogConfig(Section, frozen=True):
+    """The log of served predictions: the events that the daemon learns once their label arrives.
+
+    Each event that was predicted is written to the topic with its id, the time, and the prediction.
+    The topic must be one of `source.topics`, and labels must have their own `labels.topic`.
+    """
+
+    topic: Annotated[str, about("topic in the cluster of the source", min_length=1)]
+    ack: Annotated[
+        Literal["before", "after"],
+        about(
+            "whether the event is stored by the brokers before the answer (none is lost), or after "
+            "it (those of the last moments are lost if the server is killed)"
+        ),
+    ] = "before"
+    on_full: Annotated[
+        Literal["refuse", "serve"],
+        about(
+            "what happens while the brokers are unreachable and the buffer is full: refuse "
+            "requests with 503, or serve them unlogged"
+        ),
+    ] = "refuse"
+    buffer_bytes: Annotated[
+        int, about("maximum memory per process for events that are not stored yet", ge=1 << 16)
+    ] = 32 << 20
+    wait_seconds: Annotated[
+        float, about('maximum seconds that an answer waits for the brokers (ack = "before")', gt=0)
+    ] = 1.0
+
+
+class SplitConfig(Section, frozen=True):
+    """An A/B test: each user is in one arm, which is served by the learner of the same name.
+
+    The arm is decided by a hash of the field `by`, so it is the same in all processes.
+    """
+
+    by: Annotated[
+        str, about("field that decides the arm, such as the user; dots for nested", min_length=1)
+    ]
+    arms: Annotated[
+        dict[str, Annotated[float, Meta(gt=0, le=1)]],
+        about("share of each arm, by learner, such as { champion = 0.9, challenger = 0.1 }"),
+    ]
+    salt: Annotated[str, about("text that is hashed with the field; change it to redraw")] = ""
+
+
 class ServeConfig(Section, frozen=True):
     """Predictions over HTTP: the daemon publishes snapshots, `streamlearn serve` answers."""
 
@@ -488,6 +534,10 @@ class ServeConfig(Section, frozen=True):
     shutdown_seconds: Annotated[
         float, about("seconds that requests in work have at a shutdown", gt=0)
     ] = 10.0
+    log: Annotated[ServeLogConfig | None, about("the log of served predictions")] = None
+    split: Annotated[SplitConfig | None, about("which learner answers whom, for an A/B test")] = (
+        None
+    )
 
 
 class LogConfig(Section, frozen=True):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
-from streamlearn.serving.http.options import Options
+from streamlearn.daemon.build import connection
+from streamlearn.serving.http.options import LogOptions, Options
 from streamlearn.serving.publisher import Publisher
+from streamlearn.serving.split import Split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,13 +55,30 @@ def options(settings: config.Config, counts: Path) -> Options:
         "host", "port", "certfile", "keyfile", "max_in_flight", "max_events", "max_body_bytes",
         "body_seconds", "shutdown_seconds", "learners",
     )  # fmt: skip
+    split = serve.split
     served = serve.learners or tuple(learner.name for learner in settings.learners)
     return Options(
         path=directory_of(settings),
         counts=counts,
         learner=serve.learner or served[0],
         token=None if serve.token is None else serve.token.reveal(),
+        split=None if split is None else Split(split.arms, split.by, split.salt),
+        log=log_options(serve.log, settings.source),
         **{name: getattr(serve, name) for name in names},
+    )
+
+
+def log_options(log: config.ServeLogConfig | None, source: config.Source) -> LogOptions | None:
+    """Return the settings of the log; None if nothing is logged."""
+    if log is None or not isinstance(source, config.KafkaSourceConfig):
+        return None
+    kafka = connection(source)
+    return LogOptions(
+        connect=partial(kafka.sink, log.topic, buffer_bytes=2 * log.buffer_bytes),
+        ack=log.ack,
+        on_full=log.on_full,
+        buffer_bytes=log.buffer_bytes,
+        wait_seconds=log.wait_seconds,
     )
 
 

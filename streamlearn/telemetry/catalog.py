@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from streamlearn.late.join import BOUNDS
 
 PREFIX = "streamlearn_"
-LEARNER, PARTITION = ("learner",), ("topic", "partition")
+LEARNER, PARTITION, ARM = ("learner",), ("topic", "partition"), ("learner", "arm")
 # upper bounds of histogram buckets; of batches: from tens of microseconds to a stall
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 EDGES = {"batch_seconds": BUCKETS, "label_delay_seconds": BOUNDS}  # of labels: up to a month
@@ -169,5 +169,37 @@ DELAYED_LABELS = (
         "Delay from an event to its label, in event time.",
     ),
 )
-ALL = (*FLOW, *DELAYED_LABELS, *QUALITY, *REGRET, *MODEL, *DAEMON)
+SERVED = (
+    gauge("served_loss", "Mean loss of the scores that were served.", ARM),
+    gauge("served_loss_low", "Lower end of the 95% confidence interval of the served loss.", ARM),
+    gauge("served_loss_high", "Upper end of the 95% confidence interval of the served loss.", ARM),
+    gauge("served_events", "Served events whose label is known.", ARM),
+)
+# of the server, which is another process
+SERVER = (
+    Metric(
+        "serve_request_seconds",
+        "histogram",
+        "Time from a request's head to its answer.",
+        ("route",),
+    ),
+    counter("serve_requests", "Answers by route and class of status.", ("route", "status")),
+    counter("serve_events", "Events that were predicted."),
+    counter("serve_invalid_events", "Events that were invalid."),
+    counter("serve_arm_events", "Events that were predicted, by arm.", ("arm",)),
+    counter("serve_refused_requests", "Requests refused because too many were in work."),
+    gauge("serve_in_flight", "Requests in work."),
+    counter("serve_log_stored", "Served events that the log has stored."),
+    gauge("serve_log_waiting", "Served events that wait to be stored."),
+    counter("serve_log_lost", "Served events that a killed process had not stored, at most."),
+    counter("serve_log_refused_requests", "Requests refused because the log was unavailable."),
+    counter("serve_unlogged_events", "Events served although the log did not store them in time."),
+    gauge("serve_snapshot_age_seconds", "Age of the snapshot in use.", LEARNER),
+    gauge("serve_snapshot_epoch", "Epoch of the snapshot in use.", LEARNER),
+    gauge("serve_snapshot_events", "Events learned by the snapshot in use.", LEARNER),
+    gauge("serve_snapshot_bytes", "Size of the snapshot in use.", LEARNER),
+    gauge("serve_promoted", "1 for the learner that is promoted to serve everybody.", LEARNER),
+)
+ALL = (*FLOW, *DELAYED_LABELS, *QUALITY, *SERVED, *REGRET, *MODEL, *DAEMON)
 METRICS = {metric.name: metric for metric in ALL}
+SERVER_METRICS = {metric.name: metric for metric in SERVER}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
@@ -15,10 +15,12 @@ from starlette.routing import Route
 
 import streamlearn
 from streamlearn.serving.http import inference, openapi, page
+from streamlearn.serving.http.answering import Answering
 from streamlearn.serving.http.follower import Follower
-from streamlearn.serving.http.guard import Guard, answer
+from streamlearn.serving.http.guard import Guard, respond
+from streamlearn.serving.http.log import ImpressionLog
 from streamlearn.serving.http.metrics import COUNTS, Counts, Exposition
-from streamlearn.serving.http.predicting import Answer, Predictor, Problem, Refusal
+from streamlearn.serving.http.predicting import Problem, Refusal
 from streamlearn.serving.http.reading import LINES, Disconnected, RequestError, read, split
 
 if TYPE_CHECKING:
@@ -26,72 +28,77 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from streamlearn.serving.http.answering import Answer
     from streamlearn.serving.http.options import Options
+    from streamlearn.serving.http.predicting import Predictor
     from streamlearn.serving.http.reading import Receive, Scope, Send
 
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 EVENTS, INVALID = COUNTS.index("events"), COUNTS.index("invalid_events")
-QUERIES = {"learner", "explain"}
+
+
+class Query(NamedTuple):
+    """What a request asks for, beside its events."""
+
+    learner: str | None = None
+    explain: bool = False
+    log: bool = True
 
 
 class Service:
-    """A server's state: the snapshots in use, and what is counted."""
+    """A server's state: the snapshots in use, what is counted, and the log."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.follower = Follower(options.path, options.learners)
-        self.counts = Counts(options.counts)
+        self.answering = Answering(options, self.follower)
+        self.counts = Counts(options.counts, options.arms)
         self.exposition = Exposition(self.counts, self.follower)
-        self.predictors: dict[str, Predictor] = {}
+        self.log = None if options.log is None else ImpressionLog(options.log, self.counts)
         self.draining = False
-
-    def predictor(self, learner: str | None) -> Predictor:
-        """Return the predictor of a learner, with its newest snapshot."""
-        snapshots = self.follower.snapshots
-        if not snapshots:
-            raise RequestError(503, "no model has been published yet", retry_after="1")
-        name = learner or self.options.learner or min(snapshots)
-        if name not in snapshots:
-            known = ", ".join(sorted(snapshots))
-            raise RequestError(404, f"no learner {name!r}; there are: {known}")
-        found = self.predictors.get(name)
-        if found is None or found.snapshot is not snapshots[name]:
-            found = self.predictors[name] = Predictor(snapshots[name])
-        return found
 
     # -- POST /v1/predict -------------------------------------------------------------------------
 
     async def predict(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Predict an event, a list of events, or lines of events."""
         options = self.options
-        learner, explain = query(scope["query_string"])
+        query = read_query(scope["query_string"])
         body = await read(receive, options.max_body_bytes, options.body_seconds)
-        kind = content_type(scope)
-        given = split(body, kind, options.max_events)
-        # from here on nothing waits: one snapshot predicts the whole request
-        predictor = self.predictor(learner)
-        found = predictor.predict(given.records, explain=explain)
-        invalid = len(predictor.events.invalid)
-        self.counts.add(EVENTS, float(len(found) - invalid))
-        if invalid:
-            self.counts.add(INVALID, float(invalid))
-        headers = [
-            (b"streamlearn-learner", predictor.learner.encode()),
-            (b"streamlearn-version", predictor.version.encode()),
-        ]
+        given = split(body, content_type(scope), options.max_events)
+        # nothing waits while records are predicted: each learner predicts with one snapshot
+        answer = self.answering.answer(
+            given.records, query.learner, explain=query.explain, log=query.log
+        )
+        await self.record(answer)
+        found, predictor = answer.predictions, answer.predictor
+        headers = [] if predictor is None else named(predictor)
         if given.kind == "lines":
             lines = [*headers, (b"content-type", LINES)]
-            await answer(send, ENCODER.encode_lines(found), headers=lines)
+            await respond(send, ENCODER.encode_lines(found), headers=lines)
         elif given.kind == "list":
-            whole = Answer(predictor.learner, predictor.version, found)
-            await answer(send, ENCODER.encode(whole), headers=headers)
+            whole: dict[str, Any] = {"predictions": found}
+            if predictor is not None:
+                about = {"learner": predictor.learner, "version": predictor.version}
+                whole = {**about, **whole}
+            await respond(send, ENCODER.encode(whole), headers=headers)
         else:
             (one,) = found
             if isinstance(one, Refusal):
-                await answer(send, ENCODER.encode(one), status=422, headers=headers)
+                await respond(send, ENCODER.encode(one), status=422, headers=headers)
                 return
-            one.learner, one.version = predictor.learner, predictor.version
-            await answer(send, ENCODER.encode(one), headers=headers)
+            if predictor is not None:
+                one.learner, one.version = predictor.learner, predictor.version
+            await respond(send, ENCODER.encode(one), headers=headers)
+
+    async def record(self, answer: Answer) -> None:
+        """Log and count what is about to be answered."""
+        if answer.impressions and self.log is not None:
+            await self.log.add(answer.impressions)
+        self.counts.add(EVENTS, float(len(answer.predictions) - answer.invalid))
+        if answer.invalid:
+            self.counts.add(INVALID, float(answer.invalid))
+        for arm, events in answer.arms.items():
+            self.counts.add_arm(arm, float(events))
 
     # -- the Open Inference Protocol --------------------------------------------------------------
 
@@ -100,10 +107,11 @@ class Service:
         options = self.options
         body = await read(receive, options.max_body_bytes, options.body_seconds)
         request, records = inference.read(body, options.max_events)
-        predictor = self.predictor(scope["path_params"]["learner"])
-        found = predictor.predict(records, explain=False)
-        self.counts.add(EVENTS, float(len(found)))
-        tensors = inference.outputs(predictor, found)
+        learner = scope["path_params"]["learner"]
+        predictor = self.answering.predictor(learner)
+        answer = self.answering.answer(records, learner, explain=False, log=True)
+        tensors = inference.outputs(predictor, answer.predictions)
+        await self.record(answer)
         result: dict[str, Any] = {
             "model_name": predictor.learner,
             "model_version": predictor.version,
@@ -111,7 +119,7 @@ class Service:
         }
         if request.id is not None:
             result["id"] = request.id
-        await answer(send, ENCODER.encode(result))
+        await respond(send, ENCODER.encode(result))
 
     async def live(self, _: Request) -> Response:
         """Answer as long as the process does."""
@@ -133,11 +141,11 @@ class Service:
 
     async def model(self, request: Request) -> Response:
         """Describe a model."""
-        return encoded(inference.metadata(self.predictor(request.path_params["learner"])))
+        return encoded(inference.metadata(self.answering.predictor(request.path_params["learner"])))
 
     async def model_ready(self, request: Request) -> Response:
         """Answer whether there is a model of this name."""
-        found = self.predictor(request.path_params["learner"])
+        found = self.answering.predictor(request.path_params["learner"])
         return encoded({"name": found.learner, "ready": True})
 
     # -- everything else --------------------------------------------------------------------------
@@ -150,7 +158,8 @@ class Service:
                 "version": str(one.version),
                 "written": one.written,
                 "outputs": one.model.outputs,
-                "default": name == (self.options.learner or min(self.follower.snapshots)),
+                "default": name == self.answering.default,
+                "promoted": name == self.follower.promoted,
             }
             for name, one in sorted(self.follower.snapshots.items())
         ]
@@ -205,8 +214,12 @@ def application(options: Options) -> tuple[Guard, Service]:
     async def follow(_: Starlette) -> AsyncIterator[None]:
         await service.follower.update()
         task = asyncio.create_task(service.follower.follow(options.poll_seconds))
+        if service.log is not None:
+            service.log.start()
         yield
         task.cancel()
+        if service.log is not None:
+            await service.log.close(options.shutdown_seconds)
 
     inner = Starlette(
         routes=service.routes(),
@@ -255,20 +268,33 @@ async def unknown_route(_: Request, error: Exception) -> Response:
     return found
 
 
-def query(text: bytes) -> tuple[str | None, bool]:
-    """Return the learner that a request names, and whether it wants an explanation."""
+def read_query(text: bytes) -> Query:
+    """Return what the parameters of a request ask for."""
     if not text:
-        return None, False
+        return Query()
     try:
         found = parse_qs(text.decode("ascii"), keep_blank_values=True, max_num_fields=8)
     except ValueError:
         raise RequestError(400, "invalid query") from None
-    if unknown := sorted(found.keys() - QUERIES):
-        raise RequestError(400, f"unknown parameter {unknown[0]!r}; known: explain, learner")
-    explain = found.get("explain", ["false"])[-1]
-    if explain not in {"true", "false"}:
-        raise RequestError(400, f"explain={explain!r}: expected true or false")
-    return found.get("learner", [None])[-1], explain == "true"
+    if unknown := sorted(found.keys() - set(Query._fields)):
+        known = ", ".join(sorted(Query._fields))
+        raise RequestError(400, f"unknown parameter {unknown[0]!r}; known: {known}")
+    flags = {}
+    for name in ("explain", "log"):
+        value = found.get(name, [None])[-1]
+        if value not in {None, "true", "false"}:
+            raise RequestError(400, f"{name}={value!r}: expected true or false")
+        if value is not None:
+            flags[name] = value == "true"
+    return Query(found.get("learner", [None])[-1], **flags)
+
+
+def named(predictor: Predictor) -> list[tuple[bytes, bytes]]:
+    """Return the headers that name what predicted."""
+    return [
+        (b"streamlearn-learner", predictor.learner.encode()),
+        (b"streamlearn-version", predictor.version.encode()),
+    ]
 
 
 def content_type(scope: Scope) -> bytes:

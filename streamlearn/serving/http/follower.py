@@ -1,4 +1,4 @@
-"""Follow a directory of snapshots: the newest one of each learner, exchanged between requests."""
+"""Follow a directory of snapshots: the newest one of each learner, and what is promoted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import ModelFileError
-from streamlearn.serving import arrays, directory
+from streamlearn.serving import arrays, directory, promotions
 from streamlearn.serving.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ class Follower:
         self.path = path
         self.learners = learners
         self.snapshots: dict[str, Snapshot] = {}
+        self.promoted: str | None = None  # the learner that serves everybody
         self._entries: dict[str, Entry] = {}
         self._failed: set[Entry] = set()
+        self._damage = ""  # of the promotions, if any
 
     def newer(self) -> list[Entry]:
         """Return the newest snapshots of the directory that are not in use."""
@@ -40,6 +42,7 @@ class Follower:
 
     async def update(self) -> None:
         """Exchange the snapshots for newer ones; files are read in a thread, ahead of use."""
+        await self._read_promotions()
         for entry in await asyncio.to_thread(self.newer):
             path = self.path / entry.name
             try:
@@ -50,6 +53,17 @@ class Follower:
             except ModelFileError as error:
                 self._failed.add(entry)
                 LOG.error("snapshot refused: %s", error)  # noqa: TRY400 - it names the file
+
+    async def _read_promotions(self) -> None:
+        """Read what is promoted; a damaged file changes nothing, and is reported once."""
+        try:
+            changes = await asyncio.to_thread(promotions.history, self.path)
+        except ModelFileError as error:
+            if str(error) != self._damage:
+                LOG.error("promotions ignored: %s", error)  # noqa: TRY400 - it names the file
+            self._damage = str(error)
+        else:
+            self.promoted, self._damage = promotions.current(changes), ""
 
     def before(self, entry: Entry) -> Snapshot | None:
         """Return the snapshot whose names a new one may share: its own, or another learner's."""

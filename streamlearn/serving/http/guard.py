@@ -140,10 +140,10 @@ async def refuse(send: Send, error: RequestError) -> None:
         (name.replace("_", "-").encode(), value.encode()) for name, value in error.headers.items()
     ]
     body = msgspec.json.encode(Refusal(Problem(error.reason)))
-    await answer(send, body, status=error.status, headers=headers)
+    await respond(send, body, status=error.status, headers=headers)
 
 
-async def answer(
+async def respond(
     send: Send,
     body: bytes,
     *,

@@ -76,6 +76,8 @@ def outputs(predictor: Predictor, found: Sequence[Prediction | Refusal]) -> list
     else:
         tensors += columns("value", [one.value for one in good], names)
     tensors += columns("score", [one.score for one in good], names)
+    if good and all(one.id is not UNSET for one in good):
+        tensors.append(tensor("id", [one.id for one in good]))
     if good and good[0].probability is not UNSET:
         tensors.append(tensor("probability", [one.probability for one in good]))
     if good and good[0].probabilities is not UNSET:

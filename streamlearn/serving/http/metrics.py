@@ -22,43 +22,42 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from streamlearn.telemetry.catalog import PREFIX, SERVER_METRICS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from streamlearn.serving.http.follower import Follower
 
-PREFIX = "streamlearn_serve_"
 ROUTES = ("predict", "infer", "health", "metadata", "metrics", "page", "other")
 STATUSES = ("2xx", "4xx", "5xx")
 EDGES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 WIDTH = len(EDGES) + 2  # the buckets, one for what is slower, and the sum
-COUNTS = ("events", "invalid_events", "refused_requests", "in_flight")
-HELP = {
-    "request_seconds": "Time from a request's head to its answer.",
-    "requests": "Answers by route and class of status.",
-    "events": "Events that were predicted.",
-    "invalid_events": "Events that were invalid.",
-    "refused_requests": "Requests refused because too many were in work.",
-    "in_flight": "Requests in work.",
-    "snapshot_age_seconds": "Age of the snapshot in use.",
-    "snapshot_epoch": "Epoch of the snapshot in use.",
-    "snapshot_events": "Events learned by the snapshot in use.",
-    "snapshot_bytes": "Size of the snapshot in use.",
-}
+PER_ROUTE = WIDTH + len(STATUSES)
+COUNTS = (
+    "events", "invalid_events", "refused_requests", "log_stored", "log_refused_requests",
+    "unlogged_events", "log_accepted", "in_flight",
+)  # fmt: skip
+COUNTERS = COUNTS[:-2]  # as they are
+OTHERS = len(ROUTES) * PER_ROUTE  # where the counts begin, and after them those of the arms
+
+Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def described(name: str) -> tuple[str, str]:
     """Return the full name of a metric, and its help."""
-    return PREFIX + name, HELP[name]
+    metric = SERVER_METRICS.get(f"serve_{name}") or SERVER_METRICS[f"serve_{name}_total"]
+    return f"{PREFIX}serve_{name}", metric.help
 
 
 class Counts:
     """The counts of this process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, arms: Sequence[str] = ()) -> None:
         self.directory = path
-        size = len(ROUTES) * (WIDTH + len(STATUSES)) + len(COUNTS)
+        self.arms = {arm: OTHERS + len(COUNTS) + i for i, arm in enumerate(arms)}
+        size = OTHERS + len(COUNTS) + len(arms)
         self.path = path / f"{os.getpid()}-{time.time_ns()}"
         self.path.write_bytes(bytes(8 * size))
         with self.path.open("rb+") as file:
@@ -66,7 +65,7 @@ class Counts:
 
     def answered(self, route: int, status: int, seconds: float) -> None:
         """Count an answer."""
-        item, at = self.item, route * (WIDTH + len(STATUSES))
+        item, at = self.item, route * PER_ROUTE
         bucket = 0
         for edge in EDGES:
             if seconds <= edge:
@@ -78,18 +77,21 @@ class Counts:
 
     def add(self, name: int, amount: float) -> None:
         """Add to a count of `COUNTS`."""
-        self.item[len(ROUTES) * (WIDTH + len(STATUSES)) + name] += amount
+        self.item[OTHERS + name] += amount
 
-    def total(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        """Return the sum of all processes."""
-        found = np.zeros(len(self.item))
+    def add_arm(self, arm: str, events: float) -> None:
+        """Count events of an arm."""
+        self.item[self.arms[arm]] += events
+
+    def totals(self) -> tuple[Numbers, Numbers]:
+        """Return the sum of the processes that run, and of those that died."""
+        running, dead = np.zeros(len(self.item)), np.zeros(len(self.item))
         for path in self.directory.iterdir():
             one = np.fromfile(path, dtype=np.float64)
-            if len(one) == len(found):
-                if not alive(path.name):
-                    one[-1] = 0.0  # in flight when the process died
-                found += one
-        return found
+            if len(one) == len(running):
+                to = running if alive(path.name) else dead
+                to += one
+        return running, dead
 
 
 def alive(name: str) -> bool:
@@ -112,8 +114,9 @@ class ServeCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Generate all metrics."""
-        total = self.counts.total()
-        table = total[: -len(COUNTS)].reshape(len(ROUTES), -1)
+        running, dead = self.counts.totals()
+        total = running + dead
+        table = total[:OTHERS].reshape(len(ROUTES), -1)
         seconds = HistogramMetricFamily(*described("request_seconds"), labels=["route"])
         answers = CounterMetricFamily(*described("requests"), labels=["route", "status"])
         names = [*map(str, EDGES), "+Inf"]
@@ -124,9 +127,18 @@ class ServeCollector(Collector):
                 answers.add_metric([route, status], count)
         yield seconds
         yield answers
-        for name, value in zip(COUNTS, total[-len(COUNTS) :].tolist(), strict=True):
-            kind = GaugeMetricFamily if name == "in_flight" else CounterMetricFamily
-            yield kind(*described(name), value=value)
+        for name, value in zip(COUNTERS, total[OTHERS:].tolist(), strict=False):
+            yield CounterMetricFamily(*described(name), value=value)
+        yield GaugeMetricFamily(*described("in_flight"), value=count_of("in_flight", running))
+        waiting, lost = (
+            count_of("log_accepted", one) - count_of("log_stored", one) for one in (running, dead)
+        )
+        yield GaugeMetricFamily(*described("log_waiting"), value=waiting)
+        yield CounterMetricFamily(*described("log_lost"), value=lost)
+        arms = CounterMetricFamily(*described("arm_events"), labels=["arm"])
+        for arm, place in self.counts.arms.items():
+            arms.add_metric([arm], total[place])
+        yield arms
         yield from self.snapshots()
 
     def snapshots(self) -> Iterator[Metric]:
@@ -141,6 +153,15 @@ class ServeCollector(Collector):
             for family, value in zip(families, values, strict=True):
                 family.add_metric([name], value)
         yield from families
+        promoted = GaugeMetricFamily(*described("promoted"), labels=["learner"])
+        if self.follower.promoted is not None:
+            promoted.add_metric([self.follower.promoted], 1.0)
+        yield promoted
+
+
+def count_of(name: str, numbers: Numbers) -> float:
+    """Return a count of `COUNTS`."""
+    return float(numbers[OTHERS + COUNTS.index(name)])
 
 
 class Exposition:

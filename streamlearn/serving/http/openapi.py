@@ -33,7 +33,7 @@ ERRORS = {
     "404": response("There is no such learner."),
     "408": response("The body took too long."),
     "413": response("The body is too large, or has too many events."),
-    "503": response("No model is published yet, or too many requests are in work."),
+    "503": response("There is no model or no log now, or too many requests are in work."),
 }
 UNAUTHORIZED = {"401": response("The token is missing or wrong.")}
 LEARNER = {"name": "learner", "in": "path", "required": True, "schema": TEXT}
@@ -73,6 +73,7 @@ SCHEMAS: dict[str, Any] = {
             "contributions": {"type": "array", "items": ref("Contribution")},
             "learner": TEXT,
             "version": TEXT,
+            "arm": {"type": "string", "description": "The arm of the A/B test."},
             "id": TEXT,
         },
     },
@@ -89,7 +90,7 @@ SCHEMAS: dict[str, Any] = {
     },
     "Answer": {
         "type": "object",
-        "required": ["learner", "version", "predictions"],
+        "required": ["predictions"],
         "properties": {
             "learner": TEXT,
             "version": TEXT,
@@ -149,6 +150,12 @@ def document(options: Options) -> dict[str, Any]:
                             "in": "query",
                             "description": "Whether to add what each feature contributes.",
                             "schema": {"type": "boolean", "default": False},
+                        },
+                        {
+                            "name": "log",
+                            "in": "query",
+                            "description": "Whether to log the prediction, so that it is learned.",
+                            "schema": {"type": "boolean", "default": True},
                         },
                     ],
                     "requestBody": {

@@ -38,6 +38,7 @@ class Prediction(msgspec.Struct):
     contributions: list[Reason] | UnsetType = UNSET
     learner: str | UnsetType = UNSET
     version: str | UnsetType = UNSET
+    arm: str | UnsetType = UNSET  # of the A/B test
     id: str | UnsetType = UNSET
 
 
@@ -52,14 +53,6 @@ class Refusal(msgspec.Struct):
     """The answer for an invalid event or request."""
 
     error: Problem
-
-
-class Answer(msgspec.Struct):
-    """The answer to a list of events, in their order."""
-
-    learner: str
-    version: str
-    predictions: list[Prediction | Refusal]
 
 
 class Predictor:
