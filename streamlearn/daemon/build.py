@@ -11,7 +11,7 @@ from streamlearn.config import plan
 from streamlearn.core.imports import import_path
 from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.daemon.checkpointing.ownership import Ownership
-from streamlearn.daemon.collectors import audit, regret_trackers, telemetry
+from streamlearn.daemon.collectors import audit, regret_trackers, served_scores, telemetry
 from streamlearn.daemon.delayed_event_reader import DelayedEventReader
 from streamlearn.daemon.event_reader import EventReader
 from streamlearn.daemon.learners import Learners
@@ -77,6 +77,7 @@ def loop(
         observers=[
             *audit.observers(),
             *regret_trackers.observers(settings.regret, log),
+            *served_scores.observers(settings.serve),
             *telemetry.observers(settings, log),
             *observers,
         ],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from streamlearn.core.arrays import Array
+    from streamlearn.daemon.served_loss import ServedLosses
     from streamlearn.engine.events import Events
     from streamlearn.estimators.classifier import LinearClassifier
     from streamlearn.estimators.regressor import LinearRegressor
@@ -158,6 +159,7 @@ class Learners:
             measures = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.best_by == m]
             self.members[name] = Learner(name, model, measures, window)
         self.choice = None if best is None else BestLearner(list(models), best[1], best[2])
+        self.served: ServedLosses | None = None  # the losses of what was served, if it is logged
         self._best_changes: list[
             tuple[int, str]
         ] = []  # rows of the batch where the best learner changed

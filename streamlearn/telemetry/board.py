@@ -55,6 +55,7 @@ class About:
     regret: bool = False  # whether regret is enabled
     regret_unknown: dict[str, str | None] = field(default_factory=dict)  # why, by learner
     learners: list[str] = field(default_factory=list)
+    served: list[dict[str, Any]] = field(default_factory=list)  # by learner and arm
 
 
 class Board:

@@ -15,7 +15,11 @@ PREFIX = "streamlearn_"
 LEARNER, PARTITION, ARM = ("learner",), ("topic", "partition"), ("learner", "arm")
 # upper bounds of histogram buckets; of batches: from tens of microseconds to a stall
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-EDGES = {"batch_seconds": BUCKETS, "label_delay_seconds": BOUNDS}  # of labels: up to a month
+EDGES = {
+    "batch_seconds": BUCKETS,
+    "serve_request_seconds": BUCKETS,
+    "label_delay_seconds": BOUNDS,  # up to a month
+}
 # outcomes of delayed labels and of the events held for them
 OUTCOMES = {
     "joined": "the label was matched with its event and learned",

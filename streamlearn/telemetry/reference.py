@@ -19,6 +19,8 @@ from streamlearn.telemetry.catalog import (
     QUALITY,
     REASONS,
     REGRET,
+    SERVED,
+    SERVER,
     STAGES,
 )
 
@@ -32,8 +34,10 @@ GROUPS = {
     "Delayed labels": DELAYED_LABELS,
     "Prediction quality": QUALITY,
     "Regret": REGRET,
+    "Served predictions": SERVED,
     "Models": MODEL,
     "Daemon": DAEMON,
+    "Server": SERVER,
 }
 INTRODUCTION = """\
 # Metrics
@@ -51,11 +55,14 @@ learning. The standard process metrics (`process_cpu_seconds_total`,
   a rule without one, a regret bound where there is no theorem.
 - Recent values cover the last 10,000 labeled events, or `predictions.best.window` if it is set.
 - Progressive values are measured on each event before it is learned.
+- Metrics of the server, `streamlearn_serve_...`, are served by `streamlearn serve` at its own
+  `/metrics`, for all of its processes together.
 """
 LABELS = {
     "learner": "the learner's name in the configuration",
     "member": "a rule of the mixture",
     "topic, partition": "where records come from; a file is partition 0 of its path",
+    "arm": "an arm of the A/B test; empty if a request named the learner, or there is no test",
     "stage": f"a stage of a batch: {', '.join(STAGES)}",
 }
 

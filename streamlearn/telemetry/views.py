@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.telemetry.catalog import METRICS, REASONS
@@ -28,6 +29,7 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
         "reasons": REASONS,
         "learners": [learner(board, name) for name in about.learners],
         "partitions": partitions(board),
+        "served": [{key: finite(x) for key, x in row.items()} for row in about.served],
     }
     for name, metric in METRICS.items():
         if not metric.labels and metric.kind != "info":
@@ -42,6 +44,11 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
     if config:
         found["config"] = about.config
     return found
+
+
+def finite(value: Any) -> Any:
+    """Return a value, or None for a number that JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def learner(board: Board, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlearn import config, serving
-from streamlearn.cli import saved
+from streamlearn.cli import saved, served
 from streamlearn.cli.configured import load
 from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.estimators import checkpoints
@@ -24,7 +24,11 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools")
 
 
 def run(options: Options) -> int:
-    """Serve until a signal."""
+    """Serve until a signal, or change what is served."""
+    if options.action is not None:
+        return served.run(options)
+    if options.promoted is not None:
+        raise ValueError(f"unexpected argument {options.promoted!r}")
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
         raise ValueError(
             f"{', '.join(missing)} is not installed; run pip install 'streamlearn[serve]'"
@@ -33,23 +37,23 @@ def run(options: Options) -> int:
 
     with tempfile.TemporaryDirectory(prefix="streamlearn-serve-") as temporary:
         (counts := Path(temporary) / "counts").mkdir()
-        settings, served = resolve(options, Path(temporary), counts)
+        settings, about = resolve(options, Path(temporary), counts)
         given = {"host": options.host, "port": options.port, "learner": options.learner}
-        served = dataclasses.replace(
-            served, **{name: value for name, value in given.items() if value is not None}
+        about = dataclasses.replace(
+            about, **{name: value for name, value in given.items() if value is not None}
         )
-        listening = server.listen(served.host, served.port)
+        listening = server.listen(about.host, about.port)
         log = Log(settings.format, settings.level)
         logging.getLogger().addHandler(LibraryLogHandler(log))
-        scheme = "http" if served.certfile is None else "https"
-        host = f"[{served.host}]" if ":" in served.host else served.host
+        scheme = "http" if about.certfile is None else "https"
+        host = f"[{about.host}]" if ":" in about.host else about.host
         log.info(
             "serving",
             url=f"{scheme}://{host}:{listening.getsockname()[1]}/",
-            snapshots=str(served.path),
+            snapshots=str(about.path),
             workers=options.workers,
         )
-        code = server.serve(served, listening, options.workers)
+        code = server.serve(about, listening, options.workers)
         log.info("stopped", exit=code)
         return code
 

@@ -19,6 +19,7 @@ from streamlearn.daemon.collectors.delayed_labels import DelayedLabelsCollector
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.collectors.quality import WINDOW, QualityCollector
 from streamlearn.daemon.collectors.regret import RegretCollector
+from streamlearn.daemon.collectors.served import ServedCollector
 from streamlearn.daemon.collectors.weights import WeightsCollector
 from streamlearn.daemon.outputs.dead_letters import reason_code
 from streamlearn.rules import Mixture
@@ -106,6 +107,7 @@ class TelemetryCollector(Observer):
         self.weights = WeightsCollector(self.board, clock)
         self.delayed_labels = DelayedLabelsCollector(self.board)
         self.regret = RegretCollector(self.board, clock)
+        self.served = ServedCollector(self.board)
         self._describe(settings)
 
     def _describe(self, settings: config.Config) -> None:
@@ -274,6 +276,7 @@ class TelemetryCollector(Observer):
         self.weights.measure_if_due(self.learners)
         self.regret.measure()
         self.delayed_labels.measure()
+        self.served.measure(self.learners)
         choice = self.learners.choice
         if choice is not None:
             for name in choice.names:

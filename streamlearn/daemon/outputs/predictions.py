@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from streamlearn.core.labels import label_text
 from streamlearn.daemon.outputs.dead_letters import record_overhead
 from streamlearn.estimators.regressor import LinearRegressor
 
@@ -164,10 +165,7 @@ def probabilities_by_label(labels: Sequence[Any], shares: Array) -> PerEvent[dic
     >>> probabilities_by_label([1, "b", True], np.array([[0.5, 0.25, 0.25], [np.nan] * 3]))
     [{'1': 0.5, 'b': 0.25, 'true': 0.25}, UNSET]
     """
-    names = [
-        label if isinstance(label, str) else msgspec.json.encode(label, enc_hook=str).decode()
-        for label in labels
-    ]
+    names = [label_text(label) for label in labels]
     found: PerEvent[dict[str, float]] = []
     for row in shares.tolist():
         fields: dict[str, float] = {}

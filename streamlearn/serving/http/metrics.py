@@ -22,7 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from streamlearn.telemetry.catalog import PREFIX, SERVER_METRICS
+from streamlearn.telemetry.catalog import BUCKETS, PREFIX, SERVER_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ROUTES = ("predict", "infer", "health", "metadata", "metrics", "page", "other")
 STATUSES = ("2xx", "4xx", "5xx")
-EDGES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+EDGES = BUCKETS
 WIDTH = len(EDGES) + 2  # the buckets, one for what is slower, and the sum
 PER_ROUTE = WIDTH + len(STATUSES)
 COUNTS = (

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from streamlearn.core.labels import label_text
 from streamlearn.engine.events import Events
 from streamlearn.stream import Fields, JSONDecoder
 
@@ -175,10 +176,3 @@ def event_fields(saved: Mapping[str, Any]) -> Fields:
         include=None if include is None else tuple(include),
         exclude=tuple(dict.fromkeys(exclude)),
     )
-
-
-def label_text(label: Any) -> str:
-    """Return a label as the key of a JSON object."""
-    if isinstance(label, str):
-        return label
-    return msgspec.json.encode(label, enc_hook=str).decode()

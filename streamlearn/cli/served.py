@@ -1,0 +1,88 @@
+"""What is served: promotions, their history, and the loss of what was served."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from streamlearn.cli.configured import load
+from streamlearn.cli.tables import show, show_json
+from streamlearn.daemon.served_loss import ServedLosses
+from streamlearn.estimators import checkpoints
+from streamlearn.serving import build, directory, promotions
+
+if TYPE_CHECKING:
+    from streamlearn.cli.parsing import Options
+
+
+def run(options: Options) -> int:
+    """Change what is served, or show it."""
+    if (options.promoted is not None) != (options.action == "promote"):
+        raise ValueError(
+            "name the learner: streamlearn serve promote SOURCE LEARNER"
+            if options.promoted is None
+            else f"unexpected argument {options.promoted!r}"
+        )
+    if options.action == "arms":
+        return show_rows(arms(options), options, "no served event has a label yet")
+    path = snapshots_of(options)
+    if options.action == "history":
+        changes = [msgspec.to_builtins(one) for one in promotions.history(path)]
+        return show_rows(changes, options, "nothing was promoted: the configuration decides")
+    if options.action == "promote":
+        known = sorted({entry.learner for entry in directory.entries(path)})
+        if options.promoted not in known:
+            raise ValueError(
+                f"no snapshot of {options.promoted!r} in {path}; there are: {', '.join(known)}"
+            )
+        promotions.promote(path, options.promoted)
+    else:
+        promotions.revert(path)
+    now = promotions.current(promotions.history(path))
+    what = "as configured" if now is None else f"by {now}"
+    sys.stdout.write(f"served {what} within a second\n")
+    return 0
+
+
+def snapshots_of(options: Options) -> Path:
+    """Return the directory of snapshots."""
+    source = Path(options.source)
+    if source.suffix == ".toml":
+        options.file = options.source
+        source = build.directory_of(load(options))
+    elif not directory.entries(source) and directory.entries(source / "serving"):
+        source /= "serving"
+    if not source.is_dir():
+        raise ValueError(f"{source} is no directory of snapshots")
+    return source
+
+
+def arms(options: Options) -> list[dict[str, Any]]:
+    """Return the loss of what was served, from the newest checkpoint."""
+    path: str | Path = options.source
+    if Path(options.source).suffix == ".toml":
+        options.file = options.source
+        checkpoint = load(options).checkpoint
+        if checkpoint is None:
+            raise ValueError("the configuration has no [checkpoint]")
+        path = checkpoint.path
+    found = checkpoints.newest(path)
+    if found is None:
+        raise ValueError(f"{path} has no checkpoint yet")
+    losses = ServedLosses()
+    losses.restore(found[1]["observers"].get("served", {}).get("losses", []))
+    return list(losses.rows())
+
+
+def show_rows(rows: list[dict[str, Any]], options: Options, nothing: str) -> int:
+    """Print a table, or that it is empty."""
+    if options.json:
+        show_json(rows)
+    elif rows:
+        show(rows)
+    else:
+        sys.stdout.write(f"{nothing}\n")
+    return 0
