@@ -161,6 +161,25 @@ function partitions(now) {
     (row, one) => { say(row.children[2], known(one.offset) ? grouped.format(one.offset) : "–"); say(row.children[3], count(one.lag)); });
 }
 
+function served(now) {
+  const all = now.served;
+  $("served-card").hidden = !all.length;
+  const host = $("served");
+  if (!host.tBodies.length) {
+    const heads = ["Learner", "Arm", "Events", "Loss", "Interval", "Difference", "Interval"].map((text) => element("th", { scope: "col" }, text));
+    host.append(element("thead", {}, element("tr", {}, ...heads)), element("tbody"));
+  }
+  const between = (low, high) => (known(low) && known(high) ? range(low, high) : "unknown");
+  keyed(host.tBodies[0], all, (one) => `${one.learner} ${one.arm}`,
+    (one) => element("tr", {}, element("td", {}, one.learner), element("td", {}, one.arm || "–"), ...[1, 2, 3, 4, 5].map(() => element("td"))),
+    (row, one) => {
+      const compared = known(one.difference);
+      [count(one.events), figure(one.loss), between(one.low, one.high), compared ? figure(one.difference) : "–",
+        compared ? between(one.difference_low, one.difference_high) : "–"].forEach((text, k) => say(row.children[k + 2], text));
+      row.children[5].className = compared && one.difference_high < 0 ? "lead" : "";
+    });
+}
+
 const STATES = {
   active: ["good", "learning"], standby: ["warn", "standby"], loading: ["warn", "loading"], starting: ["warn", "starting"],
   stopping: ["warn", "stopping"], stopped: ["bad", "stopped"],

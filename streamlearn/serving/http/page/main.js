@@ -46,7 +46,8 @@ function show(answer) {
 
 async function predict() {
   const body = at("event").value;
-  const path = "/v1/predict?explain=true&learner=" + encodeURIComponent(at("learner").value);
+  // what is tried is not logged, or it would be learned
+  const path = "/v1/predict?explain=true&log=false&learner=" + encodeURIComponent(at("learner").value);
   const quoted = body.replaceAll("'", "'\\''");
   at("curl").textContent = `curl '${location.origin}${path}' -d '${quoted}'`;
   at("result").hidden = true;
