@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from streamlearn.stream.impressions import BUCKETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from streamlearn.core.arrays import Array
 
@@ -123,7 +123,7 @@ class ServedLosses:
             for (learner, arm), one in self.arms.items()
         ]  # fmt: skip
 
-    def restore(self, state: list[Mapping[str, Any]]) -> None:
+    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
         """Restore the state."""
         for saved in state:
             one = self.arms[saved["learner"], saved["arm"]] = ArmLoss()

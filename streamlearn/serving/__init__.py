@@ -6,6 +6,8 @@ arrays       a JSON header and plain arrays in a file
 directory    a directory of snapshots
 snapshot     Snapshot: a file that predicts
 publisher    snapshots of the models that the daemon is learning
+split        A/B tests: which arm a user is in
+promotions   which learner serves everybody, and the history
 build        what publishes and serves, from a configuration
 http/        the server
 """

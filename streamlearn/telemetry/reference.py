@@ -55,8 +55,8 @@ learning. The standard process metrics (`process_cpu_seconds_total`,
   a rule without one, a regret bound where there is no theorem.
 - Recent values cover the last 10,000 labeled events, or `predictions.best.window` if it is set.
 - Progressive values are measured on each event before it is learned.
-- Metrics of the server, `streamlearn_serve_...`, are served by `streamlearn serve` at its own
-  `/metrics`, for all of its processes together.
+- The metrics of the [server](#server) are at the `/metrics` of `streamlearn serve`, for all of its
+  processes together.
 """
 LABELS = {
     "learner": "the learner's name in the configuration",

@@ -178,10 +178,14 @@ class Loop:
                 record = consumer.poll(20)
                 assert record is not None
                 assert record.error() is None
-                at = record.offset() + 1
-                served = read(record.headers() or [])
+                at += 1
+                headers = record.headers()
+                assert isinstance(headers, list)
+                [(header, value)] = headers
+                assert isinstance(value, bytes)
+                served = read([(header, value)])
                 assert served is not None
-                name = json.loads(record.value())["id"]
+                name = json.loads(record.value() or b"")["id"]
                 assert record.key() == name.encode()
                 yield name, served
         finally:

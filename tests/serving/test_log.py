@@ -59,6 +59,12 @@ class TopicSink(Sink):
     def send_all(self, records: Sequence[Record]) -> None:
         self.taken += records
 
+    def send(self, *_: Any, **__: Any) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing is open."""
+
     def flush(self, seconds: float) -> None:
         if self.topic.gone.is_set():
             raise SinkNotFoundError("topic deleted")
