@@ -27,6 +27,7 @@ from streamlearn.cli.commands import (
     replay,
     run,
     serve,
+    test,
     train,
 )
 from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "serve": serve,
     "check": check,
     "train": train,
+    "test": test,
     "predict": predict,
     "evaluate": evaluate,
     "inspect": inspect,

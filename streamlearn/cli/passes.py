@@ -12,7 +12,7 @@ from streamlearn.stream import Files, decoded_batches
 from streamlearn.stream.sources.prefetch import prefetched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from streamlearn.cli.parsing import Options
     from streamlearn.stream import Decoder, Records, Source
@@ -58,6 +58,7 @@ class Pass:
         self.at_point = False
         self.records = self.events = self.invalid = 0
         self.examples: list[str] = []
+        self.latest: Sequence[bytes | None] = ()  # the records of the last batch
 
     def __iter__(self) -> Iterator[Events]:
         # with points, each learner's cost is measured: nothing is decoded ahead meanwhile
@@ -70,6 +71,7 @@ class Pass:
                 self.on_batch(self.source)
             if batch is not None:
                 self._count(*batch)
+                self.latest = batch[0].values
                 yield batch[1]
 
     def close(self) -> None:

@@ -63,3 +63,14 @@ def values_of(places: Array) -> Array:
     size = np.minimum(bits, 0x7F7FFFFF).astype(np.int32).view(np.float32).astype(float)
     values: Array = np.where(steps < 0, -size, size)
     return values
+
+
+def equal_bins(weights: Array, bins: int) -> Array:
+    """Return the number of the bin of each weight, so that bins weigh about the same.
+
+    >>> equal_bins(np.array([1.0, 1.0, 5.0, 1.0]), 2)
+    array([0, 0, 1, 1])
+    """
+    middle = (np.cumsum(weights) - weights / 2.0) / weights.sum()
+    found: Array = np.minimum((middle * bins).astype(np.intp), bins - 1)
+    return found

@@ -10,9 +10,15 @@ import numpy as np
 from streamlearn.core.progressive import WeightedMean
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.losses import Logistic, Loss, Softmax
-from streamlearn.quality.bins import Bins
+from streamlearn.quality.bins import Bins, equal_bins, values_of
 from streamlearn.quality.constant import constant_loss, entropy
-from streamlearn.quality.ranking import Ranking, calibration, calibration_ratio, roc_area
+from streamlearn.quality.ranking import (
+    CALIBRATION_BINS,
+    Ranking,
+    calibration,
+    calibration_ratio,
+    roc_area,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,11 +174,13 @@ class RegressorQuality(Quality):
     def __init__(self, model: LinearRegressor) -> None:
         super().__init__(model)
         self.model = model
+        self._predictions = Bins(3)  # weight, and weight times prediction and label
+        self._residuals = Bins(1)  # weight
         self.labels = Bins(2)  # weight, and weight times label
         self._origin = 0.0  # the first label: sums relative to it do not cancel
         self._sums = np.zeros(2)  # of weight times label, and times its square
 
-    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:  # noqa: ARG002 - a classifier's
+    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
         labels = self.model.codes_of(events)[rows]
         if not self.events:
             self._origin = float(labels[0])
@@ -180,6 +188,24 @@ class RegressorQuality(Quality):
         self.labels.add(0, places, weights)
         self.labels.add(1, places, weights * labels)
         self._sums += np.dot(weights, moved), np.dot(weights, moved * moved)
+        predicted = np.asarray(self.model.predictions(scores))
+        places = self._predictions.places(predicted)
+        for column, amounts in enumerate((1.0, predicted, labels)):
+            self._predictions.add(column, places, weights * amounts)
+        self._residuals.add(0, self._residuals.places(predicted - labels), weights)
+
+    def by_prediction(self) -> tuple[Array, Array, Array]:
+        """Return weight, mean prediction and mean label in bins of equal weight."""
+        _, (weights, predicted, labels) = self._predictions.used()
+        place = equal_bins(weights, CALIBRATION_BINS)
+        sums = [np.bincount(place, column) for column in (weights, predicted, labels)]
+        weight, *others = (column[sums[0] > 0.0] for column in sums)
+        return weight, others[0] / weight, others[1] / weight
+
+    def residuals(self) -> tuple[Array, Array]:
+        """Return the differences of predictions and labels, ascending, and their weights."""
+        places, (weights,) = self._residuals.used()
+        return values_of(places), weights
 
     def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
         _, (weights, sums) = self.labels.used()

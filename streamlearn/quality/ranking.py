@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from streamlearn.quality.bins import Bins, values_of
+from streamlearn.quality.bins import Bins, equal_bins, values_of
 
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
@@ -124,8 +124,7 @@ def calibration(groups: ScoredGroups, bins: int = CALIBRATION_BINS) -> Calibrati
     A group is never divided, so that bins are fewer where many events have the same score.
     """
     weight = groups.positive + groups.negative
-    middle = (np.cumsum(weight) - weight / 2.0) / weight.sum()
-    place = np.minimum((middle * bins).astype(np.intp), bins - 1)
+    place = equal_bins(weight, bins)
     sums = [
         np.bincount(place, column, bins) for column in (weight, groups.predicted, groups.positive)
     ]
