@@ -17,6 +17,7 @@ from streamlearn.regret.reservoir import keys_of
 # Slots that are read in half a millisecond: while reading Psi(w) after every event takes no longer
 # in total, its sum is exact.
 cdef double EXACT_READ_BUDGET = 2.0 ** 18
+cdef double TOLERATED_ERROR = 0.05  # of the sum of Psi(w)
 
 
 @cython.final
@@ -149,7 +150,7 @@ cdef class ProgressiveSums(Watcher):
 
     cdef void sample_penalty(self) noexcept nogil:
         """Read Psi(w), and schedule the next read."""
-        cdef double events = self.past + self.losses.last.n, cost = 1.0
+        cdef double events = self.past + self.losses.last.n, cost = 1.0, tolerated, gap
         cdef double value = self.penalty_value()
         if value != value:
             self.next_penalty_read = INFINITY
@@ -159,7 +160,10 @@ cdef class ProgressiveSums(Watcher):
             cost = self.learner.features * self.learner.outputs
         self.next_penalty_read = events + 1.0
         if events * cost > EXACT_READ_BUDGET:
-            self.next_penalty_read = events + max(1.0, min(0.5 * events, max(0.01 * events, cost)))
+            # more often while the error is large
+            tolerated = TOLERATED_ERROR * self.penalty_sum
+            gap = (0.5 if 0.0 < self.penalty_variance <= tolerated * tolerated else 0.125) * events
+            self.next_penalty_read = events + max(1.0, min(gap, max(0.01 * events, cost)))
 
     def record_penalty(self, double penalty):
         """Record the value of Psi(w) after all events so far."""

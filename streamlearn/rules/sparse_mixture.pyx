@@ -1,36 +1,29 @@
 """The default learner under l1 and l2: exact zeros without a step size to tune.
 
-The members of `Mixture()` in forms where l1 is one soft threshold, S(z, T) = -sgn(z) (|z| - T)_+.
-Each has its own score p_k and slope g_k, the sums z = sum g_k x and G = sum (g_k x)^2 per slot,
-and the threshold
+The members of `Mixture()` in forms where l1 is one soft threshold, and the average of one of them
+(rules/sparse_slot.pxd). Each has its own score p_k, from which it learns; the mixture is one linear
+model, w = sum pi_k w_k.
 
-    T = l1 t + min(sqrt G, 30 l1 t),
+Members with a share below 0.05 are silent, so that zeros are exact. Those of adaptive, coin and
+newton with a tenth of the best one's share vote: follower and average are 0 where all voters are.
 
-whose second term keeps out a feature that was seen once. s is the typical size of a feature
-(rules/feature_sizes.pyx), M the largest |x|, N the number of features so far, pace = sqrt(t / N).
-
-    adaptive  w = S(z, T) / (D + t l2),  D = s sqrt(G) / (2 pace),  z += g x - (D_new - D) w
-              normalized adaptive steps [Ross13] in FTRL-proximal form [McMahan11]
-    newton    w = S(z, T) / (3 s^2 + C + t l2),  z += h x - b w,  C += b,  b = curvature x^2
-              diagonal Newton steps; h is the slope at the end of the step
-    coin      w = (1 + R) S(z, T) / (m (A + m) + (1 + R) t l2),  A = sum |g x|
-              coin betting [Orabona17]; R = (R - g x w - l1 |w| (events since))_+
-    follower  w = prox(w - h x / D, 1 / D),  D = s sqrt(G) / (16 pace), for drift
-              composite mirror descent [Duchi10], with the slope h of infinitesimal steps; 0
-              unless adaptive, newton or coin, with a tenth of the best one's share, is not 0
-    average   of the follower, with polynomial decay [Shamir13]: w += 4 / (n + 3) (follower - w)
-
-Members with a share below 0.05 are silent, so that zeros are exact. The mixture charges each of
-them its penalty: in place of g (p_k - p), a regret grows by g (p_k - p) + Psi_k - Psi. Psi_k sums
-the penalties of the slots when they were last touched, which keeps an event at O(its features).
+The mixture charges each member its penalty: in place of g (p_k - p), a regret grows by
+g (p_k - p) + Psi_k - Psi. Psi_k sums the penalties of the slots when they were last touched, which
+keeps an event at O(its features).
 """
 
-from libc.math cimport copysign, exp, fabs, fmin, log, sqrt
-from libc.string cimport memset
+from libc.math cimport exp, fabs, fmin, log, sqrt
 
 from streamlearn.losses.loss cimport Loss
+from streamlearn.core.pairs cimport (
+    Pair, add, first, load, make_pair, multiply, second, store,
+)
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport SelfTuning
+from streamlearn.rules.sparse_slot cimport (
+    AVERAGE, COIN, FOLLOWER, MEMBERS, NEWTON, Feature, Slot, Strengths, both, larger,
+    learn_moved, learn_steady, set_time, smaller, soft, threshold, weigh,
+)
 
 import numpy as np
 
@@ -38,38 +31,24 @@ from streamlearn.core.parameters import number
 from streamlearn.rules.requirements import l1_and_l2, scalar_loss
 from streamlearn.rules.slot_state import Field
 
-DEF MARGIN = 30.0
-DEF NEWTON_PRIOR = 3.0
 DEF ADAPTIVE_RATE = 2.0
 DEF FOLLOWER_RATE = 16.0
 DEF AUDIBLE = 0.05
 DEF VOTING = 0.1
-DEF DECAY = 3.0
 DEF TINY = 1e-75  # features outside are ignored: sums of their squares could overflow
 DEF HUGE = 1e75
-DEF LEAST = 1e-200  # added to divisors: 0 / 0 is 0
 
-cdef enum:
-    ADAPTIVE, NEWTON, COIN, FOLLOWER, AVERAGE, MEMBERS
-
-NAMES = ("adaptive", "newton", "coin", "follower", "average")
+NAMES = ("adaptive", "coin", "newton", "follower", "average")
 FIELDS = (  # of Slot
-    *[Field(name) for name in ("largest", "root mean", "count", "last")],
     *[Field(f"{name} z", flips_sign=True) for name in NAMES[:4]],
-    *[Field(f"{name} norm") for name in NAMES[:4]],
-    *[Field(name) for name in ("adaptive scale", "follower scale", "curvature")],
-    *[Field(name) for name in ("coin largest", "absolute", "reward")],
+    *[Field(f"{name} penalty") for name in NAMES[:4]],
+    *[Field(name) for name in ("adaptive inverse", "coin inverse")],
+    *[Field(name) for name in ("adaptive norm", "follower norm", "adaptive D", "follower D")],
+    *[Field(name) for name in ("curvature", "absolute")],
+    Field("wealth", 1.0),
+    *[Field(name) for name in ("coin largest", "largest", "size", "roots", "count", "last")],
     Field("average", flips_sign=True),
-    *[Field(f"{name} penalty") for name in NAMES],
 )
-
-
-cdef inline double larger(double x, double y) noexcept nogil:
-    return x if x > y else y
-
-
-cdef inline double smaller(double x, double y) noexcept nogil:
-    return x if x < y else y
 
 
 cdef inline double within(double g) noexcept nogil:
@@ -77,52 +56,9 @@ cdef inline double within(double g) noexcept nogil:
     return larger(-HUGE, smaller(g, HUGE))
 
 
-cdef struct Slot:
-    double largest, root_mean, count, last  # root_mean: of sqrt|x|, so s is its square
-    double[4] z  # the follower's is its weight, at event `last`
-    double[4] norm  # sqrt G
-    double[2] scale  # D / s of adaptive and follower
-    double curvature
-    double coin_largest, absolute, reward
-    double average
-    double[5] penalty
-
-
-cdef struct Feature:
-    Slot* slot
-    double x  # 0: ignored
-    double size  # before the row
-    double[5] w
-    double newton, follower  # 1 / D with this row
-
-
-cdef struct Strengths:
-    double l1, l2
-
-
-cdef inline double threshold(
-    double z, double norm, double t, const Strengths* penalty
-) noexcept nogil:
-    """S(z, T), without a branch: which slots are 0 is unpredictable."""
-    cdef double strength = penalty.l1 * t
-    cdef double left = fabs(z) - strength - smaller(norm, MARGIN * strength)
-    return -copysign(left if left > 0.0 else 0.0, z)
-
-
-cdef inline double coin(
-    const Slot* slot, double m, double t, const Strengths* penalty
-) noexcept nogil:
-    cdef double wealth = 1.0 + slot.reward
-    cdef double kept = wealth * threshold(slot.z[COIN], slot.norm[COIN], t, penalty)
-    return kept / (m * (slot.absolute + m) + wealth * t * penalty.l2 + LEAST)
-
-
-cdef inline double shrunk(double w, double a, const Strengths* penalty) noexcept nogil:
-    """The prox of a Psi, which after k steps of size 1 / D without a gradient is that of k / D."""
-    cdef double left = fabs(w) - penalty.l1 * a
-    if penalty.l2 > 0.0:
-        left /= 1.0 + penalty.l2 * a
-    return copysign(left if left > 0.0 else 0.0, w)
+cdef inline double step(double h, double slope, double weight) noexcept nogil:
+    """Return the slope of a step; at a kink, where h is 0, the one before it."""
+    return within(weight * (h if h != 0.0 else slope))
 
 
 cdef class SparseMixture(SelfTuning):
@@ -136,10 +72,10 @@ cdef class SparseMixture(SelfTuning):
     stays_finite = True
     cdef readonly double share
     cdef public double features, variance  # N and the sum of pi d^2
-    cdef Strengths[2] penalties_of  # of slots outside and inside the penalty
+    cdef Strengths[2] strengths  # now, of slots outside and inside the penalty
     cdef double[MEMBERS] pi  # the shares
     cdef double[MEMBERS] audible  # the shares without those of silent members
-    cdef bint[COIN + 1] votes
+    cdef double[NEWTON + 1] votes  # 1 for members that decide where the follower may be non-zero
     cdef double[MEMBERS] regret
     cdef double[MEMBERS] penalty_sum
     cdef double[MEMBERS] scores
@@ -153,14 +89,17 @@ cdef class SparseMixture(SelfTuning):
         SelfTuning.start(self)
         self.averages_lazily = False  # shares move all slots at every event
         self.prefetches = True
-        self.penalties_of[1].l1 = self.penalty.l1
-        self.penalties_of[1].l2 = self.penalty.l2
+        for k in range(2):
+            self.strengths[1].l1[k] = self.penalty.l1
+            self.strengths[1].half_l2[k] = 0.5 * self.penalty.l2
+        self.strengths[1].l2 = self.penalty.l2
         for k in range(MEMBERS):
             self.pi[k] = 1.0 / MEMBERS
         self.restored()
 
     def restored(self):
         self.share_out()
+        self.set_strengths()
 
     cdef void share_out(self) noexcept nogil:
         """Set what follows from the shares: who is silent, and who votes for the follower."""
@@ -169,48 +108,28 @@ cdef class SparseMixture(SelfTuning):
         for k in range(MEMBERS):
             self.audible[k] = self.pi[k] if self.pi[k] >= AUDIBLE else 0.0
             total += self.audible[k]
-            if k <= COIN and self.pi[k] > best:
-                best = self.pi[k]
+            if k <= NEWTON:
+                best = larger(best, self.pi[k])
         for k in range(MEMBERS):
             self.audible[k] /= total
-            if k <= COIN:
+            if k <= NEWTON:
                 self.votes[k] = self.pi[k] >= VOTING * best
+
+    cdef void set_strengths(self) noexcept nogil:
+        set_time(&self.strengths[0], self.t)
+        set_time(&self.strengths[1], self.t)
 
     # -- the weights of a slot --------------------------------------------------------------------
 
-    cdef inline const Strengths* strengths(self, Py_ssize_t j) noexcept nogil:
-        """Return the strengths of l1 and l2 for slot j; 0 outside the penalty."""
-        return &self.penalties_of[0 if j < self.free_slots else 1]
-
-    cdef inline double supported(self, const double* w, const Strengths* penalty) noexcept nogil:
-        """Return 1 where the follower may be non-zero beside the weights w, else 0."""
-        return (
-            (penalty.l1 == 0.0)
-            | (self.votes[ADAPTIVE] & (w[ADAPTIVE] != 0.0))
-            | (self.votes[NEWTON] & (w[NEWTON] != 0.0))
-            | (self.votes[COIN] & (w[COIN] != 0.0))
-        )
-
-    cdef inline void weigh(
-        self, const Slot* slot, double t, const Strengths* penalty, double* w
-    ) noexcept nogil:
-        """Set the weights of all members after t events."""
-        cdef double s = slot.root_mean * slot.root_mean, l2 = t * penalty.l2 + LEAST, D
-        D = s * slot.scale[0] + l2
-        w[ADAPTIVE] = threshold(slot.z[ADAPTIVE], slot.norm[ADAPTIVE], t, penalty) / D
-        D = NEWTON_PRIOR * s * s + slot.curvature + l2
-        w[NEWTON] = threshold(slot.z[NEWTON], slot.norm[NEWTON], t, penalty) / D
-        w[COIN] = coin(slot, slot.coin_largest, t, penalty)
-        D = s * slot.scale[1] + LEAST
-        w[FOLLOWER] = shrunk(slot.z[FOLLOWER], (t - slot.last) / D, penalty)
-        w[FOLLOWER] *= self.supported(w, penalty)
-        w[AVERAGE] = (w[FOLLOWER] != 0.0) * slot.average
+    cdef inline const Strengths* strengths_of(self, Py_ssize_t j) noexcept nogil:
+        return self.strengths + (j >= self.free_slots)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         cdef double[MEMBERS] w
         cdef double total = 0.0
+        cdef Slot* slot = <Slot*>self.cell(j)
         cdef int k
-        self.weigh(<Slot*>self.cell(j), self.t, self.strengths(j), w)
+        weigh(slot, 0.0, self.votes, self.strengths_of(j), w)
         for k in range(MEMBERS):
             total += self.audible[k] * w[k]
         return total
@@ -219,31 +138,31 @@ cdef class SparseMixture(SelfTuning):
         """Return how `predict` computes a score."""
         cdef Py_ssize_t j
         cdef Slot* slot
-        cdef const Strengths* penalty
+        cdef const Strengths* strengths
         cdef double[MEMBERS] w
-        cdef double[:, ::1] column = np.zeros((MEMBERS + 5, self.n))
+        cdef double[:, ::1] column = np.zeros((MEMBERS + 6, self.n))
         cdef int k
         for j in range(self.n):
-            slot, penalty = <Slot*>self.cell(j), self.strengths(j)
-            self.weigh(slot, self.t, penalty, w)
+            slot, strengths = <Slot*>self.cell(j), self.strengths_of(j)
+            weigh(slot, 0.0, self.votes, strengths, w)
             for k in range(MEMBERS):
                 column[k, j] = w[k]
-            wealth = 1.0 + slot.reward
             column[MEMBERS, j] = slot.largest
             column[MEMBERS + 1, j] = slot.coin_largest
             column[MEMBERS + 2, j] = slot.absolute
-            column[MEMBERS + 3, j] = wealth * threshold(
-                slot.z[COIN], slot.norm[COIN], self.t, penalty)
-            column[MEMBERS + 4, j] = wealth * self.t * penalty.l2
-        *weights, largest, coin_largest, absolute, kept, ridge = np.asarray(column)
+            column[MEMBERS + 3, j] = slot.wealth
+            column[MEMBERS + 4, j] = first(
+                soft(both(slot.z[COIN]), both(threshold(slot.norm[0], strengths))))
+            column[MEMBERS + 5, j] = strengths.ridge
+        *weights, largest, coin_largest, absolutes, wealth, kept, ridge = np.asarray(column)
         limits = {"low": self.low, "high": self.high, "least": TINY, "most": HUGE}
         forms = [
             {"kind": "limited", **limits, "columns": {"weight": one, "largest": largest}}
             for one in weights
         ]
         forms[COIN] = {"kind": "coins", **limits, "columns": {
-            "weight": weights[COIN], "largest": coin_largest, "absolute": absolute,
-            "wealth": kept, "ridge": ridge,
+            "weight": weights[COIN], "largest": coin_largest, "absolute": absolutes,
+            "wealth": wealth, "kept": kept, "ridge": ridge,
         }}
         heard = [k for k in range(MEMBERS) if self.audible[k] > 0.0]
         return {
@@ -262,32 +181,28 @@ cdef class SparseMixture(SelfTuning):
         cdef size_t size = sizeof(Feature) // sizeof(double)
         cdef Feature* features = <Feature*>self.scratch_for(row.n * size)
         cdef Feature* feature
-        cdef double x, m, mixed = 0.0
+        cdef Slot* slot
+        cdef Pair steady = both(0.0), moved = both(0.0)
+        cdef double x, m, average = 0.0, mixed = 0.0
         cdef double* p = self.scores
         cdef Py_ssize_t i
         cdef int k
-        cdef const Strengths* penalty
-        memset(p, 0, MEMBERS * sizeof(double))
         for i in range(row.n):
             feature = features + i
-            feature.slot = <Slot*>self.cell(row.slot[i])
+            slot = feature.slot = <Slot*>self.cell(row.slot[i])
             x = row.value[i]
             m = fabs(x)
-            if not TINY < m < HUGE:
-                feature.x = 0.0
+            feature.x = x if TINY < m < HUGE else 0.0
+            if feature.x == 0.0:
                 continue
-            feature.x = x
-            penalty = self.strengths(row.slot[i])
-            self.weigh(feature.slot, self.t, penalty, feature.w)
-            if m > feature.slot.coin_largest:
-                feature.w[COIN] = coin(feature.slot, m, self.t, penalty)
-            p[COIN] += feature.w[COIN] * x
-            if m > feature.slot.largest:
-                x = copysign(feature.slot.largest, x)
-            p[ADAPTIVE] += feature.w[ADAPTIVE] * x
-            p[NEWTON] += feature.w[NEWTON] * x
-            p[FOLLOWER] += feature.w[FOLLOWER] * x
-            p[AVERAGE] += feature.w[AVERAGE] * x
+            weigh(slot, m, self.votes, self.strengths_of(row.slot[i]), feature.w)
+            m = larger(-slot.largest, smaller(x, slot.largest))
+            steady = add(steady, multiply(load(feature.w), make_pair(m, x)))
+            moved = add(moved, multiply(load(feature.w + NEWTON), both(m)))
+            average += feature.w[AVERAGE] * m
+        store(p, steady)
+        store(p + NEWTON, moved)
+        p[AVERAGE] = average
         self.coin_unclipped = p[COIN]
         for k in range(MEMBERS):
             p[k] = self.clip(p[k])
@@ -298,118 +213,60 @@ cdef class SparseMixture(SelfTuning):
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
         cdef Feature* features = <Feature*>self.scratch
-        cdef Feature* feature
-        cdef Slot* slot
-        cdef const Strengths* penalty
-        cdef double[4] g
-        cdef double[MEMBERS] w
-        cdef double x, gx, m, s, v, bend, h_newton, h_follower, adaptive_pace, follower_pace
-        cdef double reach_newton = 0.0, reach_follower = 0.0, t = self.t + 1.0
+        cdef double[4] slopes, g
+        cdef const Strengths* strengths
+        cdef Pair pace, reach = both(0.0), h
+        cdef Pair[3] charges
+        cdef double bend
         cdef Py_ssize_t i
         cdef int k
+        self.t += 1.0
+        self.set_strengths()
         for k in range(4):
-            g[k] = within(weight * loss.slope_at(self.scores[k], y))
-        bend = within(weight * loss.curvature_at(self.scores[NEWTON], y))
+            slopes[k] = loss.slope_at(self.scores[k], y)
+            g[k] = within(weight * slopes[k])
         if g[COIN] * (self.coin_unclipped - self.scores[COIN]) < 0.0:
             g[COIN] = 0.0  # beyond the clipped score there is nothing to win
-        for i in range(row.n):
-            self.features += features[i].x != 0.0
-        if self.features == 0.0:
-            self.reweigh(loss, y, weight, p, slope)
-            return
-        adaptive_pace = 1.0 / (ADAPTIVE_RATE * sqrt(t / self.features))
-        follower_pace = 1.0 / (FOLLOWER_RATE * sqrt(t / self.features))
-        # the sizes, the norms, and how far steps of slope 1 move the scores
-        for i in range(row.n):
-            feature = features + i
-            slot = feature.slot
-            x = feature.x
-            if x == 0.0:
-                continue
-            m = fabs(x)
-            feature.size = slot.root_mean * slot.root_mean
-            slot.largest = larger(slot.largest, m)
-            slot.count += 1.0
-            slot.root_mean += (sqrt(m) - slot.root_mean) / slot.count
-            s = slot.root_mean * slot.root_mean
-            for k in range(4):
-                gx = g[k] * x
-                slot.norm[k] = sqrt(slot.norm[k] * slot.norm[k] + gx * gx)
-            slot.scale[1] = slot.norm[FOLLOWER] * follower_pace
-            feature.newton = 1.0 / (NEWTON_PRIOR * s * s + slot.curvature)
-            feature.follower = 0.0
-            if slot.scale[1] > 0.0:
-                feature.follower = 1.0 / (s * slot.scale[1])
-            reach_newton += x * x * feature.newton
-            feature.w[FOLLOWER] *= feature.size * slot.scale[1] * feature.follower
-            reach_follower += x * x * feature.follower
-        h_newton = implicit(loss, self.scores[NEWTON], y, weight, reach_newton)
-        h_follower = flow(loss, self.scores[FOLLOWER], y, weight, reach_follower)
+        bend = within(weight * loss.curvature_at(self.scores[NEWTON], y))
         if bend == 0.0:
             # a piecewise linear loss: use the squared slope, as in online Newton steps
             bend = within(g[NEWTON] * g[NEWTON] / weight)
         for i in range(row.n):
-            feature = features + i
-            slot = feature.slot
-            x = feature.x
-            if x == 0.0:
-                continue
-            penalty = self.strengths(row.slot[i])
-            s = slot.root_mean * slot.root_mean
-            # adaptive: the scale is D / s, and s w does not change with s
-            v = slot.norm[ADAPTIVE] * adaptive_pace
-            slot.z[ADAPTIVE] += g[ADAPTIVE] * x
-            slot.z[ADAPTIVE] -= (v - slot.scale[0]) * feature.size * feature.w[ADAPTIVE]
-            slot.scale[0] = v
-            v = s * v + t * penalty.l2 + LEAST
-            w[ADAPTIVE] = threshold(slot.z[ADAPTIVE], slot.norm[ADAPTIVE], t, penalty) / v
-            # newton: b w makes up for the larger C, so w is the weight after the event too
-            slot.z[NEWTON] += h_newton * x
-            v = threshold(slot.z[NEWTON], slot.norm[NEWTON], t, penalty) * feature.newton
-            if penalty.l2 > 0.0:
-                v /= 1.0 + t * penalty.l2 * feature.newton
-            w[NEWTON] = v
-            slot.z[NEWTON] -= bend * x * x * v
-            slot.curvature += bend * x * x
-            # coin
-            gx = g[COIN] * x
-            v = slot.reward - gx * feature.w[COIN]
-            v -= penalty.l1 * fabs(feature.w[COIN]) * (t - slot.last)
-            slot.reward = v if v > 0.0 else 0.0
-            slot.absolute += fabs(gx)
-            slot.z[COIN] += gx
-            slot.coin_largest = larger(slot.coin_largest, larger(fabs(x), fabs(gx)))
-            w[COIN] = coin(slot, slot.coin_largest, t, penalty)
-            # follower
-            v = feature.w[FOLLOWER] - h_follower * x * feature.follower
-            v = shrunk(v, feature.follower, penalty) * (feature.follower > 0.0)
-            slot.z[FOLLOWER] = v
-            slot.last = t
-            w[FOLLOWER] = v * self.supported(w, penalty)
-            # average: it starts at the follower, and again after every zero
-            v = 1.0
-            if slot.average != 0.0:
-                v = smaller(1.0, (1.0 + DECAY) / (slot.count + DECAY))
-            v = slot.average + v * (w[FOLLOWER] - slot.average)
-            slot.average = v * (w[FOLLOWER] != 0.0)
-            w[AVERAGE] = slot.average
-            for k in range(MEMBERS):
-                v = fabs(w[k])
-                v *= penalty.l1 + 0.5 * penalty.l2 * v
-                self.penalty_sum[k] += v - slot.penalty[k]
-                slot.penalty[k] = v
-        self.reweigh(loss, y, weight, p, slope)
+            self.features += features[i].x != 0.0
+        if self.features > 0.0:
+            charges[0] = charges[1] = charges[2] = both(0.0)
+            pace = multiply(make_pair(1.0 / ADAPTIVE_RATE, 1.0 / FOLLOWER_RATE),
+                            both(1.0 / sqrt(self.t / self.features)))
+            for i in range(row.n):
+                if features[i].x != 0.0:
+                    strengths = self.strengths_of(row.slot[i])
+                    reach = add(reach, learn_steady(features + i, strengths, g, pace))
+            reach = multiply(reach, both(weight))
+            h = make_pair(
+                loss.implicit_at(self.scores[NEWTON], y, first(reach), slopes[NEWTON]),
+                loss.flow_at(self.scores[FOLLOWER], y, second(reach), slopes[FOLLOWER]),
+            )
+            h = make_pair(
+                step(first(h), slopes[NEWTON], weight), step(second(h), slopes[FOLLOWER], weight)
+            )
+            for i in range(row.n):
+                if features[i].x != 0.0:
+                    strengths = self.strengths_of(row.slot[i])
+                    learn_moved(features + i, strengths, self.votes, h, bend, charges)
+            store(self.penalty_sum, add(load(self.penalty_sum), charges[0]))
+            store(self.penalty_sum + NEWTON, add(load(self.penalty_sum + NEWTON), charges[1]))
+            self.penalty_sum[AVERAGE] += first(charges[2]) - second(charges[2])
+        self.reweigh(weight * slope, p)
+        self.watch_label(loss, y)
 
-    cdef void reweigh(
-        self, Loss loss, double y, double weight, double p, double slope
-    ) noexcept nogil:
-        """Update the shares by exponentiated gradient, and count the event."""
+    cdef void reweigh(self, double slope, double p) noexcept nogil:
+        """Update the shares by exponentiated gradient."""
         cdef double d, psi = 0.0, spread = 0.0, least, rate, total = 0.0
         cdef int k
         for k in range(MEMBERS):
             psi += self.audible[k] * self.penalty_sum[k]
         for k in range(MEMBERS):
-            d = weight * slope * (self.scores[k] - p) + self.penalty_sum[k] - psi
+            d = slope * (self.scores[k] - p) + self.penalty_sum[k] - psi
             self.regret[k] += d
             spread += self.pi[k] * d * d
         self.variance += spread
@@ -424,8 +281,6 @@ cdef class SparseMixture(SelfTuning):
             for k in range(MEMBERS):
                 self.pi[k] = (1.0 - self.share) * self.pi[k] / total + self.share / MEMBERS
             self.share_out()
-        self.t += 1.0
-        self.watch_label(loss, y)
 
     # -- public interface and state ---------------------------------------------------------------
 
@@ -468,19 +323,3 @@ cdef class SparseMixture(SelfTuning):
         return None, (
             "no bound is proved for the default rule with a penalty; DualAveraging has one"
         )
-
-
-cdef inline double implicit(
-    Loss loss, double p, double y, double weight, double reach
-) noexcept nogil:
-    """Return the slope at the end of a step; at a kink, where that is 0, the one before it."""
-    cdef double slope = loss.slope_at(p, y)
-    cdef double h = loss.implicit_at(p, y, weight * reach, slope)
-    return within(weight * (h if h != 0.0 else slope))
-
-
-cdef inline double flow(Loss loss, double p, double y, double weight, double reach) noexcept nogil:
-    """Return the mean slope of infinitely many infinitesimal steps; at a kink, as `implicit`."""
-    cdef double slope = loss.slope_at(p, y)
-    cdef double h = loss.flow_at(p, y, weight * reach, slope)
-    return within(weight * (h if h != 0.0 else slope))

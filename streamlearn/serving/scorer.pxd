@@ -2,7 +2,7 @@ from streamlearn.core.row cimport Row
 
 cdef struct Form:  # how a score is computed from the numbers of an event's slots
     int kind
-    int weight, largest, inverse, absolute, wealth, ridge  # columns of the table
+    int weight, largest, inverse, absolute, wealth, kept, ridge  # columns of the table
     double factor, low, high, beta, least, most
     Py_ssize_t first, count  # members of a mixture
 

@@ -27,7 +27,7 @@ KINDS = {
     "sum": SUM, "lanes": LANES, "sized": SIZED, "bets": BETS, "limited": LIMITED, "coins": COINS,
     "mixture": MIXTURE,
 }
-COLUMNS = ("weight", "largest", "inverse", "absolute", "wealth", "ridge")
+COLUMNS = ("weight", "largest", "inverse", "absolute", "wealth", "kept", "ridge")
 SPREAD = 2654435769  # 2**32 / golden ratio: multiplied by it, slots spread over the index
 cdef unsigned int SPREAD_C = SPREAD
 
@@ -83,7 +83,9 @@ cdef class Scorer:
         if not all([0 <= column < max(self.width, 1) for column in columns]):
             raise ValueError(f"a form has the columns {columns}, the table {self.width}")
         to.kind = KINDS[form["kind"]]
-        to.weight, to.largest, to.inverse, to.absolute, to.wealth, to.ridge = columns
+        to.weight, to.largest, to.inverse, to.absolute, to.wealth, to.kept, to.ridge = (
+            columns
+        )
         to.factor = form.get("factor", 1.0)
         to.low, to.high = form.get("low", 0.0), form.get("high", 0.0)
         to.beta = form.get("beta", 0.0)
@@ -223,13 +225,14 @@ cdef inline double product(const Form* form, const double* a, double x) noexcept
 
 cdef inline double sparse_product(const Form* form, const double* a, double x) noexcept nogil:
     """Return w x of a member of the default under l1 or l2 (rules/sparse_mixture.pyx)."""
-    cdef double m = fabs(x), w = a[form.weight]
+    cdef double m = fabs(x), w = a[form.weight], inverse
     if not form.least < m < form.most:
         return 0.0
     if m > a[form.largest] and form.kind == LIMITED:
         x = copysign(a[form.largest], x)
     elif m > a[form.largest]:
-        w = a[form.wealth] / (m * (a[form.absolute] + m) + a[form.ridge])
+        inverse = a[form.wealth] / (m * (a[form.absolute] + m))
+        w = a[form.kept] * inverse / (1.0 + a[form.ridge] * inverse)
     return w * x
 
 

@@ -35,8 +35,8 @@ class _SparseMixture(Rule):
         self.l2 = np.where(outside, 0.0, penalty.l2)
         self.outside = outside
         self.M, self.roots, self.count, self.last = np.zeros((4, n))
-        self.z, self.G = np.zeros((2, 3, n))
-        self.E, self.C, self.R, self.A, self.m = np.zeros((5, n))
+        self.z = np.zeros((3, n))
+        self.G, self.E, self.C, self.R, self.A, self.m = np.zeros((6, n))
         self.follower, self.follower_G, self.follower_E, self.average = np.zeros((4, n))
         self.psi = np.zeros((5, n))
         self.N, self.V = 0.0, 0.0
@@ -46,9 +46,9 @@ class _SparseMixture(Rule):
         return np.asarray(ratio(self.roots, self.count) ** 2)
 
     def soft(self, k: int, t: float) -> Vector:
-        """S(z, T), with the margin that keeps out what was seen once."""
+        """S(z, T), with a margin from the adaptive member's G."""
         T = self.l1 * t
-        T = np.where(self.outside, 0.0, T + np.minimum(np.sqrt(self.G[k]), 30.0 * T))
+        T = np.where(self.outside, 0.0, T + np.minimum(np.sqrt(self.G), 30.0 * T))
         return np.asarray(-np.sign(self.z[k]) * np.maximum(0.0, np.abs(self.z[k]) - T))
 
     def coin(self, m: Vector, t: float) -> Vector:
@@ -125,9 +125,9 @@ class _SparseMixture(Rule):
         before: Vector,
     ) -> None:
         s, pace = self.size(), np.sqrt(t / self.N)
-        self.G = self.G + (g[:3, None] * x) ** 2
+        self.G = self.G + (g[ADAPTIVE] * x) ** 2
         self.follower_G = self.follower_G + (g[FOLLOWER] * x) ** 2
-        E = np.sqrt(self.G[ADAPTIVE]) / (2.0 * pace)
+        E = np.sqrt(self.G) / (2.0 * pace)
         self.z[ADAPTIVE] += g[ADAPTIVE] * x - np.where(on, (E - self.E) * before * w[ADAPTIVE], 0)
         self.E = np.where(on, E, self.E)
         q = 3.0 * s**2 + self.C
