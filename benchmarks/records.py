@@ -34,7 +34,7 @@ AVRO_TYPES = {str: "string", float: "double", int: "int"}
 PROTOBUF_TYPES = {str: Proto.TYPE_STRING, float: Proto.TYPE_DOUBLE, int: Proto.TYPE_INT32}
 
 
-class ManyIds:
+class ManyIds(Schemas):
     """The plans of many ids, for records that begin with one; they are compiled before."""
 
     framed = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlearn import config
@@ -89,7 +88,7 @@ class Pass:
             for records in polled:
                 for part in self._cut(records):
                     events.clear()
-                    self.decoder.decode(part.values, events)
+                    self.decoder.decode(part.values, events, headers=part.headers)
                     yield part, events
             if not polled and self.source.ended():
                 return
@@ -102,9 +101,7 @@ class Pass:
             self.at_point = self.next is not None and self.records + stop - start == self.next
             if self.at_point and self.next is not None:
                 self.next *= 2
-            yield replace(
-                records, offsets=records.offsets[start:stop], values=records.values[start:stop]
-            )
+            yield records.part(start, stop)
             start = stop
 
     def _count(self, records: Records, events: Events) -> None:

@@ -43,8 +43,9 @@ from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
 
 Problems = Iterator[ConfigProblem]
-BINARY = {"avro": "fastavro", "protobuf": "google.protobuf"}  # the packages they require
-FORMATS = ("json", "svmlight", "vw", "csv", *BINARY)
+# formats whose records have schemas: the packages that they require
+WITH_SCHEMAS = {"avro": "fastavro", "protobuf": "google.protobuf", "json-schema": "fastavro"}
+FORMATS = ("json", "svmlight", "vw", "csv", *WITH_SCHEMAS)
 CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -225,7 +226,7 @@ def label_field(
             )
     elif labels is not None and labels.label is not None:
         return
-    elif format.label is None and format.kind in {"json", "csv", *BINARY}:
+    elif format.label is None and format.kind in {"json", "csv", *WITH_SCHEMAS}:
         yield ConfigProblem("format.label", "missing; nothing is learned without labels")
 
 
@@ -321,12 +322,12 @@ def schemas(
     for name, kind in (("schema", "avro"), ("descriptors", "protobuf"), ("message", "protobuf")):
         if getattr(format, name) is not None and format.kind != kind:
             yield ConfigProblem(f"format.{name}", f'requires kind = "{kind}"')
-    if format.kind not in BINARY:
+    if format.kind not in WITH_SCHEMAS:
         if registry is not None:
-            kinds = " or ".join(f'"{kind}"' for kind in BINARY)
+            kinds = " or ".join(f'"{kind}"' for kind in WITH_SCHEMAS)
             yield ConfigProblem("registry", f"not used; it requires format.kind = {kinds}")
         return
-    if not is_installed(BINARY[format.kind]):
+    if not is_installed(WITH_SCHEMAS[format.kind]):
         yield ConfigProblem(
             "format.kind", f"{format.kind} requires pip install 'streamlearn[registry]'"
         )
@@ -336,17 +337,27 @@ def schemas(
             f"{format.kind} is only read from Kafka: files and standard input are read by lines, "
             "which binary records do not have",
         )
+    yield from schema_origin(format, registry)
     key = "schema" if format.kind == "avro" else "descriptors"
-    if registry is None and getattr(format, key) is None:
-        yield ConfigProblem(f"format.{key}", "missing; set it, or the url of a [registry]")
-    if (format.descriptors is None) != (format.message is None):
-        yield ConfigProblem("format.message", "set both `descriptors` and `message`, or neither")
     own_topic = labels is not None and labels.topic is not None
     if own_topic and getattr(format, key) is not None:
         yield ConfigProblem(
             f"format.{key}",
             "is of all records, but labels.topic has others; use the schemas of a [registry]",
         )
+
+
+def schema_origin(format: FormatConfig, registry: RegistryConfig | None) -> Problems:  # noqa: A002 - the table's name
+    """Check that there is one origin of schemas."""
+    if format.kind == "json-schema":
+        if registry is None:
+            yield ConfigProblem("registry.url", 'missing; kind = "json-schema" requires it')
+        return
+    key = "schema" if format.kind == "avro" else "descriptors"
+    if registry is None and getattr(format, key) is None:
+        yield ConfigProblem(f"format.{key}", "missing; set it, or the url of a [registry]")
+    if (format.descriptors is None) != (format.message is None):
+        yield ConfigProblem("format.message", "set both `descriptors` and `message`, or neither")
 
 
 def is_installed(package: str) -> bool:

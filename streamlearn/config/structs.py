@@ -165,8 +165,8 @@ class FormatConfig(Section, frozen=True):
     kind: Annotated[
         str,
         about(
-            '"json", "svmlight", "vw", "csv", "avro", "protobuf", or module:callable of a custom '
-            "decoder"
+            '"json", "svmlight", "vw", "csv", "avro", "protobuf", "json-schema", or the '
+            "module:callable of a custom decoder"
         ),
     ] = "json"
     schema: Annotated[
@@ -237,7 +237,7 @@ class FormatConfig(Section, frozen=True):
 
 
 class RegistryConfig(Section, frozen=True):
-    """The schema registry that Avro and Protobuf records name their schemas in."""
+    """The schema registry that Avro, Protobuf and JSON records name their schemas in."""
 
     url: Annotated[
         str, about("address; several, separated by commas, are tried in this order", min_length=1)
@@ -570,7 +570,7 @@ class Config(Section, frozen=True):
 
     source: Annotated[Source, about("where events come from")]
     format: Annotated[FormatConfig, about("how bytes become events")] = FormatConfig()
-    registry: Annotated[RegistryConfig | None, about("schemas of Avro and Protobuf")] = None
+    registry: Annotated[RegistryConfig | None, about("schemas of records")] = None
     labels: Annotated[LabelsConfig | None, about("delayed labels")] = None
     features: Annotated[FeaturesConfig, about("how feature names become slots")] = FeaturesConfig()
     learners: Annotated[tuple[LearnerConfig, ...], about("one [[learner]] table per model")] = (

@@ -26,6 +26,7 @@ from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
 from streamlearn.stream import Clicks, DelayedClicks, Files, StandardInput, Synthetic, decoder_of
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
+from streamlearn.stream.formats.registry import WITH_SCHEMAS
 from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.json_lines import FileSink
 from streamlearn.stream.sources.source import METHODS
@@ -225,18 +226,19 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
 
 
 def schemas(settings: config.Config) -> Schemas | None:
-    """Build the schemas of binary formats; None for other formats."""
+    """Build the schemas of records; None for formats without."""
     table, given = settings.format, settings.registry
-    registry = None if given is None else schema_registry(given)
-    if table.kind == "avro":
-        from streamlearn.stream.formats.schemas import avro_schemas  # noqa: PLC0415 - optional
+    if table.kind not in WITH_SCHEMAS:
+        return None
+    from streamlearn.stream.formats.schemas import schemas_of  # noqa: PLC0415 - optional
 
-        return avro_schemas(table.schema, registry)
-    if table.kind == "protobuf":
-        from streamlearn.stream.formats.schemas import protobuf_schemas  # noqa: PLC0415 - optional
-
-        return protobuf_schemas(table.descriptors, table.message, registry)
-    return None
+    return schemas_of(
+        table.kind,
+        schema=table.schema,
+        descriptors=table.descriptors,
+        message=table.message,
+        registry=None if given is None else schema_registry(given),
+    )
 
 
 def schema_registry(given: config.RegistryConfig) -> SchemaRegistry:

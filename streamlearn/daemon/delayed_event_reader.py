@@ -6,12 +6,13 @@ The events and labels held for the join are part of the checkpoint.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from streamlearn.daemon.event_reader import EventReader, closing_row
+from streamlearn.daemon.event_reader import EventReader, closing_row, decode
 from streamlearn.engine.events import Events
 from streamlearn.late.delayed_learner import DelayedLearner
 from streamlearn.late.join import DROP
@@ -134,7 +135,7 @@ class DelayedEventReader(EventReader):
         events.clear()
         if decoder is None or not len(polled):
             return
-        decoder.decode(polled.values, events, polled.order)
+        decode(decoder, polled, events)
         times, unknown = events.times, np.isnan(events.times)
         if unknown.any():
             places = events.index[unknown]
@@ -169,6 +170,13 @@ class DelayedEventReader(EventReader):
 
     def _is_label(self, where: Partition) -> bool:
         return self.label_decoder is not None and where.topic == self.topic
+
+    def take_schema_counts(self) -> dict[int | str, int]:
+        """Return the number of records by the id of their schema, since the last call."""
+        counts = Counter(super().take_schema_counts())
+        if self.label_decoder is not None:
+            counts.update(self.label_decoder.take_schema_counts())
+        return counts
 
     def orphans(self) -> list[tuple[Records, str]]:
         """Return the records of orphan labels, if the join keeps them."""

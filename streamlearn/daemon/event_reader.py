@@ -32,6 +32,12 @@ def closing_row(labels: LabelSet, before: int, labeled: Array) -> float:
     return float(np.flatnonzero(labeled)[labels.closed_at - before - 1])
 
 
+def decode(decoder: Decoder, polled: Polled, to: Events) -> None:
+    """Decode records in their order, with their headers if those are needed."""
+    headers = polled.headers if decoder.reads_headers else None
+    decoder.decode(polled.values, to, polled.order, headers)
+
+
 class EventReader:
     """Read events that include their labels; the state is part of the checkpoint."""
 
@@ -47,7 +53,7 @@ class EventReader:
         """Read a batch into `rows`; return the invalid records."""
         self._before = self.labels.events
         self.rows.clear()
-        self.decoder.decode(polled.values, self.rows, polled.order)
+        decode(self.decoder, polled, self.rows)
         return self.rows.invalid
 
     @property
@@ -65,6 +71,10 @@ class EventReader:
         """Mark the rows that arrived after the label set was closed."""
         row = closing_row(self.labels, self._before, self.weights > 0.0)
         return np.arange(len(self.rows)) > row
+
+    def take_schema_counts(self) -> dict[int | str, int]:
+        """Return the number of records by the id of their schema, since the last call."""
+        return self.decoder.take_schema_counts()
 
     def orphans(self) -> list[tuple[Records, str]]:
         """Return label records that never found an event, with the reason."""

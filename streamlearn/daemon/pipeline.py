@@ -65,6 +65,7 @@ class Pipeline:
     counts: Counts = field(default_factory=Counts)
     revision: int = 0  # batches processed in this run: the version of the state
     logged_full: bool = False  # whether a full feature table was logged
+    logged_schemas: set[int | str] = field(default_factory=set)  # in this run, by id
     consistent: bool = True  # False during a batch, and for good if the batch failed
 
     def __post_init__(self) -> None:
@@ -106,14 +107,22 @@ class Pipeline:
         published = clock()
         unlabeled = self._count(parts, predicted, weights > 0.0)
         since = None if event_reader.delayed else self.counts.since_label
-        batch = Batch(parts, polled, events, results, predicted, unlabeled, since)
+        schemas = event_reader.take_schema_counts()
+        batch = Batch(parts, polled, events, results, predicted, unlabeled, since, schemas)
         batch.seconds.update(
             decode=decoded - start, learn=learned - decoded, publish=published - learned
         )
         self.notify("on_batch", batch)
         if event_reader.labels.closed and not closed:
             self.log_labels()
+        self._log_schemas(schemas)
         self._report(polled, invalid)
+
+    def _log_schemas(self, schemas: Mapping[int | str, int]) -> None:
+        """Log each schema once, when its first record arrives."""
+        for schema_id in schemas.keys() - self.logged_schemas:
+            self.logged_schemas.add(schema_id)
+            self.log.info("schema in use", schema=schema_id)
 
     def log_labels(self) -> None:
         """Log the label set, once it is closed."""

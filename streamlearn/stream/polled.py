@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import accumulate, chain, compress
+from itertools import accumulate, chain, compress, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from streamlearn.core.arrays import Array
-    from streamlearn.stream.records import Partition, Records
+    from streamlearn.stream.records import Header, Partition, Records
 
 
 class Polled:
@@ -58,6 +58,18 @@ class Polled:
         if len(self.records) == 1:
             return self.records[0].values
         return list(chain.from_iterable(one.values for one in self.records))
+
+    @cached_property
+    def headers(self) -> Sequence[Sequence[Header]] | None:
+        """The headers of all records by place; None if no record can have any."""
+        if all(one.headers is None for one in self.records):
+            return None
+        return list(
+            chain.from_iterable(
+                repeat((), size) if one.headers is None else one.headers
+                for one, size in zip(self.records, self.sizes, strict=True)
+            )
+        )
 
     def only(self, wanted: Sequence[bool]) -> Polled:
         """Return some of the records, in the same order.

@@ -72,6 +72,7 @@ FLOW = (
     gauge("events_since_label", "Events since the last labeled one; absent for delayed labels."),
     counter("events_deleted", "Records without a value (tombstones)."),
     counter("invalid_records", "Invalid records by reason.", ("reason",)),
+    counter("schema_records", "Records by the id of their schema in a registry.", ("schema",)),
     counter("events_lost", "Records deleted from the source before they were read.", PARTITION),
     gauge("lag_events", "Records behind the end of the partition; for files, bytes.", PARTITION),
     gauge("position_offset", "Next offset to read.", PARTITION),

@@ -367,6 +367,7 @@ def test_kafka_requires_a_checkpoint() -> None:
             {"format.kind": "avro", "registry": {"url": "http://a", "wait_seconds": 50}},
             "registry.wait_seconds",
         ),
+        ({"format.kind": "json-schema"}, "registry.url"),
         (
             {
                 "format": {"kind": "avro", "schema": "a.avsc", "label": "y", "id": "id"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,16 +12,19 @@ import streamlearn as sl
 from streamlearn import config
 from streamlearn.daemon import build, preflight
 from streamlearn.daemon.collectors.audit import VARIABLE as AUDIT
+from streamlearn.daemon.collectors.counts import CountsCollector
+from streamlearn.daemon.collectors.observer import Batch, Observer
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Partition, Records
+from streamlearn.telemetry.board import Board
 from tests.support.schema_registry import FakeRegistry
 from tests.support.serialized import serializer
 from tests.support.streams import ShuffledSource, replay_models
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 CONFIG = """
@@ -79,7 +84,12 @@ def server() -> Iterator[FakeRegistry]:
 
 
 def run(
-    directory: Path, server: FakeRegistry, kind: str, garbage: dict[int, bytes] | None = None
+    directory: Path,
+    server: FakeRegistry,
+    kind: str,
+    garbage: dict[int, bytes] | None = None,
+    observers: Sequence[Observer] = (),
+    level: str = "error",
 ) -> tuple[Exit, dict[str, Any]]:
     """Run the daemon to the end of the stream; return the code and the checkpoint."""
     fault, server.fault = server.fault, None
@@ -91,7 +101,7 @@ def run(
     server.fault = fault
     settings = config.parse(CONFIG.format(kind=kind, url=server.url, path=directory))
     assert not [*preflight.formats(settings)]
-    loop = build.loop(settings, Log("json", "error"))
+    loop = build.loop(settings, Log("json", level), observers=observers)
     loop.source = source
     code = loop.run()
     found = checkpoints.newest(directory)
@@ -130,6 +140,23 @@ def test_an_outage_loses_nothing(
     assert data["counts"]["records"] == 600
     assert data["counts"]["invalid"] == 0
     assert_learned_once(tmp_path, data)
+
+
+def test_records_are_counted_by_schema_and_each_schema_is_logged_once(
+    server: FakeRegistry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collector = CountsCollector(Board(), time.monotonic)
+
+    class Counting(Observer):
+        def on_batch(self, batch: Batch) -> None:
+            collector.add(batch)
+
+    code, _ = run(tmp_path, server, "avro", observers=[Counting()], level="info")
+    assert code == Exit.OK
+    counts = collector.board.values("schema_records_total")
+    assert counts == {("1",): 300, ("2",): 300}
+    logged = map(json.loads, capsys.readouterr().err.splitlines())
+    assert [one["schema"] for one in logged if one["event"] == "schema in use"] == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["avro", "protobuf"])

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
+from uuid import UUID
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -21,6 +22,11 @@ class Call(NamedTuple):
     path: str
     query: str
     authorization: str | None
+
+
+def guid_of(number: int) -> str:
+    """Return the GUID of the schema with this id."""
+    return str(UUID(int=number << 96 | 0x1234))
 
 
 class FakeRegistry:
@@ -67,11 +73,13 @@ class FakeRegistry:
 
     def answer(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
         """Answer a request."""
-        if found := re.fullmatch(r"/schemas/ids/(\d+)", path):
-            number = int(found[1])
-            if not 0 < number <= len(self.schemas):
-                return 404, {"error_code": 40403, "message": f"Schema {number} not found"}
-            return 200, self.schemas[number - 1]
+        if found := re.fullmatch(r"/schemas/(?:ids|guids)/([0-9a-f-]+)", path):
+            names = {
+                name: k for k in range(len(self.schemas)) for name in (str(k + 1), guid_of(k + 1))
+            }
+            if found[1] not in names:
+                return 404, {"error_code": 40403, "message": f"Schema {found[1]} not found"}
+            return 200, self.schemas[names[found[1]]]
         if not (found := re.fullmatch(r"/subjects/([^/]+)(?:/versions(?:/(\w+))?)?", path)):
             return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
         subject = unquote(found[1])
@@ -80,7 +88,8 @@ class FakeRegistry:
             more = {"references": references} if references else {}
             number = self.add(subject, body["schema"], body.get("schemaType", "AVRO"), **more)
             version = self.subjects[subject].index(number) + 1
-            return 200, {"id": number, "subject": subject, "version": version, **body}
+            known = {"id": number, "guid": guid_of(number), "version": version}
+            return 200, {**known, "subject": subject, **body}
         versions = self.subjects.get(subject)
         if versions is None:
             return 404, {"error_code": 40401, "message": f"Subject '{subject}' not found."}

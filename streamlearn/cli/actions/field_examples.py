@@ -62,7 +62,8 @@ def first_rows(settings: config.Config, decoder: Decoder, names: Names) -> list[
     try:
         source.open({}, None)
         for records in source.poll(POLL_SECONDS)[:1]:
-            decoder.decode(records.values[:MOST_RECORDS], events)
+            first = records.part(0, MOST_RECORDS)
+            decoder.decode(first.values, events, headers=first.headers)
     except SourceError:
         return []
     finally:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.telemetry import Board
 
 MAX_PARTITIONS = 50  # partitions with their own series; the others are summed
+MAX_SCHEMAS = 100  # of them
 OTHERS = ("other", "other")
 
 
@@ -30,6 +31,7 @@ class CountsCollector:
         self.board = board
         self.clock = clock
         self.seen = 0  # events over the lifetime of the models
+        self._schemas: set[int | str] = set()
         self._labels: dict[Partition, tuple[str, str]] = {}
         self._learned: dict[str, int] = {}  # by each learner, before this process
         self._batches: list[tuple[Partition, int, int, int, dict[str, float]]] = []
@@ -59,6 +61,11 @@ class CountsCollector:
                 self.board.add("events_deleted_total", part.tombstones)
         if batch.since_label is not None:
             self.board.set("events_since_label", batch.since_label)
+        for schema, count in batch.schemas.items():
+            if len(self._schemas) < MAX_SCHEMAS:
+                self._schemas.add(schema)
+            label = str(schema) if schema in self._schemas else "other"
+            self.board.add("schema_records_total", count, label)
         if batch.unlabeled:
             self.board.add("events_unlabeled_total", batch.unlabeled)
 

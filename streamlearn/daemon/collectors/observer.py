@@ -49,6 +49,7 @@ class Batch:
     predicted: Array
     unlabeled: int = 0  # events without a label or of weight 0, never learned
     since_label: int | None = None  # events since the last label; None: labels are delayed
+    schemas: Mapping[int | str, int] = field(default_factory=dict)  # records by schema id
     seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
 
 

@@ -115,7 +115,8 @@ class TelemetryCollector(Observer):
         board, text = self.board, plan.text(settings)
         about = board.about
         about.config, about.started, about.window = text, self.clock(), WINDOW
-        about.source = str(type(settings.source).__struct_config__.tag)
+        source = settings.source
+        about.source = str(type(source).__struct_config__.tag or getattr(source, "kind", ""))
         about.regret, about.keeps = settings.regret.enabled, settings.checkpoint is not None
         about.learners = [learner.name for learner in settings.learners]
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from streamlearn.engine.events cimport Events
 from streamlearn.features.transforms cimport A_NUMBER, Value
 from streamlearn.stream.formats.decoder cimport Decoder
+from streamlearn.stream.formats.framing cimport Framing
 from streamlearn.stream.formats.keys cimport Key, Keys
 
 cdef enum:
@@ -40,15 +41,12 @@ cdef class BinaryDecoder(Decoder):
     cdef bint has_label
     cdef bytes kept_text
 
-    cdef object schemas  # makes a plan from a header
-    cdef dict plans  # by the header of their records
-    cdef bytes header  # of the last record
-    cdef bint framed
+    cdef Framing framing
+    cdef object plan_used
+    cdef bint has_indexes  # the framing has a path of message indexes
 
     cdef int walk(self) except -1
     cdef int read_header(self) except -1
-    cdef int use_header(self, Py_ssize_t length) except -1
-    cdef Py_ssize_t header_length(self) except -1
     cdef int use_plan(self, object plan) except -1
     cdef int set_label(self) except -1
     cdef int find(self, int parent, const char* name, Py_ssize_t length) except -1

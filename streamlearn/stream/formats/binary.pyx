@@ -18,6 +18,7 @@ from streamlearn.features.reader cimport Reader
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT, LIST
 from streamlearn.features.transforms cimport TIME as A_TIME
 from streamlearn.stream.formats.decoder cimport Decoder
+from streamlearn.stream.formats.framing cimport Framing
 from streamlearn.stream.formats.keys cimport (
     DECLARED, FEATURE, ID, LABEL, SKIPPED, WEIGHT, Key, Keys,
 )
@@ -25,7 +26,6 @@ from streamlearn.stream.formats.text cimport put_number, put_text
 
 from streamlearn.features.pieces import field_error
 
-cdef int MAX_PLANS = 10_000
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 cdef uint64_t RUNS = 0  # so far
 
@@ -40,15 +40,13 @@ cdef uint64_t next_run() noexcept:
 cdef class BinaryDecoder(Decoder):
     """The base of binary formats.
 
-    `schemas` has the schema of a record by its header, `schemas.plan(header)`. The header has the
-    schema's id in a registry; without a registry it is empty.
+    `schemas` has the schema of a record by its header: see `Framing`.
     """
 
     def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
         Decoder.__init__(self, reader, fields, learners, grow_always)
-        self.schemas = schemas
-        self.framed = schemas.framed
-        self.plans = {}
+        self.framing = Framing(schemas)
+        self.reads_headers = schemas.header_name is not None
         self.keys = Keys(self.fields, self.reader)
         self.run = next_run()
         self.has_groups = len(self.reader.groups) > 0
@@ -79,35 +77,13 @@ cdef class BinaryDecoder(Decoder):
 
     cdef int read_header(self) except -1:
         """Use the plan of the record's schema, and go on behind its header."""
-        cdef Py_ssize_t length = self.header_length() if self.framed else 0
-        if self.header is None or PyBytes_GET_SIZE(self.header) != length or memcmp(
-                PyBytes_AS_STRING(self.header), self.first, length) != 0:
-            self.use_header(length)
+        cdef Py_ssize_t length = self.framing.read(
+            self.first, self.end, self.headers, self.has_indexes)
+        if self.framing.use.plan is not self.plan_used:
+            self.use_plan(self.framing.use.plan)
+            self.plan_used = self.framing.use.plan
         self.p = self.first + length
         return 0
-
-    cdef int use_header(self, Py_ssize_t length) except -1:
-        header = self.first[:length]
-        plan = self.plans.get(header)
-        if plan is None:
-            plan = self.schemas.plan(header)
-            if len(self.plans) == MAX_PLANS:
-                self.plans.clear()
-            self.plans[header] = plan
-        self.use_plan(plan)
-        self.header = header
-        return 0
-
-    cdef Py_ssize_t header_length(self) except -1:
-        """Return the length of a registry's framing: 0 and a number, or 1 and a GUID."""
-        cdef Py_ssize_t n = self.end - self.first
-        if n >= 5 and self.first[0] == 0:
-            return 5
-        if n >= 17 and self.first[0] == 1:
-            return 17
-        raise InvalidEventError(
-            "the record does not begin with the id of its schema: set format.schema, or produce it"
-            " with a schema registry's serializer")
 
     cdef int use_plan(self, object plan) except -1:
         raise NotImplementedError
@@ -117,6 +93,10 @@ cdef class BinaryDecoder(Decoder):
     cdef int walk(self) except -1:
         """Read a record into pieces, without looking names up."""
         raise NotImplementedError
+
+    def take_schema_counts(self):
+        """Return the number of records by the id of their schema, since the last call."""
+        return self.framing.take_counts()
 
     def field_names(self):
         """Return the known fields of records, with dots for nested ones."""

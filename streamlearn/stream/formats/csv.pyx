@@ -153,13 +153,13 @@ cdef class CSVDecoder(TextDecoder):
         features = [name for name in text if included is None or name in included]
         return (*asked, *[name for name in features if name not in fields.exclude])
 
-    def decode(self, values, Events events, order=None):
+    def decode(self, values, Events events, order=None, headers=None):
         """Append the events of these records, in this order; null is a tombstone."""
         if not self.columns or not self.types.keys() >= set(self.columns):
             self.infer(values if order is None else [values[k] for k in order])
         if self.outdated:
             self.prepare()
-        TextDecoder.decode(self, values, events, order)
+        TextDecoder.decode(self, values, events, order, headers)
 
     def infer(self, records):
         """Infer the header, and the types of columns without one, from the first records."""

@@ -17,6 +17,8 @@ cdef class Decoder:
     cdef readonly object fields
     cdef readonly bint grow_always
     cdef public bint needs_id
+    cdef readonly bint reads_headers  # whether `decode` needs the headers of records
+    cdef object headers  # of the current record, if they are given
     cdef readonly list classes
     cdef dict class_codes
     cdef list number_learners, class_learners  # learners of numbers, and of classes

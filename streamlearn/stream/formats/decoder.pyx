@@ -58,14 +58,21 @@ cdef class Decoder:
         self.mapped = self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
 
-    def decode(self, values, Events events, order=None):
+    def decode(self, values, Events events, order=None, headers=None):
         """Append the events of these records; null is a tombstone.
 
-        `order`: the places in `values` to decode, in this order.
+        `order`: the places in `values` to decode, in this order. `headers`: those of each record;
+        only a decoder that `reads_headers` needs them.
         """
         cdef bytes value
         self.own(events)
-        for value in values if order is None else map(values.__getitem__, order.tolist()):
+        places = None if order is None else order.tolist()
+        self.headers = following = None
+        if headers is not None and self.reads_headers:
+            following = iter(headers if places is None else map(headers.__getitem__, places))
+        for value in values if places is None else map(values.__getitem__, places):
+            if following is not None:
+                self.headers = next(following)
             if value is None:
                 events.tombstones += 1
             else:
@@ -359,6 +366,10 @@ cdef class Decoder:
         name = getattr(self.fields, role) or role
         shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
         return InvalidEventError(f"{shown_name} {problem}", name)
+
+    def take_schema_counts(self):
+        """Return the number of records by the id of their schema, since the last call."""
+        return {}
 
     def field_names(self):
         """Return the known fields of records, with dots for nested ones."""

@@ -183,6 +183,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
     def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
         BinaryDecoder.__init__(self, schemas, reader, fields, learners, grow_always)
         self.merged = []
+        self.has_indexes = True
 
     def __dealloc__(self):
         free(self.part)
@@ -191,22 +192,6 @@ cdef class ProtobufDecoder(BinaryDecoder):
     cdef int use_plan(self, object plan) except -1:
         self.plan = plan
         return 0
-
-    cdef Py_ssize_t header_length(self) except -1:
-        """Return the length of the framing, with the message's path of indexes in its file."""
-        cdef Py_ssize_t length = BinaryDecoder.header_length(self)
-        cdef const char* p = self.first + length
-        cdef uint64_t left, index
-        if p < self.end and p[0] == 0:
-            return length + 1
-        p = self.varint(p, self.end, &left, -1)
-        left = left >> 1  # zigzag
-        if left > DEEPEST:
-            raise self.problem(f"has a path of {left} message indexes", -1)
-        while left:
-            p = self.varint(p, self.end, &index, -1)
-            left -= 1
-        return p - self.first
 
     cdef int walk(self) except -1:
         self.parts = self.entries = 0

@@ -10,6 +10,7 @@ from streamlearn.stream.formats.csv import CSVDecoder
 from streamlearn.stream.formats.custom import CustomDecoder
 from streamlearn.stream.formats.decoder import Decoder
 from streamlearn.stream.formats.json import JSONDecoder
+from streamlearn.stream.formats.json_schema import JSONSchemaDecoder
 from streamlearn.stream.formats.protobuf import ProtobufDecoder
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
@@ -28,7 +29,11 @@ FORMATS: dict[str, type[Decoder]] = {
     "vw": VWDecoder,
     "csv": CSVDecoder,
 }
-BINARY: dict[str, type[BinaryDecoder]] = {"avro": AvroDecoder, "protobuf": ProtobufDecoder}
+WITH_SCHEMAS: dict[str, type[BinaryDecoder | JSONSchemaDecoder]] = {
+    "avro": AvroDecoder,
+    "protobuf": ProtobufDecoder,
+    "json-schema": JSONSchemaDecoder,
+}
 
 
 def decoder_of(
@@ -43,10 +48,10 @@ def decoder_of(
     text: Sequence[str] | None = None,
     schemas: Schemas | None = None,
 ) -> Decoder:
-    """Return the decoder of a format: one of `FORMATS` or `BINARY`, or a custom `module:name`.
+    """Return the decoder of a format: of `FORMATS` or `WITH_SCHEMAS`, or a custom `module:name`.
 
     A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
-    `columns` and `text` are for CSV, `schemas` for Avro and Protobuf.
+    `columns` and `text` are for CSV, `schemas` for those with schemas.
 
     >>> from streamlearn import Names
     >>> type(decoder_of("vw", Names())).__name__, type(decoder_of("json:loads", Names())).__name__
@@ -64,13 +69,14 @@ def decoder_of(
         )
     if kind in FORMATS:
         return FORMATS[kind](reader, fields, learners, grow_always)
-    if kind in BINARY:
+    if kind in WITH_SCHEMAS:
         if schemas is None:
             raise ValueError(f"format {kind!r} requires schemas: see stream.formats.schemas")
-        return BINARY[kind](schemas, reader, fields, learners, grow_always)
+        return WITH_SCHEMAS[kind](schemas, reader, fields, learners, grow_always)
     if ":" not in kind:
         raise ValueError(
-            f"format {kind!r}: expected one of {', '.join([*FORMATS, *BINARY])}, or module:function"
+            f"format {kind!r}: expected one of {', '.join(FORMATS | WITH_SCHEMAS)}, or "
+            "module:function"
         )
     named = import_path(kind)
     if isinstance(named, type) and issubclass(named, Decoder):

@@ -20,16 +20,25 @@ if TYPE_CHECKING:
     from streamlearn.stream.schema_registry import Schema, SchemaRegistry
 
 
+SCHEMA_ID_HEADER = "__value_schema_id"  # of Confluent's serializers, if ids are not in values
+
+
 class Schemas(Protocol):
     """The schemas of a stream's records."""
 
     framed: bool  # records begin with a header that has the id of their schema
+    header_name: str | None = None  # of a header of records that may have this instead
 
     def plan(self, header: bytes) -> Any:
         """Return the plan of records with this header; InvalidEventError if there is none."""
 
+    def id_of(self, header: bytes) -> int | str | None:
+        """Return the id by which such records are counted; None if they are not."""
+        del header
+        return None
 
-class AvroSchema:
+
+class AvroSchema(Schemas):
     """One Avro schema, for records without a header."""
 
     framed = False
@@ -42,22 +51,24 @@ class AvroSchema:
         return self._plan
 
 
-class ProtobufMessage:
+class ProtobufMessage(Schemas):
     """One Protobuf message, for all records; `framed`: skip the headers of a registry."""
 
     def __init__(self, message: Descriptor, *, framed: bool = False) -> None:
         self._plan = ProtobufPlan(protobuf_plan.plan(message))
         self.framed = framed
+        self.header_name = SCHEMA_ID_HEADER if framed else None
 
     def plan(self, header: bytes) -> ProtobufPlan:  # noqa: ARG002 - a registry's
         """Return the plan of the message."""
         return self._plan
 
 
-class RegisteredSchemas:
+class RegisteredSchemas(Schemas):
     """The schemas of a registry, of one kind."""
 
     framed = True
+    header_name = SCHEMA_ID_HEADER
     kind: str  # as the registry calls it
 
     def __init__(self, registry: SchemaRegistry) -> None:
@@ -65,12 +76,16 @@ class RegisteredSchemas:
 
     def plan(self, header: bytes) -> Any:
         """Return the plan of the schema with the header's id."""
-        schema_id = id_of(header)
+        schema_id = self.id_of(header)
         try:
             schema = self._registry.schema(schema_id, self.kind)
             return self._plan(schema, header)
         except (SchemaError, json.JSONDecodeError) as error:
             raise InvalidEventError(f"the schema {schema_id} cannot be used: {error}") from error
+
+    def id_of(self, header: bytes) -> int | str:
+        """Return the id in a header: a number, or a GUID."""
+        return int.from_bytes(header[1:5]) if header[0] == 0 else str(UUID(bytes=header[1:17]))
 
     def _plan(self, schema: Schema, header: bytes) -> Any:
         raise NotImplementedError
@@ -92,6 +107,15 @@ class RegisteredAvro(RegisteredSchemas):
         return AvroPlan(avro_plan.plan(text, self._reader_schema, imported))
 
 
+class RegisteredJSON(RegisteredSchemas):
+    """The JSON schemas of a registry."""
+
+    kind = "JSON"
+
+    def _plan(self, schema: Schema, header: bytes) -> Any:  # noqa: ARG002 - Protobuf's
+        return json.loads(schema.text)
+
+
 class RegisteredProtobuf(RegisteredSchemas):
     """The Protobuf schemas of a registry, which must serve their serialized descriptors."""
 
@@ -109,6 +133,24 @@ class RegisteredProtobuf(RegisteredSchemas):
                 ) from error
         path = indexes_of(header[5 if header[0] == 0 else 17 :])
         return ProtobufPlan(protobuf_plan.plan(protobuf_plan.message_at(files, path)))
+
+
+def schemas_of(
+    kind: str,
+    *,
+    schema: str | None = None,
+    descriptors: str | None = None,
+    message: str | None = None,
+    registry: SchemaRegistry | None = None,
+) -> Schemas:
+    """Return the schemas of a format's records: those of a registry, of a file, or of both."""
+    if kind == "avro":
+        return avro_schemas(schema, registry)
+    if kind == "protobuf":
+        return protobuf_schemas(descriptors, message, registry)
+    if registry is None:
+        raise SchemaError(f"format {kind!r} requires a registry")
+    return RegisteredJSON(registry)
 
 
 def avro_schemas(path: str | None, registry: SchemaRegistry | None) -> Schemas:
@@ -145,15 +187,6 @@ def content(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise SchemaError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def id_of(header: bytes) -> int | str:
-    """Return the id in a header: a number, or a GUID.
-
-    >>> id_of(bytes([0, 0, 0, 1, 2]))
-    258
-    """
-    return int.from_bytes(header[1:5]) if header[0] == 0 else str(UUID(bytes=header[1:17]))
 
 
 def indexes_of(path: bytes) -> list[int]:

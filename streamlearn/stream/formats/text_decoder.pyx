@@ -41,16 +41,16 @@ cdef class TextDecoder(Decoder):
             self.reader.leave()
         return 0
 
-    def decode(self, values, Events events, order=None):
+    def decode(self, values, Events events, order=None, headers=None):
         """Append the events of these records; null is a tombstone.
 
-        `order`: the places in `values` to decode, in this order.
+        `order`: the places in `values` to decode, in this order. `headers` are not read.
         """
         if order is None and isinstance(values, LineSlice):
             self.own(events)
             self.lines(values, events)
         else:
-            Decoder.decode(self, values, events, order)
+            Decoder.decode(self, values, events, order, headers)
 
     cdef int lines(self, LineSlice values, Events events) except -1:
         """Append the events of lines of a block."""

@@ -62,7 +62,7 @@ def decoded_batches(
         for records in polled:
             events = next(buffers)
             events.clear()
-            decoder.decode(records.values, events)
+            decoder.decode(records.values, events, headers=records.headers)
             yield records, events
         if not polled:
             if source.ended():

@@ -4,27 +4,31 @@ import base64
 import json
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
 from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, message_factory
 
 import streamlearn as sl
 from streamlearn.errors import RegistryError, SchemaError
-from streamlearn.stream import Decoder, Fields
+from streamlearn.stream import Decoder, Events, Fields
 from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.registry import decoder_of
 from streamlearn.stream.formats.schemas import (
     AvroSchema,
     RegisteredAvro,
+    RegisteredJSON,
     RegisteredProtobuf,
     Schemas,
     avro_schemas,
     protobuf_schemas,
 )
+from streamlearn.stream.records import Header
 from streamlearn.stream.schema_registry import SchemaRegistry
 from tests.support.formats import read, same
 from tests.support.schema_registry import FakeRegistry
@@ -145,6 +149,90 @@ def test_protobuf_by_descriptors_behind_the_header_of_a_registry(
         schemas = protobuf_schemas(str(path), "shop.Outer.Click", registry)
         same(decoder("protobuf", schemas), [record], [{"ad": "x", "price": 2.5}])
     assert not server.calls
+
+
+def in_header(serializer: Any, *events: Any) -> tuple[list[bytes], list[list[Header]]]:
+    """What a serializer writes, and the header in which it names the schema."""
+    values, headers = [], []
+    for event in events:
+        context = SerializationContext("clicks", MessageField.VALUE, [])
+        values.append(serializer(event, context))
+        headers.append([("other", b"\1"), *(context.headers or ())])
+    return values, headers
+
+
+def test_the_id_in_a_header(server: FakeRegistry) -> None:
+    client, with_id = (
+        SchemaRegistryClient({"url": server.url}),
+        {"schema.id.serializer": header_schema_id_serializer},
+    )
+    avro = AvroSerializer(client, json.dumps(V1), conf=with_id)
+    later = AvroSerializer(client, json.dumps(V2), conf=with_id)
+    _, kind = click("ad")
+    protobuf = ProtobufSerializer(kind, client, {"use.deprecated.format": False, **with_id})
+    text = json.dumps({"type": "object", "title": "Click"})
+    as_json = JSONSerializer(text, client, conf=with_id)
+    event = {"ad": "x", "price": 2.5}
+    cases: list[tuple[str, Schemas, tuple[list[bytes], list[list[Header]]]]] = [
+        ("avro", RegisteredAvro(registry_of(server)), in_header(avro, event, event)),
+        ("protobuf", RegisteredProtobuf(registry_of(server)), in_header(protobuf, kind(**event))),
+        ("json-schema", RegisteredJSON(registry_of(server)), in_header(as_json, event)),
+    ]
+    values, headers = in_header(later, {**event, "country": None})
+    cases[0][2][0].extend(values)
+    cases[0][2][1].extend(headers)
+    for name, schemas, (values, headers) in cases:
+        found = decoder(name, schemas, Fields(label=None))
+        assert found.reads_headers
+        events = Events()
+        found.decode(values, events, None, headers)
+        assert not events.invalid
+        reader = found.reader
+        assert [
+            {reader.name_of(slot): value for slot, value in events.row_of(k)}
+            for k in range(len(events))
+        ] == [{"ad=x": 1.0, "price": 2.5}] * len(values)
+        counts = found.take_schema_counts()
+        assert sum(counts.values()) == len(values)
+        assert all(UUID(str(one)) for one in counts)
+        assert len(counts) == (2 if name == "avro" else 1)
+        assert found.take_schema_counts() == {}
+        # without the header the record has no schema
+        events.clear()
+        found.decode(values[:1], events)
+        assert len(events.invalid) == 1
+
+
+def test_a_damaged_header_makes_its_record_invalid(server: FakeRegistry) -> None:
+    found = decoder("avro", RegisteredAvro(registry_of(server)))
+    events = Events()
+    wrong = [b"", b"\0\0", b"\1abc", b"\7" * 20]
+    headers: list[list[Header]] = [[("__value_schema_id", one)] for one in wrong]
+    found.decode([b"\0"] * len(wrong), events, None, headers)
+    assert [i for i, _, _ in events.invalid] == [0, 1, 2, 3]
+
+
+def test_records_are_counted_by_schema(server: FakeRegistry) -> None:
+    records = avro_records(server)
+    found = decoder("avro", RegisteredAvro(registry_of(server)))
+    read(found, records)
+    assert found.take_schema_counts() == {1: 2, 2: 2, 3: 1}
+    read(found, [records[0], b"{}", records[0][:7]])  # one has no id, one is cut
+    assert found.take_schema_counts() == {1: 2}
+
+
+def test_json_with_a_schema(server: FakeRegistry) -> None:
+    client = SchemaRegistryClient({"url": server.url})
+    text = json.dumps({"type": "object", "title": "Click"})
+    events: list[dict[str, Any]] = [{"ad": "é", "user": {"age": 3}}, {"ad": "hats", "tags": ["a"]}]
+    records = [JSONSerializer(text, client)(event, CONTEXT) for event in events]
+    same(decoder("json-schema", RegisteredJSON(registry_of(server))), records, events)
+    found = decoder("json-schema", RegisteredJSON(registry_of(server)))
+    for wrong in (b'{"ad": "x"}', b"\0\0\0\0\x63{}", b"", records[0][:-1]):
+        assert len(read(found, [wrong]).invalid) == 1
+    server.add("clicks-value", json.dumps(V1))
+    of_avro = b"\0\0\0\0\2" + b"{}"
+    assert "AVRO" in read(found, [of_avro]).invalid[0][2]
 
 
 def test_avro_of_a_file(tmp_path: Any) -> None:
