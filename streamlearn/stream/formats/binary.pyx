@@ -7,7 +7,7 @@ values: they become what the same values become in JSON.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 from streamlearn.errors import InvalidEventError
 
